@@ -1,0 +1,5 @@
+//! Iterative drafting: a language model writes a draft, criteria judge it, and it is revised until it
+//! is good enough or no longer gets better.
+
+pub mod model;
+pub mod types;

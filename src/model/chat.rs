@@ -1,0 +1,205 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+
+use super::error::ModelError;
+use crate::types::{ModelId, TokenUsage};
+
+/// The events of one call: any number of pieces, then exactly one [`ChatEvent::End`] or one error,
+/// then nothing. Dropping the stream cancels the call.
+pub type ChatStream<'a> = BoxStream<'a, Result<ChatEvent, ModelError>>;
+
+/// A model that answers chats.
+#[async_trait::async_trait]
+pub trait ChatModel: Send + Sync {
+    /// Who it is.
+    fn id(&self) -> &ModelId;
+
+    /// Answers a chat. Retries are made inside: [`ChatEvent::Retry`] says so, and makes void what came
+    /// before it.
+    fn chat(&self, request: ChatRequest) -> ChatStream<'_>;
+
+    /// What can be found out about the model without asking it anything.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, refuses the key, or does not have the model.
+    async fn info(&self) -> Result<ModelInfo, ModelError>;
+}
+
+/// What a model can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModelInfo {
+    /// Tokens of prompt and answer together, if the server tells.
+    pub context_window: Option<u64>,
+}
+
+/// One question to a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChatRequest {
+    /// What the call is for.
+    pub purpose: Purpose,
+    /// The conversation; the last message is the user's.
+    pub messages: Vec<Message>,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// The JSON that the answer has to be, for servers that can enforce it. The prompt describes it
+    /// too, so an answer without enforcement is possible; callers validate in any case.
+    pub schema: Option<Arc<ResponseSchema>>,
+    /// How many alternatives to report with each token's log-probability; `None` for no
+    /// log-probabilities.
+    pub top_logprobs: Option<u8>,
+    /// How much the model reasons before it answers.
+    pub think: Think,
+    /// Text that the answer will mostly repeat, for servers that draft from it (`OpenAI`'s
+    /// `prediction`).
+    pub prediction: Option<String>,
+}
+
+impl ChatRequest {
+    /// A request with nothing but its messages.
+    pub fn new(purpose: Purpose, messages: Vec<Message>) -> Self {
+        Self {
+            purpose,
+            messages,
+            sampling: Sampling::default(),
+            schema: None,
+            top_logprobs: None,
+            think: Think::default(),
+            prediction: None,
+        }
+    }
+}
+
+/// What a call is for. Engines in the process keep one prompt cache for each purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Writing or revising text.
+    Write,
+    /// Judging text.
+    Judge,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: String,
+}
+
+impl Message {
+    /// A message.
+    pub fn new(role: Role, content: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+        }
+    }
+}
+
+/// Who speaks in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The question.
+    User,
+    /// The model's answer.
+    Assistant,
+}
+
+/// How tokens are chosen. What is `None` is not sent, and the server's or the model's own default
+/// holds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sampling {
+    /// 0 for the most likely token; up to 2.
+    pub temperature: Option<f64>,
+    /// Nucleus sampling, above 0 to 1.
+    pub top_p: Option<f64>,
+    /// Makes sampling repeatable where the server can.
+    pub seed: Option<u64>,
+    /// The most tokens of the answer, reasoning included.
+    pub max_tokens: Option<u32>,
+}
+
+/// How much a model reasons before it answers.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Think {
+    /// As the server does by itself.
+    #[default]
+    Auto,
+    /// With reasoning.
+    On,
+    /// Without.
+    Off,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+}
+
+/// The JSON that an answer has to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResponseSchema {
+    /// A short name: letters, digits, `_` and `-` only (`OpenAI`'s rule).
+    pub name: String,
+    /// A JSON Schema of the strict kind: objects closed, every property required.
+    pub schema: serde_json::Value,
+}
+
+/// A piece of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChatEvent {
+    /// More of the answer.
+    Text(String),
+    /// More of the reasoning. Never part of the answer.
+    Reasoning(String),
+    /// Log-probabilities of tokens of the answer, in order.
+    Logprobs(Vec<TokenLogprob>),
+    /// Token counts so far; a later one replaces an earlier one.
+    Usage(TokenUsage),
+    /// The call failed and is made again after a wait: everything before is void, usage included
+    /// unless the server charged for it.
+    Retry {
+        /// What went wrong.
+        error: ModelError,
+        /// How long is waited.
+        wait: Duration,
+    },
+    /// Something that people should know: a parameter that the server rejects and that is left out
+    /// from now on.
+    Notice(String),
+    /// The answer is complete, in the way that the reason says.
+    End(EndReason),
+}
+
+/// Why a model stopped writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EndReason {
+    /// It was done.
+    Stop,
+    /// The token limit or the context window was reached: the text is cut off.
+    Length,
+    /// It refused, or a filter stopped it; with what it said about it.
+    Refused(String),
+}
+
+/// A token with its log-probability and the alternatives to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenLogprob {
+    /// The token's text.
+    pub token: String,
+    /// Natural logarithm of its probability.
+    pub logprob: f64,
+    /// The likeliest tokens at this place, this one among them, with their log-probabilities.
+    pub top: Vec<(String, f64)>,
+}

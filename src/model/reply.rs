@@ -1,0 +1,67 @@
+use futures_util::StreamExt;
+
+use super::chat::{ChatEvent, ChatModel, ChatRequest, EndReason, TokenLogprob};
+use super::error::ModelError;
+use crate::types::TokenUsage;
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reply {
+    /// The answer, without reasoning.
+    pub text: String,
+    /// The reasoning, if the server showed any.
+    pub reasoning: String,
+    /// Why the model stopped; `None` if the call failed.
+    pub end: Option<EndReason>,
+    /// Tokens, as far as the server told.
+    pub usage: TokenUsage,
+    /// Log-probabilities of the answer's tokens, where asked for and given.
+    pub logprobs: Vec<TokenLogprob>,
+    /// Requests that were made, retries included; at least 1.
+    pub attempts: u32,
+}
+
+/// Asks a model and gathers its answer; `observe` sees every event as it comes.
+///
+/// The reply is returned in any case, since a failed call has used tokens and attempts, too; the
+/// second part says how it ended.
+pub async fn complete(
+    model: &dyn ChatModel,
+    request: ChatRequest,
+    mut observe: impl FnMut(&ChatEvent),
+) -> (Reply, Result<(), ModelError>) {
+    let mut reply = Reply {
+        attempts: 1,
+        ..Reply::default()
+    };
+    let mut stream = model.chat(request);
+    while let Some(event) = stream.next().await {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => return (reply, Err(error)),
+        };
+        observe(&event);
+        match event {
+            ChatEvent::Text(piece) => reply.text.push_str(&piece),
+            ChatEvent::Reasoning(piece) => reply.reasoning.push_str(&piece),
+            ChatEvent::Logprobs(tokens) => reply.logprobs.extend(tokens),
+            ChatEvent::Usage(usage) => reply.usage = usage,
+            ChatEvent::Retry { .. } => {
+                reply = Reply {
+                    attempts: reply.attempts + 1,
+                    ..Reply::default()
+                };
+            }
+            ChatEvent::Notice(_) => {}
+            ChatEvent::End(end) => {
+                reply.end = Some(end);
+                return (reply, Ok(()));
+            }
+        }
+    }
+    let error = ModelError::new(
+        super::ErrorClass::CutOff,
+        "the stream ended without a terminal event",
+    );
+    (reply, Err(error))
+}

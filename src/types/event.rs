@@ -1,0 +1,203 @@
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    criteria::Criteria,
+    evaluation::Evaluation,
+    model_id::{ModelId, Models},
+    outcome::{ConvergenceReason, ExitCode},
+    settings::{LoopSettings, Strategy},
+    task::Task,
+    usage::TokenUsage,
+};
+
+/// Version of the event stream and of the JSON result. It grows when a field changes its meaning or
+/// goes away, not when one is added.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// An event with the moment it happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// When it happened.
+    pub time: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What happens in a run, in order. The run log, the progress display, every output format and the
+/// result are folds over these; there is no other state of a run.
+///
+/// In JSON the variant's name is the field `event`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The run begins. Holds all that the loop depends on, so that a run can be understood and resumed
+    /// from its log alone.
+    RunStart {
+        /// See [`SCHEMA_VERSION`].
+        schema_version: u32,
+        /// The run's id.
+        run_id: Uuid,
+        /// `draft`, `revise` or `evaluate`.
+        command: String,
+        /// What is to be written.
+        task: Task,
+        /// What it is measured by.
+        criteria: Box<Criteria>,
+        /// How the loop behaves, all layers laid over each other.
+        settings: LoopSettings,
+        /// Who writes and who judges.
+        models: Models,
+    },
+    /// A step begins.
+    Phase {
+        /// Which step.
+        phase: Phase,
+        /// Of which version.
+        iteration: u32,
+    },
+    /// A piece of what a model is writing. For live views only: it is neither stored nor, unless asked
+    /// for, printed, since the finished text follows in [`Event::Draft`].
+    Delta {
+        /// The step it belongs to.
+        phase: Phase,
+        /// The version it belongs to.
+        iteration: u32,
+        /// Answer or reasoning.
+        kind: DeltaKind,
+        /// The piece.
+        text: String,
+    },
+    /// A model call failed in a way that may pass, and is made again. What its deltas said is void.
+    Retry {
+        /// The step it belongs to.
+        phase: Phase,
+        /// The version it belongs to.
+        iteration: u32,
+        /// What went wrong.
+        message: String,
+        /// How long is waited before the next try, in milliseconds.
+        wait_ms: u64,
+    },
+    /// A model call ended. Each try that reached a server counts as one call.
+    Call {
+        /// The step it belongs to.
+        phase: Phase,
+        /// The version it belongs to.
+        iteration: u32,
+        /// Who answered.
+        model: ModelId,
+        /// Tokens, as far as the server told.
+        usage: TokenUsage,
+        /// From the request to the end of the answer, waits included, in milliseconds.
+        duration_ms: u64,
+        /// Requests that were made, retries included; at least 1.
+        attempts: u32,
+        /// Why it failed, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A reply that is no draft: empty, cut off, refused. It is kept here and never wins.
+    Rejected {
+        /// The version it was to become.
+        iteration: u32,
+        /// Why it is no draft.
+        reason: String,
+        /// What there is of it.
+        text: String,
+    },
+    /// A new version is written; its evaluation follows.
+    Draft {
+        /// Its number; the first draft is 1.
+        iteration: u32,
+        /// The text.
+        output: String,
+        /// The version it revises.
+        based_on: Option<u32>,
+        /// How it was revised.
+        strategy: Option<Strategy>,
+    },
+    /// A version is judged.
+    Evaluation {
+        /// The version's number.
+        iteration: u32,
+        /// The verdict.
+        evaluation: Evaluation,
+    },
+    /// The loop chose, and why.
+    Decision {
+        /// The version that the choice is about.
+        iteration: u32,
+        /// What was chosen.
+        choice: Choice,
+        /// The best version after the choice.
+        incumbent: u32,
+        /// Why, in words.
+        reason: String,
+    },
+    /// Something that people should know and that does not stop the run.
+    Warning {
+        /// What, and what to do about it.
+        message: String,
+    },
+    /// The run is over. The last event, always, and only once.
+    RunEnd {
+        /// See [`SCHEMA_VERSION`].
+        schema_version: u32,
+        /// The run's id; `None` if the command failed before a run began.
+        run_id: Option<Uuid>,
+        /// Why the loop stopped; `None` if it never ran or we failed ourselves.
+        convergence_reason: Option<ConvergenceReason>,
+        /// Whether the criteria are met, or the user accepted.
+        success: bool,
+        /// The version that is the run's answer.
+        selected: Option<u32>,
+        /// The exit code of the command, before `--exit-zero`.
+        exit_code: ExitCode,
+        /// What went wrong, if something did.
+        error: Option<String>,
+    },
+}
+
+impl Event {
+    /// Whether the event is worth keeping: live pieces of text are not.
+    pub fn is_lasting(&self) -> bool {
+        !matches!(self, Self::Delta { .. })
+    }
+}
+
+/// The steps of a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The first draft is written.
+    Draft,
+    /// A version is judged.
+    Evaluate,
+    /// A better version is written.
+    Revise,
+}
+
+/// What a piece of a model's answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeltaKind {
+    /// The answer itself.
+    Text,
+    /// The model's reasoning, which is never part of an answer.
+    Reasoning,
+}
+
+/// What the loop does with a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// It is the best so far; revisions start from it.
+    Accept,
+    /// The earlier one stays the best.
+    KeepIncumbent,
+    /// The run ends here.
+    Stop,
+}

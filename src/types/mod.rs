@@ -1,0 +1,25 @@
+//! The nouns of the project. Everything that another room takes or gives is one of these; this room
+//! knows no other.
+
+mod criteria;
+mod evaluation;
+mod event;
+mod model_id;
+mod outcome;
+mod settings;
+mod task;
+mod usage;
+mod version;
+
+pub use criteria::{
+    Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_THRESHOLD, Evaluator, Expect, LengthConfig,
+    LengthUnit, LlmConfig, RegexConfig,
+};
+pub use evaluation::{CriterionResult, Evaluation, Issue, IssueType, Severity, Status};
+pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
+pub use model_id::{ModelId, Models};
+pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
+pub use settings::{LoopSettings, Select, Strategy};
+pub use task::{ContextBlock, Task};
+pub use usage::TokenUsage;
+pub use version::Version;

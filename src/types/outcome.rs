@@ -1,0 +1,407 @@
+use indexmap::IndexMap;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    evaluation::{Evaluation, Issue},
+    event::{Event, SCHEMA_VERSION, Stamped},
+    model_id::Models,
+    usage::TokenUsage,
+    version::Version,
+};
+
+/// Why a run stopped (seed 003 §3.3, and what a real tool needs besides).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConvergenceReason {
+    /// The criteria are met.
+    QualityMet,
+    /// The iteration limit is reached.
+    MaxIterations,
+    /// No better draft for some iterations.
+    Plateau,
+    /// Scores go up and down without a trend.
+    Oscillation,
+    /// Improvements became too small.
+    Diminishing,
+    /// The text hardly changes any more.
+    Stable,
+    /// The same issues are found again and again.
+    RepeatedIssues,
+    /// The token limit is reached.
+    TokenBudget,
+    /// The time limit is reached.
+    TimeLimit,
+    /// The user took a draft.
+    UserAccepted,
+    /// The user ended the run without taking a draft.
+    UserQuit,
+    /// No verdict could be read, twice in a row.
+    JudgeFailed,
+    /// A model could not be reached or used.
+    ModelError,
+    /// A signal ended the run.
+    Interrupted,
+}
+
+impl ConvergenceReason {
+    /// The exit code of a run that stopped for this reason.
+    pub fn exit_code(self, success: bool) -> ExitCode {
+        match self {
+            Self::ModelError => ExitCode::Provider,
+            Self::JudgeFailed => ExitCode::JudgeUnusable,
+            Self::Interrupted => ExitCode::Interrupted,
+            _ if success => ExitCode::Success,
+            Self::TokenBudget | Self::TimeLimit => ExitCode::Limit,
+            _ => ExitCode::NotMet,
+        }
+    }
+
+    /// The reason in words, to follow "stopped: ".
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::QualityMet => "the criteria are met",
+            Self::MaxIterations => "the iteration limit is reached",
+            Self::Plateau => "no better draft for some iterations",
+            Self::Oscillation => "scores go up and down without a trend",
+            Self::Diminishing => "improvements became too small",
+            Self::Stable => "the text hardly changes any more",
+            Self::RepeatedIssues => "the same issues are found again",
+            Self::TokenBudget => "the token limit is reached",
+            Self::TimeLimit => "the time limit is reached",
+            Self::UserAccepted => "accepted by the user",
+            Self::UserQuit => "ended by the user",
+            Self::JudgeFailed => "the judge's verdicts could not be read",
+            Self::ModelError => "the model could not be used",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The exit codes that scripts rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+#[repr(u8)]
+pub enum ExitCode {
+    /// Criteria met, or the user accepted.
+    Success = 0,
+    /// A failure of ours or of the machine.
+    Failure = 1,
+    /// Usage, configuration or criteria-file error.
+    Usage = 2,
+    /// Finished, criteria not met.
+    NotMet = 3,
+    /// The provider failed: network, authentication, model missing.
+    Provider = 4,
+    /// Stopped by a limit: tokens, time.
+    Limit = 5,
+    /// No verdict could be read.
+    JudgeUnusable = 6,
+    /// Interrupted.
+    Interrupted = 130,
+}
+
+impl From<ExitCode> for u8 {
+    fn from(code: ExitCode) -> Self {
+        code as Self
+    }
+}
+
+impl TryFrom<u8> for ExitCode {
+    type Error = String;
+
+    fn try_from(code: u8) -> Result<Self, String> {
+        Ok(match code {
+            0 => Self::Success,
+            1 => Self::Failure,
+            2 => Self::Usage,
+            3 => Self::NotMet,
+            4 => Self::Provider,
+            5 => Self::Limit,
+            6 => Self::JudgeUnusable,
+            130 => Self::Interrupted,
+            _ => return Err(format!("{code} is no exit code of ours")),
+        })
+    }
+}
+
+/// A run as far as it has got: the fold over its events.
+#[derive(Debug, Clone, Default)]
+pub struct RunRecord {
+    /// The run's id.
+    pub run_id: Option<Uuid>,
+    /// Who writes and who judges.
+    pub models: Option<Models>,
+    /// Every version, in order.
+    pub versions: Vec<Version>,
+    /// The version that the run selected.
+    pub selected: Option<u32>,
+    /// Why it stopped.
+    pub convergence_reason: Option<ConvergenceReason>,
+    /// Whether the criteria are met.
+    pub success: bool,
+    /// Requests to models, retries included.
+    pub total_llm_calls: u32,
+    /// Tokens of the whole run.
+    pub token_usage: TokenUsage,
+    /// Things people should know.
+    pub warnings: Vec<String>,
+    /// What went wrong, if something did.
+    pub error: Option<String>,
+    /// The exit code, once the run is over.
+    pub exit_code: Option<ExitCode>,
+    /// When the run began.
+    pub started: Option<Timestamp>,
+    /// When the last event happened.
+    pub last_event: Option<Timestamp>,
+    /// Per version: when its first step began, and the tokens of its calls.
+    steps: IndexMap<u32, (Timestamp, TokenUsage)>,
+}
+
+impl RunRecord {
+    /// Folds a whole run.
+    pub fn from_events<'a>(events: impl IntoIterator<Item = &'a Stamped>) -> Self {
+        let mut record = Self::default();
+        for event in events {
+            record.apply(event);
+        }
+        record
+    }
+
+    /// Takes one more event in.
+    pub fn apply(&mut self, stamped: &Stamped) {
+        let time = stamped.time;
+        self.last_event = Some(time);
+        match &stamped.event {
+            Event::RunStart { run_id, models, .. } => {
+                self.run_id = Some(*run_id);
+                self.models = Some(models.clone());
+                self.started = Some(time);
+            }
+            Event::Phase { iteration, .. } => {
+                self.steps
+                    .entry(*iteration)
+                    .or_insert_with(|| (time, TokenUsage::default()));
+            }
+            Event::Call {
+                iteration,
+                usage,
+                attempts,
+                ..
+            } => {
+                self.total_llm_calls += attempts;
+                self.token_usage += *usage;
+                let step = self
+                    .steps
+                    .entry(*iteration)
+                    .or_insert_with(|| (time, TokenUsage::default()));
+                step.1 += *usage;
+                self.refresh(*iteration, time);
+            }
+            Event::Draft {
+                iteration,
+                output,
+                based_on,
+                strategy,
+            } => {
+                self.versions.push(Version {
+                    iteration: *iteration,
+                    output: output.clone(),
+                    based_on: *based_on,
+                    strategy: *strategy,
+                    improvements_applied: Vec::new(),
+                    evaluation: None,
+                    timestamp: time,
+                    token_usage: TokenUsage::default(),
+                    duration_ms: 0,
+                });
+                self.refresh(*iteration, time);
+            }
+            Event::Evaluation {
+                iteration,
+                evaluation,
+            } => {
+                let improvements = self.improvements(*iteration, evaluation);
+                if let Some(version) = self.version_mut(*iteration) {
+                    version.improvements_applied = improvements;
+                    version.evaluation = Some(evaluation.clone());
+                }
+                self.refresh(*iteration, time);
+            }
+            Event::Warning { message } => self.warnings.push(message.clone()),
+            Event::RunEnd {
+                convergence_reason,
+                success,
+                selected,
+                exit_code,
+                error,
+                ..
+            } => {
+                self.convergence_reason = *convergence_reason;
+                self.success = *success;
+                self.selected = *selected;
+                self.exit_code = Some(*exit_code);
+                self.error.clone_from(error);
+            }
+            Event::Delta { .. }
+            | Event::Retry { .. }
+            | Event::Rejected { .. }
+            | Event::Decision { .. } => {}
+        }
+    }
+
+    /// The version with that number.
+    pub fn version(&self, iteration: u32) -> Option<&Version> {
+        self.versions.iter().find(|v| v.iteration == iteration)
+    }
+
+    /// The version that the run selected.
+    pub fn selected(&self) -> Option<&Version> {
+        self.version(self.selected?)
+    }
+
+    /// The version with the highest score; of equals the earliest; `None` if none has a score.
+    pub fn best(&self) -> Option<&Version> {
+        let mut best: Option<&Version> = None;
+        for version in &self.versions {
+            let Some(score) = version.score() else {
+                continue;
+            };
+            if best.and_then(Version::score).is_none_or(|b| score > b) {
+                best = Some(version);
+            }
+        }
+        best
+    }
+
+    /// The JSON result (design §6).
+    pub fn result(&self) -> RunResult {
+        let last = self.versions.last();
+        let best = self.best();
+        RunResult {
+            schema_version: SCHEMA_VERSION,
+            run_id: self.run_id,
+            success: self.success,
+            convergence_reason: self.convergence_reason,
+            output: self.selected().map(|v| v.output.clone()),
+            final_output: last.map(|v| v.output.clone()),
+            best_output: best.map(|v| v.output.clone()),
+            final_evaluation: last.and_then(|v| v.evaluation.clone()),
+            best_evaluation: best.and_then(|v| v.evaluation.clone()),
+            iterations_used: u32::try_from(self.versions.len()).unwrap_or(u32::MAX),
+            history: History {
+                versions: self.versions.clone(),
+                best_version: best.map(|v| v.iteration),
+                final_version: last.map(|v| v.iteration),
+                total_iterations: u32::try_from(self.versions.len()).unwrap_or(u32::MAX),
+                convergence_reason: self.convergence_reason,
+            },
+            total_llm_calls: self.total_llm_calls,
+            token_usage: self.token_usage,
+            execution_time: self.execution_time(),
+            models: self.models.clone(),
+            evidence: Vec::new(),
+            warnings: self.warnings.clone(),
+            error: self.error.clone(),
+        }
+    }
+
+    /// Seconds from the run's start to its last event.
+    pub fn execution_time(&self) -> Option<f64> {
+        Some(
+            (self.last_event? - self.started?)
+                .total(jiff::Unit::Second)
+                .unwrap_or(0.0),
+        )
+    }
+
+    fn version_mut(&mut self, iteration: u32) -> Option<&mut Version> {
+        self.versions.iter_mut().find(|v| v.iteration == iteration)
+    }
+
+    /// Brings a version's time and tokens up to date.
+    fn refresh(&mut self, iteration: u32, now: Timestamp) {
+        let Some(&(begun, usage)) = self.steps.get(&iteration) else {
+            return;
+        };
+        if let Some(version) = self.version_mut(iteration) {
+            version.token_usage = usage;
+            version.duration_ms = u64::try_from(now.duration_since(begun).as_millis()).unwrap_or(0);
+        }
+    }
+
+    /// What this version's evaluation no longer lists of the issues it was asked to mend. Issues are
+    /// the same if they belong to the same criterion and are of the same kind.
+    fn improvements(&self, iteration: u32, evaluation: &Evaluation) -> Vec<String> {
+        let same = |a: &Issue, b: &Issue| a.criterion == b.criterion && a.kind == b.kind;
+        let base = self
+            .version(iteration)
+            .and_then(|v| v.based_on)
+            .and_then(|n| self.version(n))
+            .and_then(|v| v.evaluation.as_ref());
+        base.map(|e| e.issues.as_slice())
+            .unwrap_or_default()
+            .iter()
+            .filter(|old| !evaluation.issues.iter().any(|new| same(old, new)))
+            .map(|old| old.description.clone())
+            .collect()
+    }
+}
+
+/// The result of a run as `--format json` prints it. A figure that is not known is null, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// See [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The run's id.
+    pub run_id: Option<Uuid>,
+    /// Whether the criteria are met, or the user accepted.
+    pub success: bool,
+    /// Why the loop stopped.
+    pub convergence_reason: Option<ConvergenceReason>,
+    /// The selected draft: what text mode prints.
+    pub output: Option<String>,
+    /// The last draft.
+    pub final_output: Option<String>,
+    /// The draft with the highest score.
+    pub best_output: Option<String>,
+    /// The verdict on the last draft.
+    pub final_evaluation: Option<Evaluation>,
+    /// The verdict on the best draft.
+    pub best_evaluation: Option<Evaluation>,
+    /// All versions.
+    pub history: History,
+    /// How many drafts were made.
+    pub iterations_used: u32,
+    /// Requests to models, retries included.
+    pub total_llm_calls: u32,
+    /// Tokens of all calls.
+    pub token_usage: TokenUsage,
+    /// Seconds.
+    pub execution_time: Option<f64>,
+    /// Who wrote and who judged.
+    pub models: Option<Models>,
+    /// What drafts were checked against.
+    pub evidence: Vec<serde_json::Value>,
+    /// Things people should know.
+    pub warnings: Vec<String>,
+    /// What went wrong, if something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The versions of a run (seed 003 §2.7.1). `best_version` and `final_version` are iteration numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    /// Every version, in order.
+    pub versions: Vec<Version>,
+    /// The one with the highest score.
+    pub best_version: Option<u32>,
+    /// The last one.
+    pub final_version: Option<u32>,
+    /// How many there are.
+    pub total_iterations: u32,
+    /// Why the loop stopped.
+    pub convergence_reason: Option<ConvergenceReason>,
+}

@@ -1,0 +1,99 @@
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the loop behaves. Every field is optional, because each of flags, environment, criteria file,
+/// profile and config file sets only some; [`LoopSettings::or`] lays one layer over another, and the
+/// accessors give the default where no layer spoke.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoopSettings {
+    /// The most drafts a run makes, the first included (seed 003 §2.2). At least 1; default 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    /// The overall threshold; goes before the criteria file's own. 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// How a draft is revised. Default: `full_rewrite`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// Which version the run returns. Default: `highest_score`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<Select>,
+    /// Stop after so many revisions in a row without a better draft (seed 003 §2.6.2). At least 1;
+    /// default 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plateau_iterations: Option<u32>,
+    /// Stop before a call once so many tokens are used. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_total_tokens: Option<u64>,
+    /// Stop once the run has taken so many seconds. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time: Option<f64>,
+}
+
+impl LoopSettings {
+    /// This layer, with what it leaves open taken from `below`.
+    #[must_use]
+    pub fn or(self, below: &Self) -> Self {
+        Self {
+            max_iterations: self.max_iterations.or(below.max_iterations),
+            threshold: self.threshold.or(below.threshold),
+            strategy: self.strategy.or(below.strategy),
+            select: self.select.or(below.select),
+            plateau_iterations: self.plateau_iterations.or(below.plateau_iterations),
+            max_total_tokens: self.max_total_tokens.or(below.max_total_tokens),
+            max_time: self.max_time.or(below.max_time),
+        }
+    }
+
+    /// The most drafts a run makes, at least 1.
+    pub fn max_iterations(&self) -> u32 {
+        self.max_iterations.unwrap_or(3).max(1)
+    }
+
+    /// How a draft is revised.
+    pub fn strategy(&self) -> Strategy {
+        self.strategy.unwrap_or_default()
+    }
+
+    /// Which version the run returns.
+    pub fn select(&self) -> Select {
+        self.select.unwrap_or_default()
+    }
+
+    /// Revisions in a row without a better draft after which the run stops, at least 1.
+    pub fn plateau_iterations(&self) -> u32 {
+        self.plateau_iterations.unwrap_or(2).max(1)
+    }
+
+    /// The time limit, if there is one.
+    pub fn max_time(&self) -> Option<Duration> {
+        self.max_time
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    }
+}
+
+/// How a draft is revised (seed 003 §2.5.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// The model writes the whole text again, with the feedback.
+    #[default]
+    FullRewrite,
+}
+
+/// Which version a run returns (seed 003 §2.7.2). The seed's two defaults disagree; ours is the one of
+/// its interface, `highest_score`: the last draft is worse than the best one in a third of all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Select {
+    /// The version with the highest score; of equals the earliest.
+    #[default]
+    HighestScore,
+    /// The last version that was evaluated.
+    Latest,
+    /// The first satisfactory version; without one, the highest score.
+    FirstSatisfactory,
+}

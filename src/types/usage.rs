@@ -1,0 +1,63 @@
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens as the server counted them. A figure that the server did not give is `None`, never 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TokenUsage {
+    /// Tokens of the prompt, those served from a cache included.
+    pub prompt: Option<u64>,
+    /// Tokens that the model wrote, reasoning included.
+    pub completion: Option<u64>,
+    /// Prompt and completion together.
+    pub total: Option<u64>,
+    /// Those tokens of the prompt that the server took from its cache.
+    pub cached: Option<u64>,
+}
+
+impl TokenUsage {
+    /// Usage of one call; the total is the sum where the server gave both parts.
+    pub fn new(prompt: Option<u64>, completion: Option<u64>, cached: Option<u64>) -> Self {
+        Self {
+            prompt,
+            completion,
+            total: prompt.zip(completion).map(|(p, c)| p + c),
+            cached,
+        }
+    }
+}
+
+impl AddAssign for TokenUsage {
+    /// Adds figure by figure; a sum is known as soon as one of its parts is.
+    fn add_assign(&mut self, other: Self) {
+        fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(a.saturating_add(b)),
+                (a, b) => a.or(b),
+            }
+        }
+        self.prompt = add(self.prompt, other.prompt);
+        self.completion = add(self.completion, other.completion);
+        self.total = add(self.total, other.total);
+        self.cached = add(self.cached, other.cached);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_stays_unknown_and_known_figures_add_up() {
+        let mut sum = TokenUsage::default();
+        sum += TokenUsage::default();
+        assert_eq!(sum, TokenUsage::default());
+        sum += TokenUsage::new(Some(10), Some(5), None);
+        sum += TokenUsage::new(Some(1), None, Some(4));
+        assert_eq!(sum.prompt, Some(11));
+        assert_eq!(sum.completion, Some(5));
+        assert_eq!(sum.total, Some(15));
+        assert_eq!(sum.cached, Some(4));
+    }
+}
