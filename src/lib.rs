@@ -4,4 +4,5 @@
 pub mod criteria;
 pub mod model;
 pub mod source;
+pub mod store;
 pub mod types;
