@@ -1,6 +1,7 @@
 //! Iterative drafting: a language model writes a draft, criteria judge it, and it is revised until it
 //! is good enough or no longer gets better.
 
+pub mod config;
 pub mod criteria;
 pub mod model;
 pub mod source;

@@ -6,7 +6,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{file::Common, schema::schema_of};
+use super::file::Common;
 use crate::{
     source::{self, Source, SourceError},
     types::{Evaluator, LengthConfig, LlmConfig, RegexConfig},
@@ -29,19 +29,19 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "llm",
         keys: source::fields::<LlmConfig>,
-        schema: schema_of::<LlmConfig>,
+        schema: source::schema_of::<LlmConfig>,
         read: |source, table| source::table_into(source, table).map(Evaluator::Llm),
     },
     Kind {
         name: "regex",
         keys: source::fields::<RegexConfig>,
-        schema: schema_of::<RegexConfig>,
+        schema: source::schema_of::<RegexConfig>,
         read: read_regex,
     },
     Kind {
         name: "length",
         keys: source::fields::<LengthConfig>,
-        schema: schema_of::<LengthConfig>,
+        schema: source::schema_of::<LengthConfig>,
         read: read_length,
     },
 ];

@@ -54,10 +54,7 @@ pub fn available(search_path: &[PathBuf]) -> Vec<Available> {
 /// user's own file goes before a built-in set of the same name.
 pub fn resolve(spec: &str, search_path: &[PathBuf]) -> Result<Criteria, SourceError> {
     let path = Path::new(spec);
-    let is_toml = path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("toml"));
-    if spec.contains(std::path::is_separator) || is_toml {
+    if source::is_path(spec) {
         return file::load(path);
     }
     for dir in search_path {

@@ -1,4 +1,3 @@
-use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -6,17 +5,7 @@ use super::{
     file::{Common, Head},
     kinds::{KINDS, Kind},
 };
-
-/// The JSON Schema of a type, with everything it refers to in it.
-pub(super) fn schema_of<T: JsonSchema>() -> Schema {
-    SchemaSettings::draft2020_12()
-        .with(|s| {
-            s.inline_subschemas = true;
-            s.meta_schema = None;
-        })
-        .into_generator()
-        .into_root_schema_for::<T>()
-}
+use crate::source::schema_of;
 
 /// The JSON Schema of a criteria file, made from the types that read it. For editors, and for tools that
 /// write criteria.

@@ -25,6 +25,8 @@ struct Place {
     label: Option<String>,
     /// Another place that belongs to the error, with what it is.
     other: Option<(Range<usize>, String)>,
+    /// Whether the text is not to be shown.
+    hidden: bool,
 }
 
 impl SourceError {
@@ -47,6 +49,7 @@ impl SourceError {
             span,
             label: None,
             other: None,
+            hidden: false,
         });
         error
     }
@@ -86,6 +89,17 @@ impl SourceError {
         self
     }
 
+    /// Shows where the error is, but nothing of the text: for places that may hold a secret.
+    #[must_use]
+    pub fn hide_text(mut self) -> Self {
+        if let Some(place) = &mut self.0.place {
+            place.hidden = true;
+            place.label = None;
+            place.other = None;
+        }
+        self
+    }
+
     /// The file's name.
     pub fn name(&self) -> &str {
         &self.0.name
@@ -116,12 +130,16 @@ impl SourceError {
         } else {
             Renderer::plain()
         };
-        let title = match inner.place {
-            Some(_) => inner.message.clone(),
-            None => format!("{}: {}", inner.name, inner.message),
+        let shown = inner.place.as_ref().filter(|place| !place.hidden);
+        let title = match (shown, self.position()) {
+            (Some(_), _) => inner.message.clone(),
+            (None, Some((line, column))) => {
+                format!("{}:{line}:{column}: {}", inner.name, inner.message)
+            }
+            (None, None) => format!("{}: {}", inner.name, inner.message),
         };
         let title = Level::ERROR.primary_title(title.as_str());
-        let mut group = match &inner.place {
+        let mut group = match shown {
             None => Group::with_title(title),
             Some(place) => {
                 let mut mark = AnnotationKind::Primary.span(place.span.clone());

@@ -5,20 +5,24 @@
 mod error;
 mod fields;
 mod read;
+mod schema;
 mod suggest;
 mod toml_text;
 
 pub use error::SourceError;
 pub use fields::fields;
-pub use read::{MAX_BYTES, read};
+pub use read::{MAX_BYTES, is_path, read};
+pub use schema::schema_of;
 pub use suggest::{list, similar};
 pub(crate) use toml_text::unknown_key;
 pub use toml_text::{parse, table, table_into, value_span};
 
-use std::{ops::Range, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 /// A text with the name it is announced under. Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// `Debug` leaves the text out: it may hold keys.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Source {
     name: Arc<str>,
     text: Arc<str>,
@@ -64,6 +68,12 @@ impl Source {
     /// An error about the whole text.
     pub fn error_of_whole(&self, message: &str) -> SourceError {
         SourceError::whole(&self.name, message)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source({}, {} bytes)", self.name, self.text.len())
     }
 }
 

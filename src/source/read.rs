@@ -61,6 +61,12 @@ pub fn read(path: &Path) -> Result<Source, SourceError> {
     }
 }
 
+/// Whether what a person gave is a path and not a name: it has a directory in it, or ends with `.toml`.
+pub fn is_path(spec: &str) -> bool {
+    let is_toml = |e: &std::ffi::OsStr| e.eq_ignore_ascii_case("toml");
+    spec.contains(std::path::is_separator) || Path::new(spec).extension().is_some_and(is_toml)
+}
+
 /// An operating system's message without Rust's `(os error 13)`.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();

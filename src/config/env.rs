@@ -1,0 +1,207 @@
+use std::ffi::{OsStr, OsString};
+
+use serde_json::{Value, json};
+
+use super::{
+    layer::{Layer, Origin},
+    settings::Settings,
+};
+use crate::source::SourceError;
+
+/// How a variable of the environment is looked up. `std::env::var_os` in the program, a table in tests.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// A variable of the environment that this program knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// The setting that it sets; `None` if it sets none.
+    pub key: Option<&'static str>,
+    /// What it is for.
+    pub help: &'static str,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Flag,
+    Whole,
+    Number,
+    Paths,
+}
+
+const fn variable(
+    name: &'static str,
+    key: Option<&'static str>,
+    kind: Kind,
+    help: &'static str,
+) -> Variable {
+    Variable {
+        name,
+        key,
+        help,
+        kind,
+    }
+}
+
+/// Every variable of our own. One that is set to nothing counts as not set.
+pub const VARIABLES: &[Variable] = &[
+    variable("REFLECT_CONFIG", None, Kind::Text, "the user's config file"),
+    variable(
+        "REFLECT_STATE_DIR",
+        None,
+        Kind::Text,
+        "the directory of the run log",
+    ),
+    variable(
+        "REFLECT_PROFILE",
+        Some("profile"),
+        Kind::Text,
+        "the profile to use",
+    ),
+    variable(
+        "REFLECT_MODEL",
+        Some("model"),
+        Kind::Text,
+        "the model that writes",
+    ),
+    variable(
+        "REFLECT_JUDGE_MODEL",
+        Some("judge_model"),
+        Kind::Text,
+        "the model that judges",
+    ),
+    variable(
+        "REFLECT_PROVIDER",
+        Some("provider"),
+        Kind::Text,
+        "the provider of a model that names none",
+    ),
+    variable(
+        "REFLECT_BASE_URL",
+        Some("base_url"),
+        Kind::Text,
+        "the server's address",
+    ),
+    variable(
+        "REFLECT_CRITERIA",
+        Some("criteria"),
+        Kind::Text,
+        "the criteria where none are asked for",
+    ),
+    variable(
+        "REFLECT_CRITERIA_PATH",
+        Some("criteria_path"),
+        Kind::Paths,
+        "directories of criteria, separated as in PATH",
+    ),
+    variable(
+        "REFLECT_OFFLINE",
+        Some("offline"),
+        Kind::Flag,
+        "1: no request except to this machine",
+    ),
+    variable(
+        "REFLECT_RETRIES",
+        Some("retries"),
+        Kind::Whole,
+        "how many times a failed call is made again",
+    ),
+    variable(
+        "REFLECT_NUM_CTX",
+        Some("num_ctx"),
+        Kind::Whole,
+        "Ollama's context window in tokens",
+    ),
+    variable(
+        "REFLECT_SEED",
+        Some("seed"),
+        Kind::Whole,
+        "makes sampling repeatable",
+    ),
+    variable(
+        "REFLECT_TEMPERATURE",
+        Some("temperature"),
+        Kind::Number,
+        "0 to 2",
+    ),
+    variable(
+        "REFLECT_MAX_ITERATIONS",
+        Some("loop.max_iterations"),
+        Kind::Whole,
+        "the most drafts of a run",
+    ),
+    variable(
+        "REFLECT_THRESHOLD",
+        Some("loop.threshold"),
+        Kind::Number,
+        "the overall threshold, 0 to 1",
+    ),
+];
+
+/// What the environment sets.
+pub(super) fn layer(env: Env<'_>) -> Result<Layer, SourceError> {
+    let mut layer = Layer::default();
+    for variable in VARIABLES {
+        let Some(key) = variable.key else { continue };
+        let Some(text) = env(variable.name).filter(|t| !t.is_empty()) else {
+            continue;
+        };
+        let value = value(variable.kind, &text).map_err(|wanted| {
+            error(
+                variable.name,
+                &format!("{wanted} is wanted, not `{}`", text.display()),
+            )
+        })?;
+        layer.set(key, value, Origin::Variable(variable.name));
+    }
+    let checked: Result<Settings, _> = layer.settings().and_then(|s| {
+        s.check()
+            .map(|()| s)
+            .map_err(|(path, message)| (path.join("."), message))
+    });
+    if let Err((key, message)) = checked {
+        let name = VARIABLES.iter().find(|v| v.key == Some(key.as_str()));
+        return Err(error(name.map_or("REFLECT_*", |v| v.name), &message));
+    }
+    Ok(layer)
+}
+
+fn error(name: &str, message: &str) -> SourceError {
+    SourceError::whole(&format!("the environment variable {name}"), message)
+}
+
+fn value(kind: Kind, text: &OsStr) -> Result<Value, &'static str> {
+    if kind == Kind::Paths {
+        let paths: Vec<String> = std::env::split_paths(text)
+            .map(|p| p.to_str().map(str::to_owned).ok_or("a list of UTF-8 paths"))
+            .collect::<Result<_, _>>()?;
+        return Ok(json!(
+            paths
+                .into_iter()
+                .filter(|p| !p.is_empty())
+                .collect::<Vec<_>>()
+        ));
+    }
+    let text = text.to_str().ok_or("UTF-8 text")?.trim();
+    match kind {
+        Kind::Flag => match text.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => Ok(json!(true)),
+            "0" | "false" | "no" | "off" => Ok(json!(false)),
+            _ => Err("`1` or `0`"),
+        },
+        Kind::Whole => text
+            .parse::<u64>()
+            .map(|n| json!(n))
+            .map_err(|_| "a whole number (0 or above)"),
+        Kind::Number => text
+            .parse::<f64>()
+            .ok()
+            .filter(|n| n.is_finite())
+            .map(|n| json!(n))
+            .ok_or("a number"),
+        Kind::Text | Kind::Paths => Ok(json!(text)),
+    }
+}

@@ -1,0 +1,317 @@
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{
+    layer::{Layer, Origin},
+    provider::Provider,
+    settings::Settings,
+};
+use crate::source::{self, Source, SourceError};
+
+/// What a project's file may set; `loop` with all that is in it. Such files are other people's: they
+/// come with what one clones, and say nothing about servers, keys and places.
+pub const PROJECT_KEYS: &[&str] = &["model", "judge_model", "criteria", "loop"];
+
+/// The tables of the user's file beside the settings.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Tables {
+    /// Servers by name, for `provider` and `provider:model`.
+    pub providers: BTreeMap<String, Provider>,
+    /// Short names for models: `fast = "ollama:qwen3:4b"`.
+    pub aliases: BTreeMap<String, String>,
+    /// Settings under a name, for `--profile NAME`.
+    pub profiles: BTreeMap<String, Settings>,
+}
+
+/// The user's file, read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UserFile {
+    pub layer: Layer,
+    pub providers: BTreeMap<String, Provider>,
+    pub aliases: BTreeMap<String, String>,
+    pub profiles: IndexMap<String, Layer>,
+}
+
+/// Reads the user's file. Errors in lines that may hold a key do not show them.
+pub(super) fn user(
+    source: &Source,
+    path: &Path,
+    home: Option<&Path>,
+) -> Result<UserFile, SourceError> {
+    read_user(source, path, home).map_err(|error| match error.position() {
+        Some((line, _)) if may_hold_a_key(source.text(), line) => error.hide_text(),
+        _ => error,
+    })
+}
+
+/// Whether a line, counted from 1, may hold a key: by its words, or because it is under headers.
+fn may_hold_a_key(text: &str, line: usize) -> bool {
+    let lines: Vec<String> = text.lines().take(line).map(str::to_lowercase).collect();
+    let Some(shown) = lines.last() else {
+        return false;
+    };
+    let table = lines.iter().rev().find(|l| l.trim_start().starts_with('['));
+    // A line in the middle of a table or a text of several lines has no key of its own.
+    let has_key = shown.contains('=') || shown.trim_start().starts_with('[');
+    let secret = |l: &str| {
+        let plain = l.replace("api_key_env", "");
+        ["api_key", "headers", "authorization", "bearer"]
+            .iter()
+            .any(|word| plain.contains(word))
+    };
+    secret(shown)
+        || table.is_some_and(|l| secret(l))
+        || (!has_key && lines.iter().any(|l| secret(l)))
+}
+
+fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFile, SourceError> {
+    let mut root = source::table(source)?;
+    let outline = root.get_ref().clone();
+    let whole = root.span();
+    let table_keys = source::fields::<Tables>();
+    let mut tables = DeTable::new();
+    for key in table_keys {
+        if let Some((key, value)) = root.get_mut().remove_entry(*key) {
+            tables.insert(key, value);
+        }
+    }
+    no_singular_tables(source, root.get_ref())?;
+    known_keys(source, root.get_ref(), table_keys)?;
+    let reader = Reader {
+        source,
+        path,
+        home,
+        outline: &outline,
+    };
+    let layer = reader.layer(root, None)?;
+    let mut profiles = IndexMap::new();
+    if let Some(value) = tables.remove("profiles") {
+        let span = value.span();
+        let DeValue::Table(named) = value.into_inner() else {
+            return Err(source.error(span, "`profiles` must be tables: `[profiles.NAME]`"));
+        };
+        let mut named: Vec<_> = named.into_iter().collect();
+        named.sort_by_key(|(name, _)| name.span().start);
+        for (name, value) in named {
+            let span = value.span();
+            let DeValue::Table(table) = value.into_inner() else {
+                return Err(source.error(span, "a profile must be a table: `[profiles.NAME]`"));
+            };
+            let name = name.into_inner().into_owned();
+            let layer = reader.layer(Spanned::new(span, table), Some(&name))?;
+            profiles.insert(name, layer);
+        }
+    }
+    let tables: Tables = source::table_into(source, Spanned::new(whole, tables))?;
+    reader.check_providers(&tables.providers)?;
+    for (name, model) in &tables.aliases {
+        if name.contains(':') || model.trim().is_empty() {
+            return Err(source
+                .error(
+                    source::value_span(&outline, &["aliases", name]).unwrap_or(0..0),
+                    &format!("the alias `{name}` is no short name for a model"),
+                )
+                .help("for example: fast = \"ollama:qwen3:4b\""));
+        }
+    }
+    Ok(UserFile {
+        layer,
+        providers: tables.providers,
+        aliases: tables.aliases,
+        profiles,
+    })
+}
+
+/// Reads a project's file.
+pub(super) fn project(source: &Source, path: &Path) -> Result<Layer, SourceError> {
+    let root = source::table(source)?;
+    let mut keys: Vec<_> = root.get_ref().keys().collect();
+    keys.sort_by_key(|key| key.span().start);
+    for key in keys {
+        let name = key.get_ref().as_ref();
+        if PROJECT_KEYS.contains(&name) {
+            continue;
+        }
+        let is_ours = source::fields::<Settings>().contains(&name)
+            || source::fields::<Tables>().contains(&name)
+            || source::fields::<Provider>().contains(&name);
+        if !is_ours {
+            return Err(source::unknown_key(source, key.span(), name, PROJECT_KEYS));
+        }
+        return Err(source
+            .error(
+                key.span(),
+                &format!("`{name}` may not be set by a project's file"),
+            )
+            .help(format!(
+                "such a file may be other people's, and sets only {}; set `{name}` in your own config file (`reflect config path`)",
+                source::list(PROJECT_KEYS.iter().copied())
+            )));
+    }
+    let outline = root.get_ref().clone();
+    Reader {
+        source,
+        path,
+        home: None,
+        outline: &outline,
+    }
+    .layer(root, None)
+}
+
+/// `[provider.x]` and `[profile.x]` are written easily; these keys are names, not tables.
+fn no_singular_tables(source: &Source, root: &DeTable<'_>) -> Result<(), SourceError> {
+    for (key, tables) in [("provider", "providers"), ("profile", "profiles")] {
+        if let Some((place, value)) = root.get_key_value(key)
+            && matches!(value.get_ref(), DeValue::Table(_))
+        {
+            return Err(source
+                .error(
+                    place.span(),
+                    &format!("`{key}` is the name of one of the `{tables}`, not a table"),
+                )
+                .help(format!("write `[{tables}.NAME]` for the table")));
+        }
+    }
+    Ok(())
+}
+
+/// The first key in the file that is neither a setting nor a table is an error.
+fn known_keys(source: &Source, root: &DeTable<'_>, tables: &[&str]) -> Result<(), SourceError> {
+    let settings = source::fields::<Settings>();
+    let unknown = root
+        .keys()
+        .filter(|key| !settings.contains(&key.get_ref().as_ref()))
+        .min_by_key(|key| key.span().start);
+    match unknown {
+        None => Ok(()),
+        Some(key) => {
+            let known: Vec<&str> = settings.iter().chain(tables).copied().collect();
+            let name = key.get_ref().as_ref();
+            Err(source::unknown_key(source, key.span(), name, &known))
+        }
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    path: &'a Path,
+    home: Option<&'a Path>,
+    outline: &'a DeTable<'a>,
+}
+
+impl Reader<'_> {
+    /// The settings of a table as a layer; each value knows its line.
+    fn layer(
+        &self,
+        table: Spanned<DeTable<'_>>,
+        profile: Option<&str>,
+    ) -> Result<Layer, SourceError> {
+        let outline = table.get_ref().clone();
+        let whole = table.span();
+        let place =
+            |path: &[&str]| source::value_span(&outline, path).unwrap_or_else(|| whole.clone());
+        let mut settings: Settings = source::table_into(self.source, table)?;
+        settings
+            .check()
+            .map_err(|(path, message)| self.source.error(place(&path), &message))?;
+        if settings.loop_settings.threshold.is_some() {
+            return Err(self
+                .source
+                .error(
+                    place(&["loop", "threshold"]),
+                    "`loop.threshold` has no effect here: criteria have a threshold of their own, which goes before this one",
+                )
+                .help("set it in the criteria file, or use `--threshold` or `REFLECT_THRESHOLD`"));
+        }
+        if profile.is_some() && settings.profile.is_some() {
+            return Err(self
+                .source
+                .error(place(&["profile"]), "a profile cannot name another profile"));
+        }
+        settings.criteria = settings.criteria.map(|spec| self.criteria_spec(spec));
+        settings.criteria_path = settings
+            .criteria_path
+            .map(|dirs| dirs.iter().map(|dir| self.beside(dir)).collect());
+        Ok(Layer::new(&settings, |key| {
+            let path: Vec<&str> = key.split('.').collect();
+            Origin::File {
+                path: self.path.to_owned(),
+                line: self.source.position(place(&path).start).0,
+                profile: profile.map(str::to_owned),
+            }
+        }))
+    }
+
+    /// A path in a file is meant from where the file is; `~/` is the home directory.
+    fn beside(&self, path: &Path) -> PathBuf {
+        if let (Ok(rest), Some(home)) = (path.strip_prefix("~"), self.home) {
+            return home.join(rest);
+        }
+        match self.path.parent() {
+            Some(dir) => dir.join(path),
+            None => path.to_owned(),
+        }
+    }
+
+    /// Criteria may be a name, which is not a path.
+    fn criteria_spec(&self, spec: String) -> String {
+        if !source::is_path(&spec) {
+            return spec;
+        }
+        let path = self.beside(Path::new(&spec));
+        path.to_str().map_or(spec, str::to_owned)
+    }
+
+    fn check_providers(&self, providers: &BTreeMap<String, Provider>) -> Result<(), SourceError> {
+        for (name, provider) in providers {
+            let place = |key: &str| {
+                source::value_span(self.outline, &["providers", name, key])
+                    .or_else(|| source::value_span(self.outline, &["providers", name]))
+                    .unwrap_or(0..0)
+            };
+            if name.is_empty() || name.contains(':') {
+                return Err(self.source.error(
+                    place(""),
+                    "a provider's name must not be empty or hold a `:`",
+                ));
+            }
+            provider
+                .check()
+                .map_err(|(key, message)| self.source.error(place(key), &message))?;
+            if provider.api_key.is_some() && readable_by_others(self.path) {
+                return Err(SourceError::whole(
+                    self.source.name(),
+                    &format!("the key of the provider `{name}` is in a file that others can read"),
+                )
+                .help(format!(
+                    "`chmod 600 {}`, or use `api_key_env` or `api_key_cmd`",
+                    self.path.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn readable_by_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn readable_by_others(_: &Path) -> bool {
+    // A user's directory is closed to others by the system's own rules.
+    false
+}

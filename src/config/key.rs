@@ -1,0 +1,154 @@
+use std::{
+    fmt,
+    io::Read as _,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use secrecy::SecretString;
+
+use super::{
+    env::Env,
+    provider::{KeyCommand, Provider},
+};
+use crate::source::SourceError;
+
+/// How long a command may take to print a key: a person may have to type a password for it.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A key with where it was found. The key itself is in no form of output.
+#[derive(Clone)]
+pub struct ApiKey {
+    /// The key.
+    pub secret: SecretString,
+    /// Where it was found, for people: `the environment variable OPENAI_API_KEY`.
+    pub origin: String,
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ApiKey(from {})", self.origin)
+    }
+}
+
+/// Looks up the key of a provider: in the environment (`api_key_env`, else `default_env`, the variable
+/// that the provider's key is in by custom), from `api_key_cmd`, in `api_key`. `None` if there is none.
+///
+/// Runs the command of the user's own file, which waits up to a minute for it.
+///
+/// # Errors
+/// If the command fails, or prints no key. The message never holds what it printed.
+pub fn api_key(
+    name: &str,
+    provider: Option<&Provider>,
+    default_env: Option<&str>,
+    env: Env<'_>,
+) -> Result<Option<ApiKey>, SourceError> {
+    let variable = provider
+        .and_then(|p| p.api_key_env.as_deref())
+        .or(default_env);
+    if let Some(variable) = variable
+        && let Some(value) = env(variable).filter(|v| !v.is_empty())
+    {
+        let text = value.to_str().map(str::trim).unwrap_or_default();
+        let origin = format!("the environment variable {variable}");
+        return key(text, origin).map(Some);
+    }
+    let Some(provider) = provider else {
+        return Ok(None);
+    };
+    if let Some(command) = &provider.api_key_cmd {
+        let origin = format!("`api_key_cmd` of the provider `{name}`");
+        let text = run(command).map_err(|message| SourceError::whole(&origin, &message))?;
+        return key(text.lines().next().unwrap_or_default().trim(), origin).map(Some);
+    }
+    match &provider.api_key {
+        Some(secret) => {
+            let origin = format!("`api_key` of the provider `{name}`");
+            let text = secrecy::ExposeSecret::expose_secret(secret).trim();
+            key(text, origin).map(Some)
+        }
+        None => Ok(None),
+    }
+}
+
+/// A key must be able to go into a header.
+fn key(text: &str, origin: String) -> Result<ApiKey, SourceError> {
+    if text.is_empty() {
+        return Err(SourceError::whole(&origin, "there is no key in it"));
+    }
+    if !text.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(SourceError::whole(
+            &origin,
+            "the key holds characters that no key has (spaces, line breaks, other scripts)",
+        ));
+    }
+    Ok(ApiKey {
+        secret: SecretString::from(text),
+        origin,
+    })
+}
+
+fn run(command: &KeyCommand) -> Result<String, String> {
+    let mut child = match command {
+        KeyCommand::Words(words) => {
+            let (program, arguments) = words.split_first().ok_or("the command is empty")?;
+            let mut command = Command::new(program);
+            command.args(arguments);
+            command
+        }
+        KeyCommand::Shell(text) if cfg!(windows) => {
+            let mut command = Command::new("cmd");
+            command.args(["/C", text]);
+            command
+        }
+        KeyCommand::Shell(text) => {
+            let mut command = Command::new("sh");
+            command.args(["-c", text]);
+            command
+        }
+    };
+    // Its errors and its questions are for the user; standard input may be our prompt.
+    let mut child = child
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .map_err(|error| format!("the command cannot be started: {error}"))?;
+    let (sender, receiver) = std::sync::mpsc::channel();
+    if let Some(stdout) = child.stdout.take() {
+        std::thread::spawn(move || {
+            let mut text = String::new();
+            // A key is short; more is not one.
+            let read = stdout.take(65_536).read_to_string(&mut text);
+            // Nobody listens any more if the command took too long.
+            let _ = sender.send(read.map(|_| text));
+        });
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Ok(None) => {
+                // It may have ended in this moment; then there is nothing to stop.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!(
+                    "the command took longer than {} s",
+                    PATIENCE.as_secs()
+                ));
+            }
+            Err(error) => return Err(format!("the command cannot be waited for: {error}")),
+        }
+    };
+    if !status.success() {
+        return Err(format!("the command failed ({status})"));
+    }
+    receiver
+        .recv_timeout(Duration::from_secs(1))
+        .map_err(|_| "the command ended, but something it started holds its output".to_owned())?
+        .map_err(|_| "the command printed something that is no text".to_owned())
+}

@@ -1,0 +1,188 @@
+use std::{fmt, path::PathBuf};
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use super::settings::{Settings, Timeouts};
+use crate::{source, types::LoopSettings};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A flag, as `--model`.
+    Flag(String),
+    /// A variable of the environment.
+    Variable(&'static str),
+    /// The criteria of this name.
+    Criteria(String),
+    /// A line of a file; counted from 1.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+        /// The profile that it is in.
+        profile: Option<String>,
+    },
+    /// The program's own default.
+    BuiltIn,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) => f.write_str(name),
+            Self::Variable(name) => f.write_str(name),
+            Self::Criteria(name) => write!(f, "criteria `{name}`"),
+            Self::File {
+                path,
+                line,
+                profile,
+            } => {
+                write!(f, "{}:{line}", path.display())?;
+                match profile {
+                    Some(profile) => write!(f, " (profile `{profile}`)"),
+                    None => Ok(()),
+                }
+            }
+            Self::BuiltIn => f.write_str("built-in"),
+        }
+    }
+}
+
+/// Values under their dotted keys (`loop.max_iterations`), each with its origin.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Layer(IndexMap<String, (Value, Origin)>);
+
+/// The tables within the settings that are laid over each other key by key.
+const TABLES: &[&str] = &["loop", "timeouts"];
+
+impl Layer {
+    /// What is set in these settings.
+    pub(super) fn new(settings: &Settings, origin: impl Fn(&str) -> Origin) -> Self {
+        let mut layer = Self::default();
+        let Ok(Value::Object(all)) = serde_json::to_value(settings) else {
+            return layer;
+        };
+        for (key, value) in all {
+            match value {
+                Value::Null => {}
+                Value::Object(table) if TABLES.contains(&key.as_str()) => {
+                    for (inner, value) in table.into_iter().filter(|(_, v)| !v.is_null()) {
+                        let key = format!("{key}.{inner}");
+                        let origin = origin(&key);
+                        layer.set(&key, value, origin);
+                    }
+                }
+                value => {
+                    let origin = origin(&key);
+                    layer.set(&key, value, origin);
+                }
+            }
+        }
+        layer
+    }
+
+    pub(super) fn set(&mut self, key: &str, value: Value, origin: Origin) {
+        self.0.insert(key.to_owned(), (value, origin));
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<(&str, &Origin)> {
+        let (value, origin) = self.0.get(key)?;
+        Some((value.as_str()?, origin))
+    }
+
+    /// Puts `above` over this layer.
+    pub(super) fn cover(&mut self, above: &Self) {
+        for (key, value) in &above.0 {
+            self.0.insert(key.clone(), value.clone());
+        }
+    }
+
+    /// The settings that these values are; or the key of a value that cannot be, and why.
+    pub(super) fn settings(&self) -> Result<Settings, (String, String)> {
+        let mut root = Map::new();
+        for (key, (value, _)) in &self.0 {
+            // One by one, so that an error is known to be about this key.
+            let single = nest(Map::new(), key, value.clone());
+            serde_json::from_value::<Settings>(Value::Object(single))
+                .map_err(|error| (key.clone(), error.to_string()))?;
+            root = nest(root, key, value.clone());
+        }
+        serde_json::from_value(Value::Object(root)).map_err(|e| (String::new(), e.to_string()))
+    }
+
+    pub(super) fn resolved(self) -> Result<Resolved, (String, String)> {
+        Ok(Resolved {
+            settings: self.settings()?,
+            layer: self,
+        })
+    }
+}
+
+fn nest(mut root: Map<String, Value>, key: &str, value: Value) -> Map<String, Value> {
+    match key.split_once('.') {
+        Some((table, inner)) => {
+            let entry = root
+                .entry(table)
+                .or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(table) = entry {
+                table.insert(inner.to_owned(), value);
+            }
+        }
+        None => {
+            root.insert(key.to_owned(), value);
+        }
+    }
+    root
+}
+
+/// Settings, all layers laid over each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The values.
+    pub settings: Settings,
+    layer: Layer,
+}
+
+/// A line of `reflect config show`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The dotted key.
+    pub key: String,
+    /// The value, with where it comes from; `None` if nobody set it and it has no default.
+    pub value: Option<(Value, Origin)>,
+}
+
+impl Resolved {
+    /// Where the value under a dotted key comes from; `None` if it is not set.
+    pub fn origin(&self, key: &str) -> Option<&Origin> {
+        self.layer.0.get(key).map(|(_, origin)| origin)
+    }
+
+    /// All keys there are, in the order of the example file.
+    pub fn entries(&self) -> Vec<Entry> {
+        keys()
+            .into_iter()
+            .map(|key| Entry {
+                value: self.layer.0.get(&key).cloned(),
+                key,
+            })
+            .collect()
+    }
+}
+
+/// All dotted keys of the settings, from the types.
+pub(super) fn keys() -> Vec<String> {
+    source::fields::<Settings>()
+        .iter()
+        .flat_map(|key| {
+            let inner: &[&str] = match *key {
+                "loop" => source::fields::<LoopSettings>(),
+                "timeouts" => source::fields::<Timeouts>(),
+                _ => return vec![(*key).to_owned()],
+            };
+            inner.iter().map(|i| format!("{key}.{i}")).collect()
+        })
+        .collect()
+}

@@ -1,0 +1,160 @@
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    dirs, env,
+    env::Env,
+    file::{self, UserFile},
+    layer::{Layer, Origin, Resolved},
+    provider::Provider,
+    settings::Settings,
+};
+use crate::{
+    source::{self, SourceError},
+    types::{Criteria, LoopSettings},
+};
+
+/// The user's file, the project's file and the environment, read and checked, not yet laid over each
+/// other.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    user_path: Option<PathBuf>,
+    project_path: Option<PathBuf>,
+    user: UserFile,
+    project: Layer,
+    env: Layer,
+}
+
+impl Config {
+    /// Reads what there is. A file that is not there is no error, except one that `REFLECT_CONFIG`
+    /// names. The project's file is looked for from `directory` upwards.
+    pub fn load(env: Env<'_>, directory: &Path) -> Result<Self, SourceError> {
+        let mut config = Self {
+            env: env::layer(env)?,
+            user_path: dirs::user_file(env),
+            project_path: dirs::project_file(directory),
+            ..Self::default()
+        };
+        let named = env("REFLECT_CONFIG").is_some_and(|v| !v.is_empty());
+        if let Some(path) = config.user_path.as_deref().filter(|p| named || p.exists()) {
+            let home = dirs::home(env);
+            config.user = file::user(&source::read(path)?, path, home.as_deref())?;
+        }
+        if let Some(path) = &config.project_path {
+            config.project = file::project(&source::read(path)?, path)?;
+        }
+        Ok(config)
+    }
+
+    /// Where the user's file is or would be.
+    pub fn user_path(&self) -> Option<&Path> {
+        self.user_path.as_deref()
+    }
+
+    /// The project's file, if there is one.
+    pub fn project_path(&self) -> Option<&Path> {
+        self.project_path.as_deref()
+    }
+
+    /// The provider of this name in the user's file.
+    pub fn provider(&self, name: &str) -> Option<&Provider> {
+        self.user.providers.get(name)
+    }
+
+    /// The providers of the user's file, in alphabetical order.
+    pub fn providers(&self) -> &BTreeMap<String, Provider> {
+        &self.user.providers
+    }
+
+    /// Short names for models.
+    pub fn aliases(&self) -> &BTreeMap<String, String> {
+        &self.user.aliases
+    }
+
+    /// The names of the profiles, in the order of the file.
+    pub fn profiles(&self) -> impl Iterator<Item = &str> {
+        self.user.profiles.keys().map(String::as_str)
+    }
+
+    /// Lays everything over each other. `flags` are what the command line sets. `criteria` are the
+    /// criteria of the run, once they are known: first resolve without them to learn which they are.
+    /// Aliases of models are replaced by what they stand for.
+    pub fn resolve(
+        &self,
+        flags: &Settings,
+        criteria: Option<&Criteria>,
+    ) -> Result<Resolved, SourceError> {
+        flags
+            .check()
+            .map_err(|(path, message)| SourceError::whole(&flag_name(&path.join(".")), &message))?;
+        let flags = Layer::new(flags, |key| Origin::Flag(flag_name(key)));
+        let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
+        all.cover(&self.user.layer);
+        all.cover(&self.project);
+        // A project's file may not choose the profile, so it has no say here.
+        let chosen = [&flags, &self.env, &self.user.layer]
+            .into_iter()
+            .find_map(|layer| layer.text("profile"));
+        if let Some((name, origin)) = chosen {
+            all.cover(self.profile(name, origin)?);
+        }
+        if let Some(criteria) = criteria {
+            let settings = Settings {
+                loop_settings: LoopSettings {
+                    threshold: criteria
+                        .loop_settings
+                        .threshold
+                        .or(Some(criteria.threshold)),
+                    ..criteria.loop_settings.clone()
+                },
+                ..Settings::default()
+            };
+            all.cover(&Layer::new(&settings, |_| {
+                Origin::Criteria(criteria.name.clone())
+            }));
+        }
+        all.cover(&self.env);
+        all.cover(&flags);
+        for key in ["model", "judge_model"] {
+            let found = all.text(key).and_then(|(name, origin)| {
+                Some((self.user.aliases.get(name)?.clone(), origin.clone()))
+            });
+            if let Some((model, origin)) = found {
+                all.set(key, model.into(), origin);
+            }
+        }
+        all.resolved()
+            .map_err(|(key, message)| SourceError::whole(&key, &message))
+    }
+
+    fn profile(&self, name: &str, origin: &Origin) -> Result<&Layer, SourceError> {
+        self.user.profiles.get(name).ok_or_else(|| {
+            let near = source::similar(name, self.profiles());
+            SourceError::whole(
+                &origin.to_string(),
+                &format!("there is no profile `{name}`"),
+            )
+            .help_if(near.map(|n| format!("did you mean `{n}`?")))
+            .help(match &self.user_path {
+                _ if !self.user.profiles.is_empty() => {
+                    format!("known profiles: {}", source::list(self.profiles()))
+                }
+                Some(path) => format!("write it as `[profiles.{name}]` in {}", path.display()),
+                None => "profiles are in the user's config file".to_owned(),
+            })
+        })
+    }
+}
+
+/// The flag that sets a key: `--max-iterations` for `loop.max_iterations`, `--timeout-idle` for
+/// `timeouts.idle`.
+fn flag_name(key: &str) -> String {
+    let name = match key.split_once('.') {
+        Some(("timeouts", name)) => format!("timeout-{name}"),
+        Some((_, name)) => name.to_owned(),
+        None => key.to_owned(),
+    };
+    format!("--{}", name.replace('_', "-"))
+}

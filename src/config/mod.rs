@@ -1,0 +1,31 @@
+//! Settings: the user's file, the project's file, the environment, profiles; laid over each other in a
+//! fixed order, each value with where it comes from. Only stores and merges: it opens no model.
+//!
+//! Highest first: flags, `REFLECT_*`, the criteria file, the selected profile, the project's file, the
+//! user's file, the built-in defaults.
+
+mod dirs;
+mod env;
+mod file;
+mod key;
+mod layer;
+mod load;
+mod provider;
+mod schema;
+mod settings;
+
+pub use dirs::{PROJECT_FILE, project_file, state_dir, store_file, user_file};
+pub use env::{Env, VARIABLES, Variable};
+pub use file::PROJECT_KEYS;
+pub use key::{ApiKey, api_key};
+pub use layer::{Entry, Origin, Resolved};
+pub use load::Config;
+pub use provider::{KeyCommand, Provider, ProviderKind};
+pub use schema::schema;
+pub use settings::{HumanDuration, Settings, StructuredOutput, Timeouts};
+
+/// The text of a new config file: every key, commented, with its default.
+pub const EXAMPLE: &str = include_str!("../../config.example.toml");
+
+#[cfg(test)]
+mod tests;

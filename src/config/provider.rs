@@ -1,0 +1,70 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use super::settings::check_url;
+
+/// A server of the user's, or what is different about a well-known one: `[providers.NAME]`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Provider {
+    /// The protocol. Default: that of the well-known provider of this name.
+    pub kind: Option<ProviderKind>,
+    /// The server's address. Default: that of the well-known provider of this name.
+    pub base_url: Option<String>,
+    /// The model where none is named.
+    pub model: Option<String>,
+    /// The environment variable that holds the key. It goes before the two below.
+    pub api_key_env: Option<String>,
+    /// A command that prints the key: a list of words, or a text for the shell.
+    pub api_key_cmd: Option<KeyCommand>,
+    /// The key itself. Only in a file that others cannot read.
+    #[schemars(with = "Option<String>")]
+    pub api_key: Option<SecretString>,
+    /// Headers of every request. Their values are kept as secret as keys.
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// Fields that are added to the body of every request.
+    pub extra_body: BTreeMap<String, serde_json::Value>,
+}
+
+/// The protocol that a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderKind {
+    /// `OpenAI`'s chat completions.
+    #[serde(rename = "openai")]
+    OpenAi,
+    /// Ollama's own.
+    Ollama,
+}
+
+/// A command that prints a key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum KeyCommand {
+    /// For the shell.
+    Shell(String),
+    /// A program and its arguments.
+    Words(Vec<String>),
+}
+
+impl Provider {
+    /// Says which key is wrong, and a sentence about it.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        if let Some(Err(message)) = self.base_url.as_deref().map(check_url) {
+            return Err(("base_url", format!("`base_url` must be {message}")));
+        }
+        let empty = match &self.api_key_cmd {
+            Some(KeyCommand::Shell(text)) => text.trim().is_empty(),
+            Some(KeyCommand::Words(words)) => words.first().is_none_or(String::is_empty),
+            None => false,
+        };
+        if empty {
+            return Err(("api_key_cmd", "`api_key_cmd` is empty".to_owned()));
+        }
+        Ok(())
+    }
+}

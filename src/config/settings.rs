@@ -1,0 +1,245 @@
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use jiff::SignedDuration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{model::Think, types::LoopSettings};
+
+/// What can be set by file, profile, environment or flag. Every field is optional, since each of these
+/// sets only some; tables (`loop`, `timeouts`) are laid over each other key by key.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The profile to use: a name under `[profiles]`. Default: none.
+    pub profile: Option<String>,
+    /// Writes and revises: `provider:model`, just `model`, or an alias. Default: what is found.
+    pub model: Option<String>,
+    /// Judges; as `model`. Default: the model that writes.
+    pub judge_model: Option<String>,
+    /// The provider of a model that names none: `ollama`, `openai`, `embedded`, a preset, or a name
+    /// under `[providers]`.
+    pub provider: Option<String>,
+    /// The server's address, instead of the provider's own.
+    pub base_url: Option<String>,
+    /// The criteria where none are asked for: a path or a name.
+    pub criteria: Option<String>,
+    /// Directories in which criteria are looked up by name. Default: none.
+    pub criteria_path: Option<Vec<PathBuf>>,
+    /// Make no request except to this machine. Default: false.
+    pub offline: Option<bool>,
+    /// How many times a failed call is made again. 0 to 100; default 3.
+    #[schemars(range(max = 100))]
+    pub retries: Option<u32>,
+    /// Ollama's context window in tokens. At least 256; default: as large as the run needs.
+    #[schemars(range(min = 256))]
+    pub num_ctx: Option<u64>,
+    /// How long Ollama keeps the model loaded after a call: `15m`, or seconds. Default: 15m.
+    pub keep_alive: Option<String>,
+    /// How much the model reasons before it answers. Default: auto.
+    pub think: Option<Think>,
+    /// 0 for the most likely token, up to 2. Default: the server's.
+    #[schemars(range(min = 0, max = 2))]
+    pub temperature: Option<f64>,
+    /// Nucleus sampling, above 0 to 1. Default: the server's.
+    #[schemars(range(max = 1))]
+    pub top_p: Option<f64>,
+    /// Makes sampling repeatable where the server can. Default: none.
+    pub seed: Option<u64>,
+    /// The most tokens of an answer, reasoning included. Default: the server's.
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u32>,
+    /// How verdicts are demanded as JSON. Default: auto.
+    pub structured_output: Option<StructuredOutput>,
+    /// How the loop behaves.
+    #[serde(rename = "loop")]
+    pub loop_settings: LoopSettings,
+    /// How long is waited for a server.
+    pub timeouts: Timeouts,
+}
+
+/// How long is waited for a server: durations such as `10s`, `2m` or `1h 30m`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timeouts {
+    /// Until the connection stands. Default: 10s.
+    pub connect: Option<HumanDuration>,
+    /// From the request to the first piece of the answer. Default: 10m.
+    pub first_token: Option<HumanDuration>,
+    /// Between two pieces of the answer. Default: 2m.
+    pub idle: Option<HumanDuration>,
+    /// A whole call with its retries. Default: 30m.
+    pub total: Option<HumanDuration>,
+}
+
+/// How a server is asked for JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StructuredOutput {
+    /// As strongly as the server can, which is found out.
+    #[default]
+    Auto,
+    /// It enforces the schema.
+    JsonSchema,
+    /// It enforces some JSON object.
+    JsonObject,
+    /// It enforces nothing; the prompt describes the schema.
+    Prompt,
+}
+
+/// A time span above 0, written as people do: `10s`, `2m`, `1h 30m`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct HumanDuration(Duration);
+
+impl HumanDuration {
+    /// Of so many seconds.
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+
+    /// The time span.
+    pub fn get(self) -> Duration {
+        self.0
+    }
+}
+
+impl FromStr for HumanDuration {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no duration above 0; write `10s`, `2m` or `1h 30m`");
+        let span: SignedDuration = text.trim().parse().map_err(|_| wrong())?;
+        match Duration::try_from(span) {
+            Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl TryFrom<String> for HumanDuration {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<HumanDuration> for String {
+    fn from(duration: HumanDuration) -> Self {
+        duration.to_string()
+    }
+}
+
+impl fmt::Display for HumanDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span = SignedDuration::try_from(self.0).unwrap_or(SignedDuration::MAX);
+        write!(f, "{span:#}")
+    }
+}
+
+impl fmt::Debug for HumanDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl JsonSchema for HumanDuration {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "examples": ["10s", "2m", "1h 30m"] })
+    }
+}
+
+impl Settings {
+    /// The built-in defaults: what holds where nobody says anything.
+    pub fn defaults() -> Self {
+        let seconds = |s| Some(HumanDuration::from_secs(s));
+        let loops = LoopSettings::default();
+        Self {
+            offline: Some(false),
+            retries: Some(3),
+            keep_alive: Some("15m".to_owned()),
+            think: Some(Think::Auto),
+            structured_output: Some(StructuredOutput::Auto),
+            loop_settings: LoopSettings {
+                max_iterations: Some(loops.max_iterations()),
+                strategy: Some(loops.strategy()),
+                select: Some(loops.select()),
+                plateau_iterations: Some(loops.plateau_iterations()),
+                ..loops
+            },
+            timeouts: Timeouts {
+                connect: seconds(10),
+                first_token: seconds(600),
+                idle: seconds(120),
+                total: seconds(1800),
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Says which value is outside of its range: the keys that lead to it, and a sentence.
+    pub fn check(&self) -> Result<(), (Vec<&'static str>, String)> {
+        if let Err((key, message)) = self.loop_settings.check() {
+            return Err((vec!["loop", key], message));
+        }
+        let wrong =
+            |key: &'static str, must: &str| Err((vec![key], format!("`{key}` must be {must}")));
+        // Written so that NaN is wrong, too.
+        if self.temperature.is_some_and(|t| !(0.0..=2.0).contains(&t)) {
+            return wrong("temperature", "a number from 0 to 2");
+        }
+        if self.top_p.is_some_and(|p| !(p > 0.0 && p <= 1.0)) {
+            return wrong("top_p", "a number above 0, up to 1");
+        }
+        if self.retries.is_some_and(|n| n > 100) {
+            return wrong("retries", "at most 100");
+        }
+        if self.num_ctx.is_some_and(|n| n < 256) {
+            return wrong("num_ctx", "at least 256 (tokens)");
+        }
+        if self.max_tokens == Some(0) {
+            return wrong("max_tokens", "at least 1");
+        }
+        if let Some(Err(message)) = self.base_url.as_deref().map(check_url) {
+            return wrong("base_url", message);
+        }
+        let texts = [
+            ("profile", &self.profile),
+            ("model", &self.model),
+            ("judge_model", &self.judge_model),
+            ("provider", &self.provider),
+            ("criteria", &self.criteria),
+            ("keep_alive", &self.keep_alive),
+        ];
+        for (key, text) in texts {
+            if text.as_ref().is_some_and(|t| t.trim().is_empty()) {
+                return wrong(key, "a text that is not empty");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A server's address: with its scheme, and without a user or password, which would be shown wherever
+/// the address is.
+pub(super) fn check_url(url: &str) -> Result<(), &'static str> {
+    let Some(rest) = ["http://", "https://"]
+        .iter()
+        .find_map(|s| url.strip_prefix(s))
+    else {
+        return Err("an address that begins with `http://` or `https://`");
+    };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.is_empty() {
+        return Err("an address with a host");
+    }
+    if host.contains('@') {
+        return Err("without a user or password; use `api_key_env` or `headers` for them");
+    }
+    Ok(())
+}
