@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 pub struct LoopSettings {
     /// The most drafts a run makes, the first included (seed 003 §2.2). At least 1; default 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_iterations: Option<u32>,
     /// The overall threshold; goes before the criteria file's own. 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
     pub threshold: Option<f64>,
     /// How a draft is revised. Default: `full_rewrite`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,9 +26,11 @@ pub struct LoopSettings {
     /// Stop after so many revisions in a row without a better draft (seed 003 §2.6.2). At least 1;
     /// default 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub plateau_iterations: Option<u32>,
     /// Stop before a call once so many tokens are used. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_total_tokens: Option<u64>,
     /// Stop once the run has taken so many seconds. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,6 +50,32 @@ impl LoopSettings {
             max_total_tokens: self.max_total_tokens.or(below.max_total_tokens),
             max_time: self.max_time.or(below.max_time),
         }
+    }
+
+    /// Says which value is outside of its range: its key, and a sentence about what is wrong.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let at_least_one = [
+            ("max_iterations", self.max_iterations.map(u64::from)),
+            ("plateau_iterations", self.plateau_iterations.map(u64::from)),
+            ("max_total_tokens", self.max_total_tokens),
+        ];
+        for (key, value) in at_least_one {
+            if value == Some(0) {
+                return Err((key, format!("`{key}` must be at least 1")));
+            }
+        }
+        // Written so that NaN is wrong, too.
+        if self.threshold.is_some_and(|t| !(0.0..=1.0).contains(&t)) {
+            let message = "`threshold` must be a number from 0 to 1".to_owned();
+            return Err(("threshold", message));
+        }
+        if self.max_time.is_some_and(|_| self.max_time().is_none())
+            || self.max_time().is_some_and(|t| t.is_zero())
+        {
+            let message = "`max_time` must be a number of seconds above 0".to_owned();
+            return Err(("max_time", message));
+        }
+        Ok(())
     }
 
     /// The most drafts a run makes, at least 1.
@@ -96,4 +126,35 @@ pub enum Select {
     Latest,
     /// The first satisfactory version; without one, the highest score.
     FirstSatisfactory,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_outside_of_their_range_are_found() {
+        let key = |settings: LoopSettings| settings.check().map_err(|(key, _)| key);
+        let default = LoopSettings::default();
+        assert_eq!(key(default.clone()), Ok(()));
+        let zero = LoopSettings {
+            max_iterations: Some(0),
+            ..default.clone()
+        };
+        assert_eq!(key(zero), Err("max_iterations"));
+        for bad in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+            let settings = LoopSettings {
+                threshold: Some(bad),
+                ..default.clone()
+            };
+            assert_eq!(key(settings), Err("threshold"), "{bad}");
+        }
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
+            let settings = LoopSettings {
+                max_time: Some(bad),
+                ..default.clone()
+            };
+            assert_eq!(key(settings), Err("max_time"), "{bad}");
+        }
+    }
 }

@@ -1,0 +1,97 @@
+use std::{collections::HashMap, ops::Range};
+
+use crate::{
+    source::{Source, SourceError},
+    types::{Criteria, Criterion, Evaluator},
+};
+
+/// Things about valid criteria that are probably not meant, one sentence each.
+pub fn warnings(criteria: &Criteria) -> Vec<String> {
+    let mut found = Vec::new();
+    for criterion in &criteria.criteria {
+        let name = &criterion.name;
+        if matches!(criterion.evaluator, Evaluator::Llm(_)) && criterion.description.is_empty() {
+            found.push(format!(
+                "the criterion `{name}` has no description: the judge sees nothing but its name"
+            ));
+        }
+        if let Evaluator::Regex(config) = &criterion.evaluator
+            && config.message.is_none()
+            && criterion.description.is_empty()
+        {
+            found.push(format!(
+                "the criterion `{name}` has neither a description nor a `message`: a reviser learns nothing but the pattern"
+            ));
+        }
+    }
+    if criteria.threshold <= 0.0 {
+        found.push("the threshold is 0: any mean reaches it".to_owned());
+    }
+    found
+}
+
+/// A weight must be a number above 0.
+pub(super) fn weight(source: &Source, span: Range<usize>, weight: f64) -> Result<(), SourceError> {
+    if weight.is_finite() && weight > 0.0 {
+        return Ok(());
+    }
+    let error = source.error(span, &format!("`weight` must be above 0, not {weight}"));
+    Err(if weight == 0.0 {
+        error.help("leave the criterion out if it is not to count")
+    } else {
+        error
+    })
+}
+
+/// A threshold must be a number from 0 to 1.
+pub(super) fn threshold(
+    source: &Source,
+    span: Range<usize>,
+    threshold: f64,
+) -> Result<(), SourceError> {
+    if (0.0..=1.0).contains(&threshold) {
+        return Ok(());
+    }
+    let error = source.error(
+        span,
+        &format!("`threshold` must be from 0 to 1, not {threshold}"),
+    );
+    Err(if threshold > 1.0 && threshold <= 100.0 {
+        error.help(format!("did you mean {}?", threshold / 100.0))
+    } else {
+        error
+    })
+}
+
+/// Names must be there, fit on a line, and be unique without regard to case: a judge's reply is matched
+/// by them.
+pub(super) fn names(
+    source: &Source,
+    criteria: &[(Criterion, Range<usize>)],
+) -> Result<(), SourceError> {
+    let mut seen: HashMap<String, Range<usize>> = HashMap::new();
+    for (criterion, span) in criteria {
+        let name = &criterion.name;
+        if name.trim().is_empty() {
+            return Err(source.error(span.clone(), "the name is empty"));
+        }
+        if name.trim() != name || name.chars().any(char::is_control) {
+            return Err(source.error(
+                span.clone(),
+                "a name must be one line without white space around it",
+            ));
+        }
+        if let Some(first) = seen.insert(name.to_lowercase(), span.clone()) {
+            let (line, _) = source.position(first.start);
+            return Err(source
+                .error(
+                    span.clone(),
+                    &format!("the name `{name}` is used twice, first in line {line}"),
+                )
+                .label("used again here")
+                .also(first, "first used here")
+                .help("names must be unique, upper and lower case being the same"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+use std::ops::Range;
+
+use schemars::Schema;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{file::Common, schema::schema_of};
+use crate::{
+    source::{self, Source, SourceError},
+    types::{Evaluator, LengthConfig, LlmConfig, RegexConfig},
+};
+
+/// How an evaluator's own keys are read. A new evaluator is a row in [`KINDS`].
+pub(super) struct Kind {
+    /// As written in `evaluator = "..."`.
+    pub name: &'static str,
+    /// Its own keys.
+    pub keys: fn() -> &'static [&'static str],
+    /// The JSON Schema of its own keys.
+    pub schema: fn() -> Schema,
+    /// Reads its own keys from what is left of a criterion's table.
+    pub read: fn(&Source, Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError>,
+}
+
+/// All evaluators; the first is the default.
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        name: "llm",
+        keys: source::fields::<LlmConfig>,
+        schema: schema_of::<LlmConfig>,
+        read: |source, table| source::table_into(source, table).map(Evaluator::Llm),
+    },
+    Kind {
+        name: "regex",
+        keys: source::fields::<RegexConfig>,
+        schema: schema_of::<RegexConfig>,
+        read: read_regex,
+    },
+    Kind {
+        name: "length",
+        keys: source::fields::<LengthConfig>,
+        schema: schema_of::<LengthConfig>,
+        read: read_length,
+    },
+];
+
+/// Evaluators of the design (§1) that this version does not have.
+const PLANNED: &[&str] = &["schema", "script", "command", "compare", "contains"];
+
+/// The evaluator that a criterion's table asks for.
+pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static Kind, SourceError> {
+    let Some(value) = table.get("evaluator") else {
+        return Ok(&KINDS[0]);
+    };
+    let DeValue::String(name) = value.get_ref() else {
+        return Err(source.error(value.span(), "`evaluator`: a text in quotes is wanted here"));
+    };
+    if let Some(kind) = KINDS.iter().find(|k| k.name == name) {
+        return Ok(kind);
+    }
+    let names = || KINDS.iter().map(|k| k.name);
+    let known = format!("known evaluators: {}", source::list(names()));
+    if PLANNED.contains(&name.as_ref()) {
+        return Err(source
+            .error(
+                value.span(),
+                &format!("this version has no evaluator `{name}` yet"),
+            )
+            .help(known));
+    }
+    let near = source::similar(name, names());
+    Err(source
+        .error(value.span(), &format!("unknown evaluator `{name}`"))
+        .help_if(near.map(|n| format!("did you mean `{n}`?")))
+        .help(known))
+}
+
+/// Each key must be one of the evaluator's own. One that is another evaluator's is told apart from one
+/// that nobody knows.
+pub(super) fn check_keys(
+    source: &Source,
+    kind: &Kind,
+    config: &DeTable<'_>,
+) -> Result<(), SourceError> {
+    let own = (kind.keys)();
+    // The first in the file, not in the alphabet.
+    let unknown = config
+        .keys()
+        .filter(|key| !own.contains(&key.get_ref().as_ref()))
+        .min_by_key(|key| key.span().start);
+    let Some(key) = unknown else {
+        return Ok(());
+    };
+    let name = key.get_ref().as_ref();
+    if let Some(other) = KINDS.iter().find(|k| (k.keys)().contains(&name)) {
+        return Err(source
+            .error(
+                key.span(),
+                &format!(
+                    "the key `{name}` belongs to the evaluator `{}`, and this criterion's evaluator is `{}`",
+                    other.name, kind.name
+                ),
+            )
+            .help(format!("add `evaluator = \"{}\"` if that is meant", other.name)));
+    }
+    let known: Vec<&str> = source::fields::<Common>()
+        .iter()
+        .chain(own)
+        .copied()
+        .collect();
+    Err(source::unknown_key(source, key.span(), name, &known))
+}
+
+fn read_regex(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
+    let span = place_of(&table, "pattern");
+    let config: RegexConfig = source::table_into(source, table)?;
+    if config.pattern.is_empty() {
+        return Err(source.error(span, "`pattern` is empty, and so matches every draft"));
+    }
+    if let Err(error) = regex::Regex::new(&config.pattern) {
+        let text = error.to_string();
+        let last = text.lines().last().unwrap_or_default();
+        let short = last.strip_prefix("error: ").unwrap_or(last);
+        let error = source.error(
+            span,
+            &format!("`pattern` is no regular expression: {short}"),
+        );
+        let error = if text.contains('\n') {
+            error.help(text.as_str())
+        } else {
+            error
+        };
+        return Err(
+            if short.contains("look-around") || short.contains("backreference") {
+                error.help("say what must not be there in a criterion of its own, with `expect = \"absent\"`")
+            } else {
+                error
+            },
+        );
+    }
+    Ok(Evaluator::Regex(config))
+}
+
+fn read_length(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
+    let whole = table.span();
+    let (min_span, max_span) = (place_of(&table, "min"), place_of(&table, "max"));
+    let config: LengthConfig = source::table_into(source, table)?;
+    match (config.min, config.max) {
+        (None, None) => Err(source
+            .error(whole, "a length criterion needs `min`, `max` or both")
+            .help(format!("for example: max = 300 ({})", config.unit.as_str()))),
+        (_, Some(0)) => Err(source.error(max_span, "`max` must be at least 1: no draft is empty")),
+        (Some(min), Some(max)) if min > max => Err(source
+            .error(min_span, &format!("`min` ({min}) is above `max` ({max})"))
+            .also(max_span, "`max` is here")),
+        _ => Ok(Evaluator::Length(config)),
+    }
+}
+
+/// The place of a key's value, or of the table's head if it is not there.
+fn place_of(table: &Spanned<DeTable<'_>>, key: &str) -> Range<usize> {
+    source::value_span(table.get_ref(), &[key]).unwrap_or_else(|| table.span())
+}

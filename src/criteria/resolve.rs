@@ -1,0 +1,88 @@
+use std::path::{Path, PathBuf};
+
+use super::{
+    builtin::{BUILTIN_NAMES, builtin},
+    file,
+};
+use crate::{
+    source::{self, SourceError},
+    types::Criteria,
+};
+
+/// A set that can be asked for by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Available {
+    /// The name, for `-c NAME`.
+    pub name: String,
+    /// Its file; `None` for a built-in set.
+    pub path: Option<PathBuf>,
+}
+
+/// The sets that can be asked for by name: those of the directories, in their order, then the built-in
+/// ones. A name appears once, with what it stands for.
+pub fn available(search_path: &[PathBuf]) -> Vec<Available> {
+    let mut all: Vec<Available> = Vec::new();
+    for dir in search_path {
+        // A directory that is not there holds no criteria; that is no error.
+        let Ok(entries) = std::fs::read_dir(dir) else {
+            continue;
+        };
+        let mut here: Vec<Available> = entries
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                let is_toml = path.extension().is_some_and(|e| e == "toml");
+                Some(Available {
+                    name: path.file_stem().filter(|_| is_toml)?.to_str()?.to_owned(),
+                    path: Some(path),
+                })
+            })
+            .collect();
+        here.sort_by(|a, b| a.name.cmp(&b.name));
+        all.extend(here);
+    }
+    all.extend(BUILTIN_NAMES.iter().map(|name| Available {
+        name: (*name).to_owned(),
+        path: None,
+    }));
+    let mut seen = std::collections::HashSet::new();
+    all.retain(|a| seen.insert(a.name.clone()));
+    all
+}
+
+/// Reads the criteria that a PATH or a NAME stands for. What has a directory in it or ends with `.toml`
+/// is a path. A name is `NAME.toml` in one of the directories, in their order, or a built-in set: so a
+/// user's own file goes before a built-in set of the same name.
+pub fn resolve(spec: &str, search_path: &[PathBuf]) -> Result<Criteria, SourceError> {
+    let path = Path::new(spec);
+    let is_toml = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("toml"));
+    if spec.contains(std::path::is_separator) || is_toml {
+        return file::load(path);
+    }
+    for dir in search_path {
+        let file = dir.join(format!("{spec}.toml"));
+        if !spec.is_empty() && file.exists() {
+            return file::load(&file);
+        }
+    }
+    if let Some(criteria) = builtin(spec) {
+        return Ok(criteria);
+    }
+    if path.is_file() {
+        return file::load(path);
+    }
+    let all = available(search_path);
+    let names = || all.iter().map(|a| a.name.as_str());
+    let beside = format!("{spec}.toml");
+    let near = if Path::new(&beside).is_file() {
+        Some(beside.as_str())
+    } else {
+        source::similar(spec, names())
+    };
+    Err(
+        SourceError::whole(spec, "there are no criteria of this name, and no such file")
+            .help_if(near.map(|n| format!("did you mean `{n}`?")))
+            .help(format!("known names: {}", source::list(names()))),
+    )
+}

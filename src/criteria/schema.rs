@@ -1,0 +1,79 @@
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::{
+    builtin::BUILTIN_NAMES,
+    file::{Common, Head},
+    kinds::{KINDS, Kind},
+};
+
+/// The JSON Schema of a type, with everything it refers to in it.
+pub(super) fn schema_of<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft2020_12()
+        .with(|s| {
+            s.inline_subschemas = true;
+            s.meta_schema = None;
+        })
+        .into_generator()
+        .into_root_schema_for::<T>()
+}
+
+/// The JSON Schema of a criteria file, made from the types that read it. For editors, and for tools that
+/// write criteria.
+pub fn schema() -> Value {
+    let mut root = schema_of::<Head>().to_value();
+    let mut kinds: Vec<Value> = KINDS.iter().map(criterion).collect();
+    // `evaluator` may be left out for the default kind only.
+    for kind in kinds.iter_mut().skip(1) {
+        if let Some(required) = kind["required"].as_array_mut() {
+            required.push(json!("evaluator"));
+        }
+    }
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("Criteria file of reflect");
+    root["description"] = json!("What drafts are measured by.");
+    root["properties"]["task_type"] = json!({
+        "description": root["properties"]["task_type"]["description"],
+        "enum": BUILTIN_NAMES,
+    });
+    root["properties"]["criteria"] = json!({
+        "description": "What a draft is measured by; names are unique.",
+        "type": "array",
+        "minItems": 1,
+        "items": { "oneOf": kinds },
+    });
+    root["anyOf"] = json!([{ "required": ["criteria"] }, { "required": ["task_type"] }]);
+    root
+}
+
+/// The schema of a criterion of one kind: the common keys and the evaluator's own.
+fn criterion(kind: &Kind) -> Value {
+    let mut schema = schema_of::<Common>().to_value();
+    let own = (kind.schema)().to_value();
+    let mut properties = take_object(&mut schema, "properties");
+    if let Some(own) = own["properties"].as_object() {
+        properties.extend(own.clone());
+    }
+    properties["evaluator"]["const"] = json!(kind.name);
+    properties["name"]["minLength"] = json!(1);
+    properties["weight"]["exclusiveMinimum"] = json!(0);
+    schema["properties"] = Value::Object(properties);
+    schema["title"] = json!(format!("criterion with the evaluator {}", kind.name));
+    schema["description"] = own["description"].clone();
+    let mut required = vec![json!("name")];
+    if let Some(own) = own["required"].as_array() {
+        required.extend(own.iter().cloned());
+    }
+    schema["required"] = Value::Array(required);
+    if kind.name == "length" {
+        schema["anyOf"] = json!([{ "required": ["min"] }, { "required": ["max"] }]);
+    }
+    schema
+}
+
+fn take_object(value: &mut Value, key: &str) -> Map<String, Value> {
+    match value[key].take() {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,569 @@
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::types::{
+    Criteria, Criterion, Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, LoopSettings,
+    RegexConfig, Select,
+};
+
+fn error(text: &str) -> String {
+    parse(text, "c.toml").unwrap_err().to_string()
+}
+
+fn examples() -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/criteria");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn the_built_in_sets_are_those_of_the_seed() {
+    let sets: Vec<(String, Vec<String>)> = builtins()
+        .into_iter()
+        .map(|c| (c.name, c.criteria.into_iter().map(|k| k.name).collect()))
+        .collect();
+    let expected = [
+        (
+            "code",
+            vec!["correctness", "efficiency", "readability", "edge_cases"],
+        ),
+        (
+            "writing",
+            vec!["clarity", "coherence", "completeness", "tone"],
+        ),
+        (
+            "analysis",
+            vec!["accuracy", "depth", "relevance", "objectivity"],
+        ),
+        (
+            "reasoning",
+            vec!["logical_validity", "completeness", "clarity"],
+        ),
+    ];
+    assert_eq!(sets.len(), expected.len());
+    for ((name, criteria), (want, want_criteria)) in sets.iter().zip(expected) {
+        assert_eq!(name, want);
+        assert_eq!(*criteria, want_criteria);
+    }
+    for set in builtins() {
+        assert_eq!(warnings(&set), Vec::<String>::new(), "{}", set.name);
+        for criterion in &set.criteria {
+            assert!(!criterion.description.contains('\n'), "{}", criterion.name);
+        }
+    }
+    assert!(builtin("nothing").is_none());
+}
+
+#[test]
+fn the_examples_are_valid_and_without_warnings() {
+    let paths = examples();
+    assert!(paths.len() >= 5, "{paths:?}");
+    for path in paths {
+        let criteria = load(&path).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(
+            warnings(&criteria),
+            Vec::<String>::new(),
+            "{}",
+            path.display()
+        );
+        assert_eq!(
+            Some(criteria.name.as_str()),
+            path.file_stem().unwrap().to_str()
+        );
+    }
+}
+
+#[test]
+fn the_design_s_file_is_read() {
+    let criteria = parse(
+        r#"
+name = "code"
+threshold = 0.85
+[loop]
+max_iterations = 4
+select = "highest_score"
+[[criteria]]
+name = "correctness"
+description = "Every function it calls exists."
+weight = 2
+threshold = 0.9
+evaluator = "llm"
+[[criteria]]
+name = "no-todo"
+evaluator = "regex"
+pattern = '(?i)\btodo\b'
+expect = "absent"
+[[criteria]]
+name = "length"
+evaluator = "length"
+max = 400
+"#,
+        "c.toml",
+    )
+    .unwrap();
+    assert_eq!(
+        criteria,
+        Criteria {
+            name: "code".into(),
+            description: None,
+            threshold: 0.85,
+            loop_settings: LoopSettings {
+                max_iterations: Some(4),
+                select: Some(Select::HighestScore),
+                ..LoopSettings::default()
+            },
+            criteria: vec![
+                Criterion {
+                    name: "correctness".into(),
+                    description: "Every function it calls exists.".into(),
+                    weight: 2.0,
+                    threshold: 0.9,
+                    evaluator: Evaluator::Llm(LlmConfig {}),
+                },
+                Criterion {
+                    name: "no-todo".into(),
+                    description: String::new(),
+                    weight: 1.0,
+                    threshold: 0.7,
+                    evaluator: Evaluator::Regex(RegexConfig {
+                        pattern: r"(?i)\btodo\b".into(),
+                        expect: Expect::Absent,
+                        message: None,
+                    }),
+                },
+                Criterion {
+                    name: "length".into(),
+                    description: String::new(),
+                    weight: 1.0,
+                    threshold: 0.7,
+                    evaluator: Evaluator::Length(LengthConfig {
+                        unit: LengthUnit::Words,
+                        min: None,
+                        max: Some(400),
+                    }),
+                },
+            ],
+        }
+    );
+}
+
+#[test]
+fn a_task_type_alone_is_the_built_in_set_with_what_the_file_changes() {
+    let criteria = parse(
+        "task_type = 'code'\nthreshold = 0.9\nloop.max_iterations = 7",
+        "my.toml",
+    )
+    .unwrap();
+    let code = builtin("code").unwrap();
+    assert_eq!(criteria.criteria, code.criteria);
+    assert_eq!(criteria.description, code.description);
+    assert_eq!(criteria.name, "my");
+    assert!((criteria.threshold - 0.9).abs() < f64::EPSILON);
+    assert_eq!(criteria.loop_settings.max_iterations, Some(7));
+    let plain = parse("task_type = 'code'", "-").unwrap();
+    assert_eq!(plain.name, "criteria");
+    assert!((plain.threshold - code.threshold).abs() < f64::EPSILON);
+    // With criteria of its own, the type is only a label.
+    let own = parse("task_type = 'code'\n[[criteria]]\nname = 'x'\n", "x").unwrap();
+    assert_eq!(own.criteria.len(), 1);
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table, a line per mistake")]
+fn every_mistake_is_named_with_its_place() {
+    let c = |rest: &str| format!("[[criteria]]\nname = 'a'\n{rest}");
+    let cases = [
+        (
+            String::new(),
+            "c.toml: there is nothing in this criteria file",
+        ),
+        (
+            "# only words".into(),
+            "c.toml: there is nothing in this criteria file",
+        ),
+        (
+            "name = 'x'".into(),
+            "c.toml: there are no criteria in this file",
+        ),
+        (
+            "criteria = []".into(),
+            "c.toml: there are no criteria in this file",
+        ),
+        (
+            "criteria = 3".into(),
+            "c.toml:1:12: `criteria` must be an array of tables",
+        ),
+        (
+            "[criteria]\nname='a'".into(),
+            "c.toml:1:1: `criteria` must be an array of tables (write each criterion under its own `[[criteria]]`",
+        ),
+        (
+            "criteria = ['a']".into(),
+            "c.toml:1:13: `criteria` must be an array of tables",
+        ),
+        (
+            "treshold = 1".into(),
+            "c.toml:1:1: unknown key `treshold` (did you mean `threshold`?)",
+        ),
+        (
+            "task_type = 'cod'".into(),
+            "c.toml:1:13: `task_type`: unknown value `cod` (did you mean `code`?)",
+        ),
+        (
+            "name = ' '\ntask_type = 'code'".into(),
+            "c.toml:1:8: the name is empty",
+        ),
+        (
+            "threshold = 80\ntask_type = 'code'".into(),
+            "c.toml:1:13: `threshold` must be from 0 to 1, not 80 (did you mean 0.8?)",
+        ),
+        (
+            "threshold = nan".into(),
+            "c.toml:1:13: `threshold` must be from 0 to 1, not NaN",
+        ),
+        (
+            "[loop]\nmax_iterations = 0".into(),
+            "c.toml:2:18: `max_iterations` must be at least 1",
+        ),
+        (
+            "[loop]\nmax_iteration = 1".into(),
+            "c.toml:2:1: unknown key `max_iteration` (did you mean `max_iterations`?)",
+        ),
+        (
+            "[loop]\nthreshold = 1.5".into(),
+            "c.toml:2:13: `threshold` must be a number from 0 to 1",
+        ),
+        (
+            "[loop]\nselect = 'last'".into(),
+            "c.toml:2:10: `loop.select`: unknown value `last`",
+        ),
+        (
+            "[[criteria]]\nweight = 1".into(),
+            "c.toml:1:1: the key `name` is missing",
+        ),
+        (
+            c("wieght = 1"),
+            "c.toml:3:1: unknown key `wieght` (did you mean `weight`?)",
+        ),
+        (
+            c("weight = -1"),
+            "c.toml:3:10: `weight` must be above 0, not -1",
+        ),
+        (
+            c("weight = 0"),
+            "c.toml:3:10: `weight` must be above 0, not 0 (leave the criterion out",
+        ),
+        (
+            c("weight = nan"),
+            "c.toml:3:10: `weight` must be above 0, not NaN",
+        ),
+        (
+            c("weight = inf"),
+            "c.toml:3:10: `weight` must be above 0, not inf",
+        ),
+        (
+            c("weight = 'x'"),
+            "c.toml:3:10: `weight`: a number is wanted here",
+        ),
+        (
+            c("threshold = -0.1"),
+            "c.toml:3:13: `threshold` must be from 0 to 1, not -0.1",
+        ),
+        (
+            c("[[criteria]]\nname = 'A'"),
+            "c.toml:4:8: the name `A` is used twice, first in line 2",
+        ),
+        (
+            "[[criteria]]\nname = ''".into(),
+            "c.toml:2:8: the name is empty",
+        ),
+        (
+            "[[criteria]]\nname = 'a '".into(),
+            "c.toml:2:8: a name must be one line",
+        ),
+        (
+            c("evaluator = 'regx'"),
+            "c.toml:3:13: unknown evaluator `regx` (did you mean `regex`?)",
+        ),
+        (
+            c("evaluator = 1"),
+            "c.toml:3:13: `evaluator`: a text in quotes is wanted here",
+        ),
+        (
+            c("evaluator = 'command'"),
+            "c.toml:3:13: this version has no evaluator `command` yet (known evaluators: `llm`, `regex` and `length`)",
+        ),
+        (
+            c("pattern = 'x'"),
+            "c.toml:3:1: the key `pattern` belongs to the evaluator `regex`, and this criterion's evaluator is `llm`",
+        ),
+        (
+            c("evaluator = 'regex'\npattern = 'x'\nmin = 1"),
+            "c.toml:5:1: the key `min` belongs to the evaluator `length`",
+        ),
+        (
+            c("evaluator = 'regex'"),
+            "c.toml:1:1: the key `pattern` is missing",
+        ),
+        (
+            c("evaluator = 'regex'\npattern = ''"),
+            "c.toml:4:11: `pattern` is empty",
+        ),
+        (
+            c("evaluator = 'regex'\npattern = '(a'"),
+            "c.toml:4:11: `pattern` is no regular expression: unclosed group",
+        ),
+        (
+            c("evaluator = 'regex'\npattern = '(?=a)'"),
+            "c.toml:4:11: `pattern` is no regular expression: look-around",
+        ),
+        (
+            c("evaluator = 'regex'\npattern = '(?:a{1000}){1000}{1000}'"),
+            "c.toml:4:11: `pattern` is no regular expression: Compiled regex exceeds size limit",
+        ),
+        (
+            c("evaluator = 'regex'\npattern = 'a'\nexpect = 'abscent'"),
+            "c.toml:5:10: `expect`: unknown value `abscent` (did you mean `absent`?)",
+        ),
+        (
+            c("evaluator = 'length'"),
+            "c.toml:1:1: a length criterion needs `min`, `max` or both",
+        ),
+        (
+            c("evaluator = 'length'\nmin = 5\nmax = 3"),
+            "c.toml:4:7: `min` (5) is above `max` (3)",
+        ),
+        (
+            c("evaluator = 'length'\nmax = 0"),
+            "c.toml:4:7: `max` must be at least 1",
+        ),
+        (
+            c("evaluator = 'length'\nmax = -3"),
+            "c.toml:4:7: `max`: a whole number (0 or above) is wanted here",
+        ),
+        (
+            c("evaluator = 'length'\nmax = 3\nunit = 'word'"),
+            "c.toml:5:8: `unit`: unknown value `word` (did you mean `words`?)",
+        ),
+    ];
+    for (text, start) in cases {
+        let shown = error(&text);
+        assert!(shown.starts_with(start), "{text:?}\n  {shown}\n  {start}");
+    }
+}
+
+#[test]
+fn the_place_is_shown_with_the_line() {
+    let text = "[[criteria]]\nname = \"a\"\nevaluator = \"regex\"\npattern = '(?i)(todo'\n";
+    insta::assert_snapshot!(parse(text, "c.toml").unwrap_err().render(false), @r"
+    error: `pattern` is no regular expression: unclosed group
+     --> c.toml:4:11
+      |
+    4 | pattern = '(?i)(todo'
+      |           ^^^^^^^^^^^
+      |
+      = help: regex parse error:
+                  (?i)(todo
+                      ^
+              error: unclosed group
+    ");
+    let text = "[[criteria]]\nname = \"tone\"\n\n[[criteria]]\nname = \"tone\"\n";
+    insta::assert_snapshot!(parse(text, "c.toml").unwrap_err().render(false), @r#"
+    error: the name `tone` is used twice, first in line 2
+     --> c.toml:5:8
+      |
+    2 | name = "tone"
+      |        ------ first used here
+    ...
+    5 | name = "tone"
+      |        ^^^^^^ used again here
+      |
+      = help: names must be unique, upper and lower case being the same
+    "#);
+}
+
+#[test]
+fn a_criterion_without_words_is_warned_about() {
+    let criteria = parse("threshold = 0\n[[criteria]]\nname = 'a'\n[[criteria]]\nname = 'b'\nevaluator = 'regex'\npattern = 'x'", "c").unwrap();
+    assert_eq!(warnings(&criteria).len(), 3);
+}
+
+#[test]
+fn names_and_paths_are_resolved() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, threshold: f64| {
+        let text = format!("task_type = 'code'\nthreshold = {threshold}");
+        std::fs::write(dir.path().join(name), text).unwrap();
+    };
+    write("mine.toml", 0.1);
+    write("code.toml", 0.2);
+    write("noise.txt", 0.3);
+    let search = [dir.path().join("missing"), dir.path().to_owned()];
+    let threshold = |spec: &str| resolve(spec, &search).map(|c| c.threshold);
+    assert_eq!(threshold("mine"), Ok(0.1));
+    assert_eq!(threshold("code"), Ok(0.2), "a user's file goes first");
+    assert_eq!(threshold("writing"), Ok(0.8));
+    let path = dir.path().join("mine.toml");
+    assert_eq!(threshold(path.to_str().unwrap()), Ok(0.1));
+    let names: Vec<String> = available(&search).into_iter().map(|a| a.name).collect();
+    assert_eq!(names, ["code", "mine", "writing", "analysis", "reasoning"]);
+
+    let unknown = resolve("writting", &search).unwrap_err();
+    assert_eq!(
+        unknown.message(),
+        "there are no criteria of this name, and no such file"
+    );
+    assert_eq!(unknown.hints()[0], "did you mean `writing`?");
+    assert!(unknown.hints()[1].contains("`mine`"));
+    assert_eq!(
+        resolve("no.toml", &search).unwrap_err().message(),
+        "there is no such file"
+    );
+    assert!(resolve("", &search).is_err());
+}
+
+#[test]
+fn the_kinds_are_those_of_the_type() {
+    let names: Vec<&str> = kinds::KINDS.iter().map(|k| k.name).collect();
+    assert_eq!(names, Evaluator::KINDS);
+}
+
+#[test]
+fn the_schema_agrees_with_the_reader() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let valid = |text: &str| {
+        let value: toml::Value = toml::from_str(text).unwrap();
+        validator.is_valid(&serde_json::to_value(value).unwrap())
+    };
+    for path in examples() {
+        assert!(
+            valid(&std::fs::read_to_string(&path).unwrap()),
+            "{}",
+            path.display()
+        );
+    }
+    for name in BUILTIN_NAMES {
+        assert!(valid(builtin::text(name).unwrap()), "{name}");
+    }
+    let c = |rest: &str| format!("[[criteria]]\nname = 'a'\n{rest}");
+    let wrong = [
+        "name = 'x'".to_owned(),
+        "task_type = 'cod'".to_owned(),
+        "task_type = 'code'\nx = 1".to_owned(),
+        "task_type = 'code'\nthreshold = 2".to_owned(),
+        "task_type = 'code'\nloop.max_iterations = 0".to_owned(),
+        "[[criteria]]\nweight = 1".to_owned(),
+        c("wieght = 1"),
+        c("weight = 0"),
+        c("evaluator = 'regex'"),
+        c("pattern = 'x'"),
+        c("evaluator = 'command'"),
+        c("evaluator = 'length'"),
+        c("evaluator = 'length'\nmax = 1\nunit = 'x'"),
+    ];
+    for text in wrong {
+        assert!(!valid(&text), "{text}");
+        assert!(parse(&text, "c").is_err(), "{text}");
+    }
+}
+
+fn evaluator() -> impl Strategy<Value = Evaluator> {
+    let unit = prop_oneof![
+        Just(LengthUnit::Words),
+        Just(LengthUnit::Characters),
+        Just(LengthUnit::Lines),
+        Just(LengthUnit::Sentences),
+        Just(LengthUnit::Paragraphs)
+    ];
+    prop_oneof![
+        Just(Evaluator::Llm(LlmConfig {})),
+        (
+            "\\PC{1,12}",
+            any::<bool>(),
+            proptest::option::of("\\PC{0,9}")
+        )
+            .prop_map(|(text, absent, message)| Evaluator::Regex(RegexConfig {
+                pattern: regex::escape(&text),
+                expect: if absent {
+                    Expect::Absent
+                } else {
+                    Expect::Present
+                },
+                message,
+            })),
+        (unit, 0_u64..50, proptest::option::of(50_u64..9999)).prop_map(|(unit, min, max)| {
+            Evaluator::Length(LengthConfig {
+                unit,
+                min: Some(min),
+                max,
+            })
+        }),
+    ]
+}
+
+fn valid_criteria() -> impl Strategy<Value = Criteria> {
+    let criterion = (
+        "[a-z\"\\\\é]{1,8}",
+        "(?s).{0,30}",
+        0.01_f64..9.0,
+        0.0_f64..=1.0,
+        evaluator(),
+    );
+    (
+        "[a-z ]{0,5}[a-z]",
+        proptest::option::of("\\PC{0,20}"),
+        0.0_f64..=1.0,
+        proptest::option::of(1_u32..9),
+        proptest::collection::vec(criterion, 1..5),
+    )
+        .prop_map(
+            |(name, description, threshold, max_iterations, criteria)| Criteria {
+                name,
+                description,
+                threshold,
+                loop_settings: LoopSettings {
+                    max_iterations,
+                    ..LoopSettings::default()
+                },
+                criteria: criteria
+                    .into_iter()
+                    .enumerate()
+                    .map(
+                        |(i, (name, description, weight, threshold, evaluator))| Criterion {
+                            name: format!("{name}{i}"),
+                            description,
+                            weight,
+                            threshold,
+                            evaluator,
+                        },
+                    )
+                    .collect(),
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back_the_same(criteria in valid_criteria()) {
+        let text = to_toml(&criteria).unwrap();
+        let back = parse(&text, "c.toml").map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+        prop_assert_eq!(&back, &criteria);
+        let json = serde_json::to_string(&criteria).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<Criteria>(&json).unwrap(), &criteria);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(
+        text in "\\PC{0,40}|(\\[\\[criteria\\]\\]\n|name|evaluator|min|pattern|weight| = |'llm'|'length'|'regex'|1|nan|\n|\\[loop\\]|'|\\[|\\{){0,24}"
+    ) {
+        if let Err(error) = parse(&text, "c") {
+            prop_assert!(!error.render(false).is_empty());
+        }
+    }
+}

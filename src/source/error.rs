@@ -1,0 +1,261 @@
+use std::{fmt, ops::Range};
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
+
+use super::Source;
+
+/// What is wrong with a file that a person wrote, and where.
+///
+/// `Display` is one line, `file:3:9: message (hint)`; [`SourceError::render`] shows the place itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceError(Box<Inner>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Inner {
+    name: String,
+    message: String,
+    place: Option<Place>,
+    help: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    source: Source,
+    span: Range<usize>,
+    label: Option<String>,
+    /// Another place that belongs to the error, with what it is.
+    other: Option<(Range<usize>, String)>,
+}
+
+impl SourceError {
+    /// An error about the whole of a file, or about the lack of it.
+    pub fn whole(name: &str, message: &str) -> Self {
+        Self(Box::new(Inner {
+            name: one_line(name),
+            message: one_line(message),
+            place: None,
+            help: Vec::new(),
+        }))
+    }
+
+    /// An error at a place. A span outside of the text is drawn in.
+    pub(super) fn at(source: &Source, span: Range<usize>, message: &str) -> Self {
+        let span = within(source.text(), span);
+        let mut error = Self::whole(source.name(), message);
+        error.0.place = Some(Place {
+            source: source.clone(),
+            span,
+            label: None,
+            other: None,
+        });
+        error
+    }
+
+    /// Adds a hint: what to do about it. May have several lines.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.0.help.push(printable(&text.into(), true));
+        self
+    }
+
+    /// Adds a hint if there is one.
+    #[must_use]
+    pub fn help_if(self, text: Option<String>) -> Self {
+        match text {
+            Some(text) => self.help(text),
+            None => self,
+        }
+    }
+
+    /// Says a few words beside the caret.
+    #[must_use]
+    pub fn label(mut self, text: impl Into<String>) -> Self {
+        if let Some(place) = &mut self.0.place {
+            place.label = Some(one_line(&text.into()));
+        }
+        self
+    }
+
+    /// Shows another place of the same text, with what it is.
+    #[must_use]
+    pub fn also(mut self, span: Range<usize>, text: impl Into<String>) -> Self {
+        if let Some(place) = &mut self.0.place {
+            let span = within(place.source.text(), span);
+            place.other = Some((span, one_line(&text.into())));
+        }
+        self
+    }
+
+    /// The file's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What is wrong, in one line, without the place.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What to do about it.
+    pub fn hints(&self) -> &[String] {
+        &self.0.help
+    }
+
+    /// Line and column, counted from 1.
+    pub fn position(&self) -> Option<(usize, usize)> {
+        let place = self.0.place.as_ref()?;
+        Some(place.source.position(place.span.start))
+    }
+
+    /// The error with the line it is in, a caret under the place, and the hints, in several lines
+    /// without a newline at the end. Begins with `error: `.
+    pub fn render(&self, color: bool) -> String {
+        let inner = &*self.0;
+        let renderer = if color {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        let title = match inner.place {
+            Some(_) => inner.message.clone(),
+            None => format!("{}: {}", inner.name, inner.message),
+        };
+        let title = Level::ERROR.primary_title(title.as_str());
+        let mut group = match &inner.place {
+            None => Group::with_title(title),
+            Some(place) => {
+                let mut mark = AnnotationKind::Primary.span(place.span.clone());
+                if let Some(label) = &place.label {
+                    mark = mark.label(label.as_str());
+                }
+                let mut snippet = Snippet::source(place.source.text())
+                    .path(inner.name.as_str())
+                    .annotation(mark);
+                if let Some((span, label)) = &place.other {
+                    snippet = snippet.annotation(
+                        AnnotationKind::Context
+                            .span(span.clone())
+                            .label(label.as_str()),
+                    );
+                }
+                title.element(snippet)
+            }
+        };
+        for help in &inner.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        renderer
+            .decor_style(DecorStyle::Ascii)
+            .render(&[group])
+            .trim_end()
+            .to_owned()
+    }
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name)?;
+        if let Some((line, column)) = self.position() {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.0.message)?;
+        for help in &self.0.help {
+            write!(f, " ({})", help.replace('\n', " "))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+fn one_line(text: &str) -> String {
+    printable(text, false)
+}
+
+/// Escapes what could drive a terminal: files are other people's, and their keys are quoted in messages.
+fn printable(text: &str, newlines: bool) -> String {
+    text.chars().fold(String::new(), |mut out, c| {
+        if c.is_control() && !(newlines && c == '\n') {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+        out
+    })
+}
+
+/// The span, made to lie within the text and on the borders of characters, and not empty if it can be.
+fn within(text: &str, span: Range<usize>) -> Range<usize> {
+    let mut start = span.start.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let mut end = span.end.clamp(start, text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    // A place that goes over several lines (a table) is shown by its first one.
+    if let Some(newline) = text[start..end].find('\n')
+        && newline > 0
+    {
+        end = start + newline;
+    }
+    start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_is_one_line_and_render_shows_the_place() {
+        let source = Source::new("a.toml", "x = 1\nwieght = 2\n");
+        let error = source
+            .error(6..12, "unknown key `wieght`")
+            .help("did you mean `weight`?");
+        assert_eq!(
+            error.to_string(),
+            "a.toml:2:1: unknown key `wieght` (did you mean `weight`?)"
+        );
+        insta::assert_snapshot!(error.render(false), @r"
+        error: unknown key `wieght`
+         --> a.toml:2:1
+          |
+        2 | wieght = 2
+          | ^^^^^^
+          |
+          = help: did you mean `weight`?
+        ");
+        assert!(error.render(true).contains("\u{1b}["));
+    }
+
+    #[test]
+    fn control_characters_never_reach_a_terminal() {
+        let source = Source::new("a\u{1b}.toml", "\u{1b}[31m = 1");
+        let error = source
+            .error(0..3, "bad \u{1b}[2J\nkey")
+            .label("\u{7}")
+            .help("a\nb\u{8}");
+        for text in [error.render(false), error.to_string()] {
+            assert!(
+                text.chars().all(|c| c == '\n' || !c.is_control()),
+                "{text:?}"
+            );
+        }
+        assert!(!error.to_string().contains('\n'));
+    }
+
+    #[test]
+    fn any_span_can_be_rendered() {
+        let text = "añb\n\nc\u{1F600}";
+        let source = Source::new("x", text);
+        for start in 0..text.len() + 3 {
+            for end in 0..text.len() + 3 {
+                let _ = source
+                    .error(start..end, "m")
+                    .also(end..start, "o")
+                    .render(false);
+            }
+        }
+    }
+}

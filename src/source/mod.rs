@@ -1,0 +1,102 @@
+//! Texts that people write as files (TOML), and errors in them that show the place: file, line, column,
+//! the line itself with a caret, and what was probably meant. This room knows nothing of what the files
+//! are about.
+
+mod error;
+mod fields;
+mod read;
+mod suggest;
+mod toml_text;
+
+pub use error::SourceError;
+pub use fields::fields;
+pub use read::{MAX_BYTES, read};
+pub use suggest::{list, similar};
+pub(crate) use toml_text::unknown_key;
+pub use toml_text::{parse, table, table_into, value_span};
+
+use std::{ops::Range, sync::Arc};
+
+/// A text with the name it is announced under. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    name: Arc<str>,
+    text: Arc<str>,
+}
+
+impl Source {
+    /// A text that is already here. The name is a path, or what stands for one (`<stdin>`, `built-in code`).
+    /// A byte order mark at the beginning is dropped.
+    pub fn new(name: &str, text: &str) -> Self {
+        Self {
+            name: name.into(),
+            text: text.strip_prefix('\u{feff}').unwrap_or(text).into(),
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether there is nothing in it but white space and comments.
+    pub fn is_blank(&self) -> bool {
+        self.text
+            .lines()
+            .all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#'))
+    }
+
+    /// Line and column of a byte offset, both counted from 1, the column in characters.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        position(&self.text, offset)
+    }
+
+    /// An error at a place of this text.
+    pub fn error(&self, span: Range<usize>, message: &str) -> SourceError {
+        SourceError::at(self, span, message)
+    }
+
+    /// An error about the whole text.
+    pub fn error_of_whole(&self, message: &str) -> SourceError {
+        SourceError::whole(&self.name, message)
+    }
+}
+
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &text[..offset];
+    let line = before.matches('\n').count() + 1;
+    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+    (line, before[line_start..].chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_from_one_in_characters() {
+        let source = Source::new("x", "\u{feff}ab\nçd\r\ne");
+        assert_eq!(source.position(0), (1, 1));
+        assert_eq!(source.position(2), (1, 3));
+        assert_eq!(source.position(3), (2, 1));
+        assert_eq!(source.position(4), (2, 1), "inside of a character");
+        assert_eq!(source.position(5), (2, 2));
+        assert_eq!(source.position(99), (3, 2));
+    }
+
+    #[test]
+    fn blank_means_nothing_but_comments() {
+        assert!(Source::new("x", "").is_blank());
+        assert!(Source::new("x", " \n# a\n\t#b\r\n").is_blank());
+        assert!(!Source::new("x", "#\na = 1").is_blank());
+    }
+}
