@@ -9,7 +9,6 @@ mod verdict;
 use std::sync::Arc;
 
 use self::judge::Judge;
-pub use self::regex::compile as compile_pattern;
 use crate::model::{CallObserver, ChatModel, ModelError, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Evaluation, Evaluator, Issue, IssueType, Severity, Status};

@@ -98,7 +98,8 @@ const SYSTEM: &str = include_str!("templates/system.txt");
 #[derive(Debug, Clone)]
 pub struct Prompts {
     system: String,
-    task: Value,
+    prompt: Value,
+    context: Value,
     criteria: Value,
 }
 
@@ -112,7 +113,8 @@ impl Prompts {
         }
         Self {
             system,
-            task: Value::from(Serde(task)),
+            prompt: Value::from(task.prompt.as_str()),
+            context: Value::from(Serde(&task.context)),
             criteria: Value::from(describe_criteria(criteria)),
         }
     }
@@ -149,8 +151,12 @@ impl Prompts {
     }
 
     fn messages(&self, template: &str, values: Value) -> Vec<Message> {
-        let all =
-            context! { task => self.task.clone(), criteria => self.criteria.clone(), ..values };
+        let all = context! {
+            prompt => self.prompt.clone(),
+            context => self.context.clone(),
+            criteria => self.criteria.clone(),
+            ..values
+        };
         vec![
             Message::new(Role::System, self.system.clone()),
             Message::new(Role::User, render(template, all)),
