@@ -8,4 +8,5 @@ pub mod model;
 pub mod prompt;
 pub mod revise;
 pub mod source;
+pub mod store;
 pub mod types;

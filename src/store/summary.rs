@@ -1,0 +1,190 @@
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use uuid::Uuid;
+
+use crate::types::{ConvergenceReason, Event, ExitCode, Stamped};
+
+/// The longest title that is kept, in characters.
+const TITLE_LENGTH: usize = 200;
+
+/// A run in one line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// The run's id.
+    pub run_id: Uuid,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended; `None` while it goes on, and for good if its process died.
+    pub ended: Option<Timestamp>,
+    /// `draft`, `revise` or `evaluate`.
+    pub command: String,
+    /// The first line of the prompt.
+    pub title: String,
+    /// The name of the criteria.
+    pub criteria: String,
+    /// Who writes, as `provider:model`.
+    pub writer: String,
+    /// Who judges, as `provider:model`.
+    pub judge: String,
+    /// How many drafts were made so far.
+    pub iterations: u32,
+    /// Why it stopped.
+    pub convergence_reason: Option<ConvergenceReason>,
+    /// Whether the criteria are met, or the user accepted.
+    pub success: Option<bool>,
+    /// The command's exit code, before `--exit-zero`.
+    pub exit_code: Option<ExitCode>,
+    /// The version that is the run's answer.
+    pub selected: Option<u32>,
+    /// The selected version's overall score.
+    pub score: Option<f64>,
+}
+
+/// Which runs to list. By default all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunFilter {
+    /// The most runs to list.
+    pub limit: Option<u32>,
+    /// Only runs of this command.
+    pub command: Option<String>,
+    /// Only runs with these words in their title, upper and lower case being the same in ASCII.
+    pub title: Option<String>,
+}
+
+/// The end of a run's id, which is enough to tell runs apart: their beginnings are the time.
+pub fn short_id(run_id: Uuid) -> String {
+    let text = run_id.simple().to_string();
+    text[text.len() - 8..].to_owned()
+}
+
+/// Begins the row of a run.
+pub(super) fn insert(connection: &Connection, event: &Stamped) -> rusqlite::Result<()> {
+    let Event::RunStart {
+        run_id,
+        command,
+        task,
+        criteria,
+        models,
+        ..
+    } = &event.event
+    else {
+        return Ok(());
+    };
+    let title: String = task
+        .prompt
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+        .chars()
+        .take(TITLE_LENGTH)
+        .collect();
+    connection
+        .prepare_cached(
+            "INSERT INTO run (id, started, command, title, criteria, writer, judge)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            run_id.to_string(),
+            event.time.as_millisecond(),
+            command,
+            title,
+            criteria.name,
+            models.writer.to_string(),
+            models.judge.to_string(),
+        ])
+        .map(drop)
+}
+
+/// Brings the row of a run up to date with an event that is stored already.
+pub(super) fn update(connection: &Connection, run: i64, event: &Stamped) -> rusqlite::Result<()> {
+    match &event.event {
+        Event::Draft { iteration, .. } => connection
+            .prepare_cached("UPDATE run SET iterations = max(iterations, ?2) WHERE n = ?1")?
+            .execute(params![run, iteration])
+            .map(drop),
+        Event::RunEnd {
+            convergence_reason,
+            success,
+            selected,
+            exit_code,
+            ..
+        } => connection
+            .prepare_cached(
+                "UPDATE run SET ended = ?2, convergence_reason = ?3, success = ?4, exit_code = ?5,
+                     selected = ?6, score = (
+                         SELECT json_extract(body, '$.evaluation.overall_score') FROM event
+                         WHERE run = ?1 AND json_extract(body, '$.event') = 'evaluation'
+                             AND json_extract(body, '$.iteration') = ?6
+                         ORDER BY seq DESC LIMIT 1)
+                 WHERE n = ?1",
+            )?
+            .execute(params![
+                run,
+                event.time.as_millisecond(),
+                convergence_reason.and_then(word),
+                success,
+                u8::from(*exit_code),
+                selected,
+            ])
+            .map(drop),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn list(
+    connection: &Connection,
+    filter: &RunFilter,
+) -> rusqlite::Result<Vec<RunSummary>> {
+    connection
+        .prepare_cached(
+            "SELECT id, started, ended, command, title, criteria, writer, judge, iterations,
+                 convergence_reason, success, exit_code, selected, score
+             FROM run
+             WHERE (?1 IS NULL OR command = ?1) AND (?2 IS NULL OR instr(lower(title), lower(?2)) > 0)
+             ORDER BY started DESC, n DESC LIMIT ?3",
+        )?
+        .query_map(
+            params![
+                filter.command,
+                filter.title,
+                // A negative limit is none.
+                filter.limit.map_or(-1, i64::from)
+            ],
+            read,
+        )?
+        .collect()
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+    let time = |ms: i64| Timestamp::from_millisecond(ms).unwrap_or_default();
+    let id: String = row.get("id")?;
+    let reason: Option<String> = row.get("convergence_reason")?;
+    let exit_code: Option<u8> = row.get("exit_code")?;
+    Ok(RunSummary {
+        run_id: Uuid::parse_str(&id).unwrap_or_default(),
+        started: time(row.get("started")?),
+        ended: row.get::<_, Option<i64>>("ended")?.map(time),
+        command: row.get("command")?,
+        title: row.get("title")?,
+        criteria: row.get("criteria")?,
+        writer: row.get("writer")?,
+        judge: row.get("judge")?,
+        iterations: row.get("iterations")?,
+        convergence_reason: reason.and_then(from_word),
+        success: row.get("success")?,
+        exit_code: exit_code.and_then(|code| ExitCode::try_from(code).ok()),
+        selected: row.get("selected")?,
+        score: row.get("score")?,
+    })
+}
+
+/// A unit variant's name in JSON, without quotes.
+fn word<T: Serialize>(value: T) -> Option<String> {
+    Some(serde_json::to_value(value).ok()?.as_str()?.to_owned())
+}
+
+fn from_word<T: DeserializeOwned>(text: String) -> Option<T> {
+    serde_json::from_value(serde_json::Value::String(text)).ok()
+}

@@ -1,0 +1,452 @@
+use std::path::Path;
+
+use jiff::Timestamp;
+use rusqlite::Connection;
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    criteria,
+    types::{
+        Choice, ConvergenceReason, DeltaKind, Evaluation, ExitCode, LoopSettings, ModelId, Models,
+        Phase, SCHEMA_VERSION, Stamped, Task, TokenUsage,
+    },
+};
+
+fn at(ms: i64, event: Event) -> Stamped {
+    Stamped {
+        time: Timestamp::from_millisecond(1_700_000_000_000 + ms).unwrap(),
+        event,
+    }
+}
+
+/// A whole run of two drafts, with every kind of event.
+fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> {
+    let model = |name: &str| ModelId {
+        provider: "scripted".into(),
+        model: name.into(),
+    };
+    let evaluation = |score| Evaluation {
+        overall_score: Some(score),
+        criteria_scores: [("a".to_owned(), Some(score)), ("b".to_owned(), None)]
+            .into_iter()
+            .collect(),
+        ..Evaluation::default()
+    };
+    let draft = |iteration: u32, output: &str| Event::Draft {
+        iteration,
+        output: output.into(),
+        based_on: (iteration > 1).then(|| iteration - 1),
+        strategy: None,
+    };
+    let events = vec![
+        Event::RunStart {
+            schema_version: SCHEMA_VERSION,
+            run_id,
+            command: command.into(),
+            task: Task::new(prompt),
+            criteria: Box::new(criteria::builtin("writing").unwrap()),
+            settings: LoopSettings::default(),
+            models: Models {
+                writer: model("w"),
+                judge: model("j"),
+            },
+        },
+        Event::Phase {
+            phase: Phase::Draft,
+            iteration: 1,
+        },
+        Event::Delta {
+            phase: Phase::Draft,
+            iteration: 1,
+            kind: DeltaKind::Text,
+            text: "on".into(),
+        },
+        Event::Retry {
+            phase: Phase::Draft,
+            iteration: 1,
+            message: "busy".into(),
+            wait_ms: 5,
+        },
+        Event::Call {
+            phase: Phase::Draft,
+            iteration: 1,
+            model: model("w"),
+            usage: TokenUsage::new(Some(3), None, None),
+            duration_ms: 7,
+            attempts: 2,
+            error: None,
+        },
+        Event::Rejected {
+            iteration: 1,
+            reason: "empty".into(),
+            text: String::new(),
+        },
+        draft(1, "one \u{1F600}\r\n\u{0}"),
+        Event::Evaluation {
+            iteration: 1,
+            evaluation: evaluation(0.75),
+        },
+        Event::Decision {
+            iteration: 1,
+            choice: Choice::Accept,
+            incumbent: 1,
+            reason: "first".into(),
+        },
+        draft(2, "two"),
+        Event::Evaluation {
+            iteration: 2,
+            evaluation: evaluation(0.5),
+        },
+        Event::Warning {
+            message: "w".into(),
+        },
+        Event::RunEnd {
+            schema_version: SCHEMA_VERSION,
+            run_id: Some(run_id),
+            convergence_reason: Some(ConvergenceReason::MaxIterations),
+            success: false,
+            selected: Some(1),
+            exit_code: ExitCode::NotMet,
+            error: None,
+        },
+    ];
+    (started..)
+        .zip(events)
+        .map(|(ms, event)| at(ms, event))
+        .collect()
+}
+
+fn append_all(store: &mut Store, run_id: Uuid, events: &[Stamped]) {
+    for (seq, event) in (0..).zip(events) {
+        store.append(run_id, seq, event).unwrap();
+    }
+}
+
+fn file(dir: &tempfile::TempDir) -> PathBuf {
+    dir.path().join("state/reflect/reflect.db")
+}
+
+#[test]
+fn what_is_stored_comes_back_in_another_connection() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let id = Uuid::now_v7();
+    let events = run(id, 0, "draft", "\n  Write a poem. \nsecond line");
+    append_all(&mut store, id, &events);
+
+    let other = Store::open_existing(&file(&dir)).unwrap().unwrap();
+    let lasting: Vec<Stamped> = events
+        .iter()
+        .filter(|e| e.event.is_lasting())
+        .cloned()
+        .collect();
+    assert_eq!(lasting.len(), events.len() - 1);
+    assert_eq!(other.events(id).unwrap(), lasting);
+    assert_eq!(
+        other.runs(&RunFilter::default()).unwrap(),
+        [RunSummary {
+            run_id: id,
+            started: events[0].time,
+            ended: Some(events.last().unwrap().time),
+            command: "draft".into(),
+            title: "Write a poem.".into(),
+            criteria: "writing".into(),
+            writer: "scripted:w".into(),
+            judge: "scripted:j".into(),
+            iterations: 2,
+            convergence_reason: Some(ConvergenceReason::MaxIterations),
+            success: Some(false),
+            exit_code: Some(ExitCode::NotMet),
+            selected: Some(1),
+            score: Some(0.75),
+        }]
+    );
+}
+
+#[test]
+fn a_run_whose_process_died_is_listed_as_far_as_it_got() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let id = Uuid::now_v7();
+    append_all(&mut store, id, &run(id, 0, "draft", "p")[..7]);
+    // No closing: as after a crash.
+    std::mem::forget(store);
+    let store = Store::open(&file(&dir)).unwrap();
+    let listed = store.runs(&RunFilter::default()).unwrap();
+    assert_eq!((listed[0].ended, listed[0].iterations), (None, 1));
+    assert_eq!(listed[0].convergence_reason, None);
+    assert_eq!(store.events(id).unwrap().len(), 6);
+}
+
+#[test]
+fn an_event_belongs_to_a_run_and_has_a_number_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let id = Uuid::now_v7();
+    let events = run(id, 0, "draft", "p");
+    let error = store.append(id, 1, &events[1]).unwrap_err();
+    assert!(matches!(error, StoreError::NoSuchRun { .. }), "{error}");
+    store.append(id, 0, &events[0]).unwrap();
+    assert!(store.append(id, 0, &events[1]).is_err());
+    assert!(store.append(id, 1, &events[0]).is_err(), "begun twice");
+    assert_eq!(store.events(id).unwrap().len(), 1);
+    assert!(matches!(
+        store.events(Uuid::nil()),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+}
+
+#[test]
+fn runs_are_filtered_and_the_latest_comes_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let ids: Vec<Uuid> = (0..4).map(|_| Uuid::now_v7()).collect();
+    for (i, id) in (0_i64..).zip(&ids) {
+        let command = if i % 2 == 0 { "draft" } else { "evaluate" };
+        append_all(
+            &mut store,
+            *id,
+            &run(*id, i * 1000, command, &format!("Poem {i}")),
+        );
+    }
+    let list = |filter: RunFilter| -> Vec<Uuid> {
+        let runs = store.runs(&filter).unwrap();
+        runs.into_iter().map(|r| r.run_id).collect()
+    };
+    let all = RunFilter::default();
+    assert_eq!(list(all.clone()), [ids[3], ids[2], ids[1], ids[0]]);
+    let some = RunFilter {
+        limit: Some(2),
+        ..all.clone()
+    };
+    assert_eq!(list(some), [ids[3], ids[2]]);
+    let evaluate = RunFilter {
+        command: Some("evaluate".into()),
+        ..all.clone()
+    };
+    assert_eq!(list(evaluate), [ids[3], ids[1]]);
+    let titled = RunFilter {
+        title: Some("POEM 2".into()),
+        ..all
+    };
+    assert_eq!(list(titled), [ids[2]]);
+}
+
+#[test]
+fn runs_are_found_by_either_end_of_the_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    assert!(matches!(
+        store.find("last"),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+    let id = |text: &str| Uuid::parse_str(text).unwrap();
+    let a = id("01890000-0000-7000-8000-0000aaaa0001");
+    let b = id("01890000-0001-7000-8000-0000aaaa0002");
+    append_all(&mut store, a, &run(a, 5, "draft", "p"));
+    append_all(&mut store, b, &run(b, 9, "draft", "p"));
+    assert_eq!(store.find("last").unwrap(), b);
+    assert_eq!(store.find("01890000-0000").unwrap(), a);
+    assert_eq!(store.find(&short_id(a)).unwrap(), a);
+    assert_eq!(store.find("AAAA0002").unwrap(), b);
+    assert_eq!(store.find(&b.to_string()).unwrap(), b);
+    let error = store.find("0189").unwrap_err();
+    assert!(
+        matches!(&error, StoreError::Ambiguous { candidates, .. } if candidates.len() == 2),
+        "{error}"
+    );
+    for nobody in ["ffff", "*", "", "last one", "[a]"] {
+        let error = store.find(nobody).unwrap_err();
+        assert!(matches!(error, StoreError::NoSuchRun { .. }), "{error}");
+    }
+}
+
+#[test]
+fn several_writers_do_not_disturb_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(&dir);
+    let ids: Vec<Uuid> = (0..8).map(|_| Uuid::now_v7()).collect();
+    std::thread::scope(|scope| {
+        for id in &ids {
+            let path = &path;
+            scope.spawn(move || {
+                // All of them make the file at once.
+                let mut store = Store::open(path).unwrap();
+                let events = run(*id, 0, "draft", "p");
+                append_all(&mut store, *id, &events);
+                assert_eq!(store.events(*id).unwrap().len(), events.len() - 1);
+            });
+        }
+    });
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), ids.len());
+    for id in ids {
+        assert_eq!(store.events(id).unwrap().len(), 12);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_user_may_read_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let id = Uuid::now_v7();
+    append_all(&mut store, id, &run(id, 0, "draft", "p"));
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let parent = file(&dir).parent().unwrap().to_owned();
+    assert_eq!(mode(&parent), 0o700);
+    let entries: Vec<PathBuf> = std::fs::read_dir(parent)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    assert!(entries.len() >= 2, "the log and its WAL: {entries:?}");
+    for path in entries {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+#[test]
+fn nothing_is_made_where_only_reading_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Store::open_existing(&file(&dir)).unwrap().is_none());
+    assert!(!file(&dir).exists());
+}
+
+#[test]
+fn files_that_are_no_run_log_are_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("text.db");
+    std::fs::write(
+        &text,
+        "not a database, and long enough to be looked at ".repeat(50),
+    )
+    .unwrap();
+    let before = std::fs::read(&text).unwrap();
+    let error = Store::open(&text).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+    assert!(error.to_string().contains("text.db"));
+    assert!(error.to_string().contains("--no-log"));
+    assert_eq!(std::fs::read(&text).unwrap(), before);
+
+    let foreign = dir.path().join("foreign.db");
+    Connection::open(&foreign)
+        .unwrap()
+        .execute_batch("CREATE TABLE songs (title)")
+        .unwrap();
+    let before = std::fs::read(&foreign).unwrap();
+    let error = Store::open(&foreign).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+    assert_eq!(std::fs::read(&foreign).unwrap(), before);
+}
+
+#[test]
+fn a_log_of_a_newer_version_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Store::open(&file(&dir)).unwrap());
+    Connection::open(file(&dir))
+        .unwrap()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
+    let error = Store::open(&file(&dir)).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Newer { found: 99, .. }),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_damaged_log_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(&dir);
+    let mut store = Store::open(&path).unwrap();
+    for _ in 0..50 {
+        let id = Uuid::now_v7();
+        append_all(&mut store, id, &run(id, 0, "draft", &"p".repeat(500)));
+    }
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let end = bytes.len();
+    // The first page says what the file is; the rest is rubbish.
+    bytes[4096..end].fill(0x5a);
+    std::fs::write(&path, bytes).unwrap();
+    let result = Store::open(&path).and_then(|store| store.runs(&RunFilter::default()));
+    let error = result.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_says_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let blocked = dir.path().join("file");
+    std::fs::write(&blocked, "").unwrap();
+    let error = Store::open(&blocked.join("reflect.db")).unwrap_err();
+    assert!(matches!(error, StoreError::NotWritable { .. }), "{error:?}");
+    let error = Store::open(dir.path()).unwrap_err();
+    assert!(matches!(error, StoreError::NotWritable { .. }), "{error:?}");
+    assert!(error.to_string().contains("--no-log"), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_only_place_says_so_even_to_root() {
+    // A file system on which nobody may make a file.
+    let error = Store::open(Path::new("/proc/reflect-test/reflect.db")).unwrap_err();
+    assert!(matches!(error, StoreError::NotWritable { .. }), "{error:?}");
+}
+
+#[test]
+fn a_full_disk_is_told_apart_and_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let id = Uuid::now_v7();
+    let events = run(id, 0, "draft", "p");
+    append_all(&mut store, id, &events[..2]);
+    // SQLite's own limit on the file gives the same error as a full disk.
+    let pages: i64 = store
+        .connection
+        .pragma_query_value(None, "page_count", |row| row.get(0))
+        .unwrap();
+    store
+        .connection
+        .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+        .unwrap();
+    let large = at(
+        50,
+        Event::Warning {
+            message: "x".repeat(100_000),
+        },
+    );
+    let error = store.append(id, 2, &large).unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    assert_eq!(store.events(id).unwrap(), events[..2]);
+}
+
+/// Not a measurement, but a guard: with thousands of runs the list still reads no events.
+#[test]
+fn the_list_is_fast_over_thousands_of_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&file(&dir)).unwrap();
+    store
+        .connection
+        .execute_batch(
+            "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 20000)
+             INSERT INTO run (id, started, command, title, criteria, writer, judge)
+             SELECT printf('%08x-0000-7000-8000-%012x', i, i), i, 'draft', 't', 'c', 'w', 'j' FROM c;",
+        )
+        .unwrap();
+    let begin = std::time::Instant::now();
+    let filter = RunFilter {
+        limit: Some(20),
+        ..RunFilter::default()
+    };
+    assert_eq!(store.runs(&filter).unwrap().len(), 20);
+    let list = begin.elapsed();
+    store.find("000000004e20").unwrap();
+    println!(
+        "list {list:?}, find {:?}",
+        begin.elapsed().saturating_sub(list)
+    );
+    assert!(begin.elapsed() < std::time::Duration::from_millis(500));
+}
