@@ -3,7 +3,11 @@
 
 pub mod config;
 pub mod criteria;
+pub mod engine;
+pub mod evaluate;
 pub mod model;
+pub mod prompt;
+pub mod revise;
 pub mod source;
 pub mod store;
 pub mod types;

@@ -119,7 +119,7 @@ fn read_regex(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator,
     if config.pattern.is_empty() {
         return Err(source.error(span, "`pattern` is empty, and so matches every draft"));
     }
-    if let Err(error) = regex::Regex::new(&config.pattern) {
+    if let Err(error) = config.compile() {
         let text = error.to_string();
         let last = text.lines().last().unwrap_or_default();
         let short = last.strip_prefix("error: ").unwrap_or(last);

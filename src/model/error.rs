@@ -71,6 +71,9 @@ pub enum ErrorClass {
     Rejected,
     /// The answer ended without its terminal event.
     CutOff,
+    /// No server answers at the address, or not one that can be trusted: nothing listens there, the
+    /// name does not exist, the certificate is wrong.
+    Unreachable,
     /// A fault that may pass: connection, time-out, an overloaded or failing server.
     Transient,
     /// The server answered something that the protocol does not know.
@@ -93,6 +96,7 @@ impl ErrorClass {
             Self::ContextTooLong => "the prompt is too long for the model",
             Self::Rejected => "request rejected",
             Self::CutOff => "the answer broke off",
+            Self::Unreachable => "the server cannot be reached",
             Self::Transient => "the server failed",
             Self::Protocol => "unexpected answer",
         }

@@ -1,13 +1,28 @@
 //! Language models behind one trait and one stream of events. This room knows nothing of drafts,
 //! criteria or terminals.
 
+mod base_url;
+mod call;
 mod chat;
 mod error;
+mod http;
+mod key;
+mod listing;
+pub mod ollama;
+pub mod openai;
 mod reply;
+mod scripted;
+mod think;
 
+pub use base_url::{BaseUrl, BaseUrlError};
+pub use call::{CallEvent, CallObserver, CallReport, call};
 pub use chat::{
     ChatEvent, ChatModel, ChatRequest, ChatStream, EndReason, Message, ModelInfo, Purpose,
     ResponseSchema, Role, Sampling, Think, TokenLogprob,
 };
 pub use error::{ErrorClass, ModelError};
+pub use http::{Connection, HeaderError, HttpClient, RetryPolicy, Timeouts};
+pub use key::{ApiKey, KeyError};
+pub use listing::{ListedModel, nearest};
 pub use reply::{Reply, complete};
+pub use scripted::{ScriptError, ScriptedModel};

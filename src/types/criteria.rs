@@ -1,3 +1,4 @@
+use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +95,22 @@ pub struct RegexConfig {
     /// What the reviser is told when the check fails; a sentence about the pattern by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+/// Bound on a compiled pattern, in bytes: a criteria file is not ours, and `(a{1000}){1000}` would
+/// otherwise take gigabytes. The regex crate's own default is 10 MB.
+const PATTERN_SIZE_LIMIT: usize = 2 << 20;
+
+impl RegexConfig {
+    /// Compiles the pattern.
+    ///
+    /// # Errors
+    /// What is wrong with it, in the words of the regex crate.
+    pub fn compile(&self) -> Result<Regex, regex::Error> {
+        RegexBuilder::new(&self.pattern)
+            .size_limit(PATTERN_SIZE_LIMIT)
+            .build()
+    }
 }
 
 /// Whether a pattern is to be found in the draft.

@@ -87,6 +87,17 @@ pub enum IssueType {
     Incorrect,
 }
 
+impl IssueType {
+    /// The word for it, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Unsupported => "unsupported",
+            Self::Incorrect => "incorrect",
+        }
+    }
+}
+
 /// How grave an issue is (seed 000), the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,4 +108,15 @@ pub enum Severity {
     Major,
     /// Makes the draft useless.
     Critical,
+}
+
+impl Severity {
+    /// The word for it, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Minor => "minor",
+            Self::Major => "major",
+            Self::Critical => "critical",
+        }
+    }
 }

@@ -1,0 +1,280 @@
+use std::pin::pin;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::gate::{self, NotADraft};
+use super::log::{Log, Observer};
+use super::machine::{Happened, Next, State, step};
+use super::select::{Rank, select};
+use crate::evaluate::Panel;
+use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
+use crate::prompt::Prompts;
+use crate::revise;
+use crate::types::{
+    ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, RunRecord,
+    SCHEMA_VERSION, Status, Strategy, Task,
+};
+
+/// A loop over one task, ready to run.
+pub struct Loop {
+    /// Writes and revises.
+    pub writer: Arc<dyn ChatModel>,
+    /// Judges.
+    pub judge: Arc<dyn ChatModel>,
+    /// What drafts are measured by.
+    pub criteria: Arc<Criteria>,
+    /// How the loop behaves, all layers laid over each other.
+    pub settings: LoopSettings,
+    /// How the writer chooses tokens.
+    pub writer_sampling: Sampling,
+    /// How the judge chooses tokens.
+    pub judge_sampling: Sampling,
+    /// How much the models reason.
+    pub think: crate::model::Think,
+}
+
+impl Loop {
+    /// Runs the loop. The record holds every version and the one selected; the observer has seen every
+    /// event when this returns, [`Event::RunEnd`] included.
+    ///
+    /// Cancelling the token ends the run at the next await, with what it has produced so far.
+    pub async fn run(
+        &self,
+        task: &Task,
+        observer: &mut dyn Observer,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        let run_id = Uuid::now_v7();
+        let log = Log::new(observer);
+        log.emit(Event::RunStart {
+            schema_version: SCHEMA_VERSION,
+            run_id,
+            command: "draft".to_owned(),
+            task: task.clone(),
+            criteria: Box::new((*self.criteria).clone()),
+            settings: self.settings.clone(),
+            models: Models {
+                writer: self.writer.id().clone(),
+                judge: self.judge.id().clone(),
+            },
+        });
+        let panel = match Panel::new(
+            Arc::clone(&self.criteria),
+            Arc::clone(&self.judge),
+            self.judge_sampling.clone(),
+            self.think,
+        ) {
+            Ok(panel) => panel,
+            Err(problem) => {
+                log.end(run_id, None, false, None, ExitCode::Usage, Some(problem));
+                return log.into_record();
+            }
+        };
+        let run = Run {
+            plan: self,
+            prompts: Prompts::new(task, &self.criteria),
+            panel,
+            log: &log,
+            note: None,
+            error: None,
+        };
+        run.drive(run_id, cancel).await;
+        log.into_record()
+    }
+}
+
+/// A run under way.
+struct Run<'a, 'o> {
+    plan: &'a Loop,
+    prompts: Prompts,
+    panel: Panel,
+    log: &'a Log<'o>,
+    /// What the writer is told with its next call: why its last reply was no draft.
+    note: Option<String>,
+    /// What went wrong, for the end of the run.
+    error: Option<String>,
+}
+
+impl Run<'_, '_> {
+    /// Does what the machine says until it says stop.
+    async fn drive(mut self, run_id: Uuid, cancel: &CancellationToken) {
+        let settings = &self.plan.settings;
+        let deadline = settings.max_time().map(|limit| Instant::now() + limit);
+        let mut state = State::default();
+        let mut happened = Happened::Begun;
+        let reason = loop {
+            let (new, next, decisions) = step(state, happened, settings, self.log.tokens());
+            state = new;
+            for decision in decisions {
+                self.log.emit(Event::Decision {
+                    iteration: decision.iteration,
+                    choice: decision.choice,
+                    incumbent: decision.incumbent,
+                    reason: decision.reason,
+                });
+            }
+            if let Next::Stop(reason) = next {
+                break reason;
+            }
+            happened = {
+                let work = pin!(self.perform(next));
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => Happened::Cancelled,
+                    () = sleep_until(deadline) => Happened::TimeUp,
+                    happened = work => happened,
+                }
+            };
+        };
+        let judged = select(settings.select(), &state.judged);
+        let last = self
+            .log
+            .with(|record| record.versions.last().map(|v| v.iteration));
+        let selected = match reason {
+            // Nobody has judged it, so nobody may take it for an answer.
+            ConvergenceReason::ModelError => judged,
+            ConvergenceReason::JudgeFailed => last,
+            _ => judged.or(last),
+        };
+        let success = state
+            .judged
+            .iter()
+            .any(|(iteration, rank)| Some(*iteration) == selected && rank.satisfactory);
+        let exit_code = reason.exit_code(success);
+        self.log.end(
+            run_id,
+            Some(reason),
+            success,
+            selected,
+            exit_code,
+            self.error,
+        );
+    }
+
+    async fn perform(&mut self, next: Next) -> Happened {
+        match next {
+            Next::Draft { iteration } => {
+                let messages = self.prompts.draft(self.note.take().as_deref());
+                self.write(Phase::Draft, iteration, messages, None).await
+            }
+            Next::Revise {
+                iteration,
+                based_on,
+            } => {
+                let strategy = self.plan.settings.strategy();
+                let note = self.note.take();
+                let messages = self.log.with(|record| {
+                    record
+                        .version(based_on)
+                        .map(|base| revise::request(strategy, &self.prompts, base, note.as_deref()))
+                });
+                let Some(messages) = messages else {
+                    self.error = Some(format!("version {based_on} is not there to be revised"));
+                    return Happened::ModelFailed;
+                };
+                let from = Some((based_on, strategy));
+                self.write(Phase::Revise, iteration, messages, from).await
+            }
+            Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
+            Next::Stop(_) => Happened::Cancelled,
+        }
+    }
+
+    async fn write(
+        &mut self,
+        phase: Phase,
+        iteration: u32,
+        messages: Vec<Message>,
+        from: Option<(u32, Strategy)>,
+    ) -> Happened {
+        self.log.emit(Event::Phase { phase, iteration });
+        let mut request = ChatRequest::new(Purpose::Write, messages);
+        request.sampling = self.plan.writer_sampling.clone();
+        request.think = self.plan.think;
+        let observer = self.log.calls(phase, iteration);
+        let reply = match call(&*self.plan.writer, request, &observer).await {
+            Ok(reply) => reply,
+            Err(error) => return self.failed(&error),
+        };
+        if let Err(NotADraft { reason, note }) = gate::check(&reply) {
+            self.error = Some(format!("no usable draft: {reason}"));
+            self.note = Some(note);
+            self.log.emit(Event::Rejected {
+                iteration,
+                reason,
+                text: reply.text,
+            });
+            return Happened::Rejected;
+        }
+        self.error = None;
+        let output = match from {
+            None => reply.text.trim().to_owned(),
+            Some((_, strategy)) => revise::apply(strategy, &reply.text),
+        };
+        self.log.emit(Event::Draft {
+            iteration,
+            output,
+            based_on: from.map(|(base, _)| base),
+            strategy: from.map(|(_, strategy)| strategy),
+        });
+        Happened::Written
+    }
+
+    async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Happened {
+        let phase = Phase::Evaluate;
+        self.log.emit(Event::Phase { phase, iteration });
+        let draft = self
+            .log
+            .with(|record| record.version(iteration).map(|v| v.output.clone()))
+            .unwrap_or_default();
+        let observer = self.log.calls(phase, iteration);
+        let evaluation = match self
+            .panel
+            .evaluate(&self.prompts, &draft, attempt, &observer)
+            .await
+        {
+            Ok(evaluation) => evaluation,
+            Err(error) => return self.failed(&error),
+        };
+        let happened = match (evaluation.status, evaluation.overall_score) {
+            (Status::Ok, Some(score)) => Happened::Judged(Rank {
+                satisfactory: evaluation.satisfactory,
+                score,
+            }),
+            _ => Happened::Unreadable,
+        };
+        self.error = match happened {
+            Happened::Unreadable => evaluation
+                .criteria
+                .iter()
+                .find(|result| result.status != Status::Ok)
+                .and_then(|result| result.evidence.clone()),
+            _ => None,
+        };
+        self.log.emit(Event::Evaluation {
+            iteration,
+            evaluation,
+        });
+        happened
+    }
+
+    fn failed(&mut self, error: &ModelError) -> Happened {
+        let hint = error.hint.as_ref().map(|hint| format!("\nhint: {hint}"));
+        self.error = Some(format!("{error}{}", hint.unwrap_or_default()));
+        Happened::ModelFailed
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

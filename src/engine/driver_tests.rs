@@ -1,0 +1,469 @@
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+
+use super::*;
+use crate::model::{ChatEvent, ChatStream, EndReason, ErrorClass, ModelInfo};
+use crate::types::{
+    Criterion, Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, ModelId, RegexConfig,
+    Stamped, TokenUsage,
+};
+
+/// What the model does when it is asked.
+#[derive(Clone)]
+enum Answer {
+    Text(&'static str),
+    /// A verdict that gives this step of the scale to `quality`.
+    Step(u8),
+    End(&'static str, EndReason),
+    Fail(ErrorClass),
+    Hang,
+}
+use Answer::{End, Fail, Hang, Step, Text};
+
+struct Fake {
+    id: ModelId,
+    answers: Mutex<VecDeque<Answer>>,
+    asked: Mutex<Vec<ChatRequest>>,
+}
+
+#[async_trait::async_trait]
+impl ChatModel for Fake {
+    fn id(&self) -> &ModelId {
+        &self.id
+    }
+
+    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
+        self.asked.lock().unwrap().push(request);
+        let answer = self.answers.lock().unwrap().pop_front();
+        let answer = answer.expect("the loop asks more often than it should");
+        let events = match answer {
+            Text(text) => vec![
+                Ok(ChatEvent::Text(text.to_owned())),
+                Ok(ChatEvent::End(EndReason::Stop)),
+            ],
+            End(text, end) => vec![
+                Ok(ChatEvent::Text(text.to_owned())),
+                Ok(ChatEvent::End(end)),
+            ],
+            Step(step) => {
+                let verdict = format!(
+                    r#"{{"scores": {{"quality": {{"reason": "r", "score": {step}}}}}, "issues": [], "confidence": 0.5}}"#
+                );
+                vec![
+                    Ok(ChatEvent::Text(verdict)),
+                    Ok(ChatEvent::Usage(TokenUsage::new(Some(90), Some(10), None))),
+                    Ok(ChatEvent::End(EndReason::Stop)),
+                ]
+            }
+            Fail(class) => vec![Err(ModelError::new(class, "out of order"))],
+            Hang => return stream::pending().boxed(),
+        };
+        stream::iter(events).boxed()
+    }
+
+    async fn info(&self) -> Result<ModelInfo, ModelError> {
+        Ok(ModelInfo::default())
+    }
+}
+
+fn criterion(name: &str, evaluator: Evaluator) -> Criterion {
+    Criterion {
+        name: name.to_owned(),
+        description: "Good.".to_owned(),
+        weight: 1.0,
+        threshold: 0.7,
+        evaluator,
+    }
+}
+
+struct Played {
+    record: RunRecord,
+    events: Vec<Stamped>,
+    asked: Vec<ChatRequest>,
+    left: usize,
+}
+
+async fn play_with(
+    answers: &[Answer],
+    settings: LoopSettings,
+    criteria: Vec<Criterion>,
+    cancel: &CancellationToken,
+) -> Played {
+    let fake = Arc::new(Fake {
+        id: ModelId {
+            provider: "fake".to_owned(),
+            model: "fake".to_owned(),
+        },
+        answers: Mutex::new(answers.iter().cloned().collect()),
+        asked: Mutex::default(),
+    });
+    let plan = Loop {
+        writer: fake.clone(),
+        judge: fake.clone(),
+        criteria: Arc::new(Criteria {
+            name: "test".to_owned(),
+            description: None,
+            threshold: 0.8,
+            loop_settings: LoopSettings::default(),
+            criteria,
+        }),
+        settings,
+        writer_sampling: Sampling::default(),
+        judge_sampling: Sampling::default(),
+        think: crate::model::Think::Auto,
+    };
+    let mut events = Vec::new();
+    let record = plan
+        .run(
+            &Task::new("Write."),
+            &mut |event: &Stamped| events.push(event.clone()),
+            cancel,
+        )
+        .await;
+    let asked = fake.asked.lock().unwrap().clone();
+    let left = fake.answers.lock().unwrap().len();
+    Played {
+        record,
+        events,
+        asked,
+        left,
+    }
+}
+
+async fn play(answers: &[Answer], settings: LoopSettings) -> Played {
+    let criteria = vec![criterion("quality", Evaluator::Llm(LlmConfig {}))];
+    let played = play_with(answers, settings, criteria, &CancellationToken::new()).await;
+    assert_eq!(played.left, 0, "the loop asks less often than it should");
+    played
+}
+
+fn ended(played: &Played) -> (ConvergenceReason, ExitCode, Option<&str>) {
+    let ends = played
+        .events
+        .iter()
+        .filter(|stamped| matches!(stamped.event, Event::RunEnd { .. }))
+        .count();
+    assert_eq!(ends, 1, "exactly one end");
+    assert!(matches!(
+        played.events.last().unwrap().event,
+        Event::RunEnd { .. }
+    ));
+    (
+        played.record.convergence_reason.unwrap(),
+        played.record.exit_code.unwrap(),
+        played
+            .record
+            .selected()
+            .map(|version| version.output.as_str()),
+    )
+}
+
+#[tokio::test]
+async fn a_good_first_draft_is_the_answer() {
+    let played = play(&[Text(" one\n"), Step(4)], LoopSettings::default()).await;
+    assert_eq!(
+        ended(&played),
+        (
+            ConvergenceReason::QualityMet,
+            ExitCode::Success,
+            Some("one")
+        )
+    );
+    assert_eq!(played.record.total_llm_calls, 2);
+    assert_eq!(played.record.token_usage.total, Some(100));
+}
+
+#[tokio::test]
+async fn revises_the_best_and_returns_it() {
+    let answers = [
+        Text("one"),
+        Step(3),
+        Text("two"),
+        Step(1),
+        Text("three"),
+        Step(2),
+    ];
+    let played = play(&answers, LoopSettings::default()).await;
+    assert_eq!(
+        ended(&played),
+        (ConvergenceReason::Plateau, ExitCode::NotMet, Some("one"))
+    );
+    let third = &played.asked[4].messages[1].content;
+    assert!(third.contains("<draft>\none\n</draft>"), "{third}");
+    assert_eq!(played.record.versions[2].based_on, Some(1));
+}
+
+#[tokio::test]
+async fn hard_checks_are_told_to_the_reviser_and_outvote_the_judge() {
+    let criteria = vec![
+        criterion("quality", Evaluator::Llm(LlmConfig {})),
+        criterion(
+            "no-todo",
+            Evaluator::Regex(RegexConfig {
+                pattern: "TODO".to_owned(),
+                expect: Expect::Absent,
+                message: None,
+            }),
+        ),
+    ];
+    let answers = [Text("TODO"), Step(5), Text("done"), Step(5)];
+    let played = play_with(
+        &answers,
+        LoopSettings::default(),
+        criteria,
+        &CancellationToken::new(),
+    )
+    .await;
+    assert_eq!(
+        ended(&played),
+        (
+            ConvergenceReason::QualityMet,
+            ExitCode::Success,
+            Some("done")
+        )
+    );
+    let revision = &played.asked[2].messages[1].content;
+    assert!(revision.contains("`TODO` in line 1 matches"), "{revision}");
+    assert_eq!(played.record.versions[1].improvements_applied.len(), 1);
+}
+
+#[tokio::test]
+async fn without_llm_criteria_no_judge_is_asked() {
+    let length = LengthConfig {
+        unit: LengthUnit::Words,
+        min: Some(2),
+        max: None,
+    };
+    let criteria = vec![criterion("long", Evaluator::Length(length))];
+    let played = play_with(
+        &[Text("one"), Text("one two")],
+        LoopSettings::default(),
+        criteria,
+        &CancellationToken::new(),
+    )
+    .await;
+    assert_eq!(ended(&played).2, Some("one two"));
+    assert_eq!(
+        played.record.versions[0]
+            .evaluation
+            .as_ref()
+            .unwrap()
+            .confidence,
+        Some(1.0)
+    );
+}
+
+#[tokio::test]
+async fn an_unreadable_verdict_is_repaired_once_then_asked_for_again_then_given_up() {
+    let played = play(
+        &[Text("one"), Text("Nice!"), Step(5)],
+        LoopSettings::default(),
+    )
+    .await;
+    assert_eq!(ended(&played).0, ConvergenceReason::QualityMet);
+    let repair = &played.asked[2].messages;
+    assert_eq!(repair.len(), 4);
+    assert!(
+        repair[3].content.contains("no complete JSON object"),
+        "{}",
+        repair[3].content
+    );
+
+    let nonsense = [Text("one"), Text("?"), Text("?"), Text("?"), Text("?")];
+    let played = play(&nonsense, LoopSettings::default()).await;
+    assert_eq!(
+        ended(&played),
+        (
+            ConvergenceReason::JudgeFailed,
+            ExitCode::JudgeUnusable,
+            Some("one")
+        )
+    );
+    let evaluation = played.record.versions[0].evaluation.as_ref().unwrap();
+    assert_eq!(evaluation.status, Status::Unparsed);
+    assert_eq!(evaluation.overall_score, None, "neither a pass nor a zero");
+    assert!(
+        played
+            .record
+            .error
+            .as_ref()
+            .unwrap()
+            .contains("no complete JSON object")
+    );
+}
+
+#[tokio::test]
+async fn a_verdict_that_is_cut_off_is_asked_for_with_more_room_never_pieced_together() {
+    let cut = End(
+        r#"{"scores": {"quality": {"reason": "r", "score": 5}}, "issues": []}"#,
+        EndReason::Length,
+    );
+    let played = play(&[Text("one"), cut, Step(5)], LoopSettings::default()).await;
+    assert_eq!(ended(&played).0, ConvergenceReason::QualityMet);
+    let cap = |call: usize| played.asked[call].sampling.max_tokens.unwrap();
+    assert_eq!(cap(2), 4 * cap(1));
+    assert_eq!(played.asked[2].messages.len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_no_draft_never_wins() {
+    let cut = End("half a te", EndReason::Length);
+    let played = play(
+        &[cut.clone(), Text("one"), Step(4)],
+        LoopSettings::default(),
+    )
+    .await;
+    assert_eq!(ended(&played).2, Some("one"));
+    let again = &played.asked[1].messages[1].content;
+    assert!(again.contains("was cut off"), "{again}");
+
+    let played = play(&[cut, Text(" ")], LoopSettings::default()).await;
+    assert_eq!(
+        ended(&played),
+        (ConvergenceReason::ModelError, ExitCode::Provider, None)
+    );
+    assert!(
+        played
+            .record
+            .error
+            .as_ref()
+            .unwrap()
+            .contains("answer is empty")
+    );
+
+    let refused = End("No.", EndReason::Refused("policy".to_owned()));
+    let answers = [Text("one"), Step(2), refused, Text("three"), Step(3)];
+    let played = play(&answers, LoopSettings::default()).await;
+    assert_eq!(
+        ended(&played),
+        (
+            ConvergenceReason::MaxIterations,
+            ExitCode::NotMet,
+            Some("three")
+        )
+    );
+    assert_eq!(played.record.versions[1].iteration, 3);
+}
+
+#[tokio::test]
+async fn a_model_that_fails_leaves_the_best_judged_draft() {
+    let answers = [Text("one"), Step(3), Fail(ErrorClass::Auth)];
+    let played = play(&answers, LoopSettings::default()).await;
+    assert_eq!(
+        ended(&played),
+        (
+            ConvergenceReason::ModelError,
+            ExitCode::Provider,
+            Some("one")
+        )
+    );
+    assert!(
+        played
+            .record
+            .error
+            .as_ref()
+            .unwrap()
+            .contains("out of order")
+    );
+
+    let played = play(
+        &[Text("one"), Fail(ErrorClass::Quota)],
+        LoopSettings::default(),
+    )
+    .await;
+    assert_eq!(
+        ended(&played),
+        (ConvergenceReason::ModelError, ExitCode::Provider, None)
+    );
+    assert_eq!(
+        played.record.versions.len(),
+        1,
+        "the draft is in the record"
+    );
+}
+
+#[tokio::test]
+async fn limits_stop_the_run_with_the_best_draft_so_far() {
+    // The first draft is estimated at less than this; with the verdict's 100 it is more.
+    let settings = LoopSettings {
+        max_total_tokens: Some(180),
+        ..LoopSettings::default()
+    };
+    let played = play(&[Text("one"), Step(3)], settings).await;
+    assert_eq!(
+        ended(&played),
+        (ConvergenceReason::TokenBudget, ExitCode::Limit, Some("one"))
+    );
+
+    let settings = LoopSettings {
+        max_time: Some(0.05),
+        ..LoopSettings::default()
+    };
+    let played = play(&[Text("one"), Step(3), Hang], settings).await;
+    assert_eq!(
+        ended(&played),
+        (ConvergenceReason::TimeLimit, ExitCode::Limit, Some("one"))
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_count_tokens_is_estimated() {
+    let settings = LoopSettings {
+        max_total_tokens: Some(1),
+        ..LoopSettings::default()
+    };
+    let played = play(&[Text("one")], settings).await;
+    assert_eq!(
+        ended(&played),
+        (ConvergenceReason::TokenBudget, ExitCode::Limit, Some("one"))
+    );
+    assert_eq!(
+        played.record.token_usage.total, None,
+        "an estimate is not a count"
+    );
+}
+
+#[tokio::test]
+async fn cancelling_ends_the_run_and_keeps_what_there_is() {
+    let cancel = CancellationToken::new();
+    let later = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        later.cancel();
+    });
+    let criteria = vec![criterion("quality", Evaluator::Llm(LlmConfig {}))];
+    let answers = [Text("one"), Step(3), Hang];
+    let played = play_with(&answers, LoopSettings::default(), criteria, &cancel).await;
+    assert_eq!(
+        ended(&played),
+        (
+            ConvergenceReason::Interrupted,
+            ExitCode::Interrupted,
+            Some("one")
+        )
+    );
+}
+
+#[tokio::test]
+async fn the_record_is_the_fold_of_the_events() {
+    let answers = [Text("one"), Step(2), Text("two"), Step(4)];
+    let played = play(&answers, LoopSettings::default()).await;
+    let lines: Vec<String> = played
+        .events
+        .iter()
+        .map(|event| serde_json::to_string(event).unwrap())
+        .collect();
+    let read: Vec<Stamped> = lines
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(read, played.events);
+    assert_eq!(
+        RunRecord::from_events(&read).result(),
+        played.record.result()
+    );
+}

@@ -1,0 +1,91 @@
+use crate::model::{EndReason, Reply};
+
+/// A reply that is no draft.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NotADraft {
+    /// Why, for people.
+    pub(super) reason: String,
+    /// What the writer is told when it is asked again.
+    pub(super) note: String,
+}
+
+/// Whether a reply is a draft at all. A text that was cut off, is empty or refuses never wins, however it
+/// would be judged: judges have called such texts good.
+pub(super) fn check(reply: &Reply) -> Result<(), NotADraft> {
+    let empty = reply.text.trim().is_empty();
+    let (reason, note) = match &reply.end {
+        Some(EndReason::Refused(why)) => (
+            format!("the model refused: {why}"),
+            "The last reply was a refusal. Write the text that the task asks for.",
+        ),
+        Some(EndReason::Length) if empty && !reply.reasoning.is_empty() => (
+            "the model used up its tokens for reasoning and wrote no text; allow more with \
+             `--max-tokens`, or less reasoning with `--think`"
+                .to_owned(),
+            "The last reply was all reasoning and no text. Write the text at once.",
+        ),
+        Some(EndReason::Length) => (
+            format!(
+                "the text was cut off by the token limit after {} characters; allow more with \
+                 `--max-tokens` or a larger context window",
+                reply.text.chars().count()
+            ),
+            "The last reply was too long and was cut off. Write a shorter text and end it properly.",
+        ),
+        _ if empty && !reply.reasoning.is_empty() => (
+            "the model answered with nothing but reasoning".to_owned(),
+            "The last reply was all reasoning and no text. Write the text itself.",
+        ),
+        _ if empty => (
+            "the model's answer is empty".to_owned(),
+            "The last reply was empty. Write the text itself.",
+        ),
+        _ => return Ok(()),
+    };
+    Err(NotADraft {
+        reason,
+        note: note.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(text: &str, reasoning: &str, end: EndReason) -> Reply {
+        Reply {
+            text: text.to_owned(),
+            reasoning: reasoning.to_owned(),
+            end: Some(end),
+            ..Reply::default()
+        }
+    }
+
+    #[test]
+    fn a_finished_text_is_a_draft() {
+        assert_eq!(check(&reply("Leaves fall.", "hm", EndReason::Stop)), Ok(()));
+    }
+
+    #[test]
+    fn what_is_cut_off_empty_or_refused_is_not() {
+        for (reply, reason) in [
+            (reply("", "", EndReason::Stop), "is empty"),
+            (reply(" \n", "hm", EndReason::Stop), "nothing but reasoning"),
+            (
+                reply("Leaves", "", EndReason::Length),
+                "cut off by the token limit after 6",
+            ),
+            (
+                reply("", "hm", EndReason::Length),
+                "used up its tokens for reasoning",
+            ),
+            (
+                reply("No.", "", EndReason::Refused("policy".to_owned())),
+                "refused: policy",
+            ),
+        ] {
+            let rejected = check(&reply).unwrap_err();
+            assert!(rejected.reason.contains(reason), "{rejected:?}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::model::{CallEvent, ChatEvent};
+use crate::types::{
+    ConvergenceReason, DeltaKind, Event, ExitCode, Phase, RunRecord, SCHEMA_VERSION, Stamped,
+};
+
+/// Sees every event of a run, in order, as it happens. What it does is done before the run goes on.
+pub trait Observer: Send {
+    /// Takes an event in.
+    fn on_event(&mut self, event: &Stamped);
+}
+
+impl<F: FnMut(&Stamped) + Send> Observer for F {
+    fn on_event(&mut self, event: &Stamped) {
+        self(event);
+    }
+}
+
+/// Where events go: to the observer, and into the record of the run.
+pub(super) struct Log<'a> {
+    inner: Mutex<LogInner<'a>>,
+}
+
+struct LogInner<'a> {
+    observer: &'a mut dyn Observer,
+    record: RunRecord,
+    /// Tokens used; those of calls whose server does not count are estimated.
+    tokens: u64,
+}
+
+/// The usual estimate where a server does not count tokens: about four characters make one.
+const CHARACTERS_PER_TOKEN: usize = 4;
+
+impl<'a> Log<'a> {
+    pub(super) fn new(observer: &'a mut dyn Observer) -> Self {
+        Self {
+            inner: Mutex::new(LogInner {
+                observer,
+                record: RunRecord::default(),
+                tokens: 0,
+            }),
+        }
+    }
+
+    pub(super) fn emit(&self, event: Event) {
+        let stamped = Stamped {
+            time: Timestamp::now(),
+            event,
+        };
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.record.apply(&stamped);
+        inner.observer.on_event(&stamped);
+    }
+
+    pub(super) fn end(
+        &self,
+        run_id: Uuid,
+        convergence_reason: Option<ConvergenceReason>,
+        success: bool,
+        selected: Option<u32>,
+        exit_code: ExitCode,
+        error: Option<String>,
+    ) {
+        self.emit(Event::RunEnd {
+            schema_version: SCHEMA_VERSION,
+            run_id: Some(run_id),
+            convergence_reason,
+            success,
+            selected,
+            exit_code,
+            error: error.filter(|_| {
+                matches!(
+                    convergence_reason,
+                    None | Some(ConvergenceReason::ModelError | ConvergenceReason::JudgeFailed)
+                )
+            }),
+        });
+    }
+
+    pub(super) fn with<T>(&self, read: impl FnOnce(&RunRecord) -> T) -> T {
+        read(
+            &self
+                .inner
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .record,
+        )
+    }
+
+    pub(super) fn tokens(&self) -> u64 {
+        self.inner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .tokens
+    }
+
+    /// An observer of model calls that turns what they say into events of this step.
+    pub(super) fn calls(
+        &self,
+        phase: Phase,
+        iteration: u32,
+    ) -> impl Fn(CallEvent<'_>) + Send + Sync {
+        move |event| {
+            let delta = |kind, text: &str| Event::Delta {
+                phase,
+                iteration,
+                kind,
+                text: text.to_owned(),
+            };
+            match event {
+                CallEvent::Chat(ChatEvent::Text(text)) => {
+                    self.emit(delta(DeltaKind::Text, text));
+                }
+                CallEvent::Chat(ChatEvent::Reasoning(text)) => {
+                    self.emit(delta(DeltaKind::Reasoning, text));
+                }
+                CallEvent::Chat(ChatEvent::Retry { error, wait }) => self.emit(Event::Retry {
+                    phase,
+                    iteration,
+                    message: error.to_string(),
+                    wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+                }),
+                CallEvent::Chat(ChatEvent::Notice(message)) => {
+                    let known = self.with(|record| record.warnings.contains(message));
+                    if !known {
+                        self.emit(Event::Warning {
+                            message: message.clone(),
+                        });
+                    }
+                }
+                CallEvent::Chat(_) => {}
+                CallEvent::End(report) => {
+                    let estimate = report.characters / CHARACTERS_PER_TOKEN;
+                    let tokens = report.usage.total.unwrap_or(estimate as u64);
+                    self.inner
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .tokens += tokens;
+                    self.emit(Event::Call {
+                        phase,
+                        iteration,
+                        model: report.model.clone(),
+                        usage: report.usage,
+                        duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+                        attempts: report.attempts,
+                        error: report.error.map(ToString::to_string),
+                    });
+                }
+            }
+        }
+    }
+
+    pub(super) fn into_record(self) -> RunRecord {
+        self.inner
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .record
+    }
+}

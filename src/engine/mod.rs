@@ -1,0 +1,11 @@
+//! The loop: a pure state machine that decides, and a thin driver that does what it says and emits
+//! events. Knows no terminal, no file, no environment.
+
+mod driver;
+mod gate;
+mod log;
+mod machine;
+mod select;
+
+pub use driver::Loop;
+pub use log::Observer;

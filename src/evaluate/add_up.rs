@@ -1,0 +1,229 @@
+use super::{Finding, issue};
+use crate::types::{Criteria, CriterionResult, Evaluation, Issue, Severity, Status};
+
+/// Makes one evaluation of the findings, which are in the order of the criteria.
+///
+/// The rule (design §7): satisfactory = every criterion has a verdict, the weighted mean reaches the
+/// threshold, every score its floor, and no issue is major or critical. No model has a say in it.
+pub(super) fn add_up(
+    criteria: &Criteria,
+    findings: Vec<Finding>,
+    judge_issues: Vec<Issue>,
+    confidence: Option<f64>,
+) -> Evaluation {
+    let mut issues = Vec::new();
+    let mut results = Vec::with_capacity(findings.len());
+    for (criterion, finding) in criteria.criteria.iter().zip(findings) {
+        let passed = finding
+            .score
+            .is_some_and(|score| score >= criterion.threshold);
+        if let Some(fault) = &finding.fault {
+            issues.push(issue(fault, &criterion.name, passed));
+        }
+        results.push(CriterionResult {
+            name: criterion.name.clone(),
+            evaluator: criterion.evaluator.kind().to_owned(),
+            score: finding.score,
+            threshold: criterion.threshold,
+            passed,
+            status: finding.status,
+            evidence: Some(finding.evidence).filter(|text| !text.is_empty()),
+        });
+    }
+    issues.extend(judge_issues);
+    // Stable: of equal severity, what a hard check found goes first, for it is certain.
+    issues.sort_by_key(|issue| std::cmp::Reverse(issue.severity));
+
+    let overall_score = weighted_mean(criteria, &results);
+    let status = results
+        .iter()
+        .map(|result| result.status)
+        .find(|status| *status != Status::Ok)
+        .unwrap_or_default();
+    let satisfactory = status == Status::Ok
+        && overall_score.is_some_and(|score| score >= criteria.threshold)
+        && results.iter().all(|result| result.passed)
+        && issues.iter().all(|issue| issue.severity < Severity::Major);
+    Evaluation {
+        overall_score,
+        criteria_scores: results
+            .iter()
+            .map(|result| (result.name.clone(), result.score))
+            .collect(),
+        satisfactory,
+        suggestions: issues
+            .iter()
+            .filter_map(|issue| issue.suggested_fix.clone())
+            .collect(),
+        issues,
+        confidence,
+        status,
+        spread: None,
+        criteria: results,
+    }
+}
+
+/// The weighted mean; `None` as soon as one score is missing. Rounded to a millionth, so that sums that
+/// ought to be equal are.
+fn weighted_mean(criteria: &Criteria, results: &[CriterionResult]) -> Option<f64> {
+    let mut sum = 0.0;
+    let mut weights = 0.0;
+    for (criterion, result) in criteria.criteria.iter().zip(results) {
+        sum += criterion.weight * result.score?;
+        weights += criterion.weight;
+    }
+    (weights > 0.0).then(|| (sum / weights * 1e6).round() / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::evaluate::Fault;
+    use crate::types::{Criterion, Evaluator, IssueType, LlmConfig, LoopSettings};
+
+    fn criteria(weights: &[f64]) -> Criteria {
+        Criteria {
+            name: "test".to_owned(),
+            description: None,
+            threshold: 0.8,
+            loop_settings: LoopSettings::default(),
+            criteria: weights
+                .iter()
+                .enumerate()
+                .map(|(number, weight)| Criterion {
+                    name: format!("c{number}"),
+                    description: String::new(),
+                    weight: *weight,
+                    threshold: 0.7,
+                    evaluator: Evaluator::Llm(LlmConfig {}),
+                })
+                .collect(),
+        }
+    }
+
+    fn finding(score: Option<f64>) -> Finding {
+        Finding {
+            score,
+            status: if score.is_some() {
+                Status::Ok
+            } else {
+                Status::Unparsed
+            },
+            evidence: String::new(),
+            fault: None,
+        }
+    }
+
+    fn judge_issue(severity: Severity) -> Issue {
+        Issue {
+            kind: IssueType::Missing,
+            severity,
+            description: "x".to_owned(),
+            suggested_fix: None,
+            criterion: None,
+        }
+    }
+
+    fn scores(scores: &[f64]) -> Vec<Finding> {
+        scores.iter().map(|score| finding(Some(*score))).collect()
+    }
+
+    #[test]
+    fn weights_count() {
+        let evaluation = add_up(&criteria(&[3.0, 1.0]), scores(&[1.0, 0.8]), vec![], None);
+        assert_eq!(evaluation.overall_score, Some(0.95));
+        assert!(evaluation.satisfactory);
+    }
+
+    #[test]
+    fn a_floor_is_not_outweighed() {
+        let evaluation = add_up(&criteria(&[9.0, 1.0]), scores(&[1.0, 0.69]), vec![], None);
+        assert!(evaluation.overall_score.unwrap() > 0.9);
+        assert!(!evaluation.satisfactory);
+    }
+
+    #[test]
+    fn the_threshold_itself_is_enough() {
+        let evaluation = add_up(
+            &criteria(&[1.0, 1.0, 1.0]),
+            scores(&[0.8, 0.8, 0.8]),
+            vec![],
+            None,
+        );
+        assert!(evaluation.satisfactory, "{evaluation:?}");
+    }
+
+    #[test]
+    fn a_major_issue_is_enough_to_fail_and_a_minor_one_is_not() {
+        let with = |severity| {
+            add_up(
+                &criteria(&[1.0]),
+                scores(&[1.0]),
+                vec![judge_issue(severity)],
+                None,
+            )
+            .satisfactory
+        };
+        assert!(with(Severity::Minor));
+        assert!(!with(Severity::Major));
+        assert!(!with(Severity::Critical));
+    }
+
+    #[test]
+    fn without_one_verdict_there_is_no_mean_and_no_pass() {
+        let findings = vec![finding(Some(1.0)), finding(None)];
+        let evaluation = add_up(&criteria(&[1.0, 1.0]), findings, vec![], None);
+        assert_eq!(evaluation.overall_score, None);
+        assert_eq!(evaluation.status, Status::Unparsed);
+        assert!(!evaluation.satisfactory);
+        assert_eq!(evaluation.criteria_scores["c0"], Some(1.0));
+        assert_eq!(evaluation.criteria_scores["c1"], None);
+    }
+
+    #[test]
+    fn certain_faults_come_before_opinions_of_the_same_severity() {
+        let mut failed = finding(Some(0.0));
+        failed.fault = Some(Fault {
+            kind: IssueType::Incorrect,
+            description: "hard".to_owned(),
+            suggested_fix: "mend".to_owned(),
+        });
+        let issues = vec![
+            judge_issue(Severity::Minor),
+            judge_issue(Severity::Major),
+            judge_issue(Severity::Critical),
+        ];
+        let evaluation = add_up(&criteria(&[1.0]), vec![failed], issues, None);
+        let order: Vec<_> = evaluation
+            .issues
+            .iter()
+            .map(|i| (i.severity, i.description.as_str()))
+            .collect();
+        assert_eq!(
+            order,
+            [
+                (Severity::Critical, "x"),
+                (Severity::Major, "hard"),
+                (Severity::Major, "x"),
+                (Severity::Minor, "x"),
+            ]
+        );
+        assert_eq!(evaluation.suggestions, ["mend"]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_mean_lies_between_the_lowest_and_the_highest(
+            pairs in prop::collection::vec((0.01f64..100.0, 0.0f64..=1.0), 1..8)
+        ) {
+            let weights: Vec<f64> = pairs.iter().map(|p| p.0).collect();
+            let values: Vec<f64> = pairs.iter().map(|p| p.1).collect();
+            let mean = add_up(&criteria(&weights), scores(&values), vec![], None).overall_score.unwrap();
+            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = values.iter().copied().fold(0.0, f64::max);
+            prop_assert!(mean >= low - 1e-6 && mean <= high + 1e-6);
+        }
+    }
+}

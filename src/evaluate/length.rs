@@ -1,0 +1,136 @@
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{Fault, Finding, HardCheck};
+use crate::types::{IssueType, LengthConfig, LengthUnit, Status};
+
+/// The `length` evaluator. Within the bounds the score is 1; outside it is the share that the draft
+/// reaches: half of the minimum is 0.5, twice the maximum is 0.5.
+pub(super) struct LengthCheck {
+    config: LengthConfig,
+}
+
+impl LengthCheck {
+    pub(super) fn new(config: LengthConfig) -> Self {
+        Self { config }
+    }
+}
+
+impl HardCheck for LengthCheck {
+    fn check(&self, draft: &str) -> Finding {
+        let LengthConfig { unit, min, max } = self.config;
+        let count = count(draft, unit);
+        let unit = unit.as_str();
+        let (score, fault) = match (min, max) {
+            (Some(min), _) if count < min => {
+                let missing = min - count;
+                let fault = Fault {
+                    kind: IssueType::Missing,
+                    description: format!("the text has {count} {unit}, at least {min} are wanted"),
+                    suggested_fix: format!("add at least {missing} {unit}"),
+                };
+                (ratio(count, min), Some(fault))
+            }
+            (_, Some(max)) if count > max => {
+                let surplus = count - max;
+                let fault = Fault {
+                    kind: IssueType::Incorrect,
+                    description: format!("the text has {count} {unit}, at most {max} are allowed"),
+                    suggested_fix: format!("cut at least {surplus} {unit}"),
+                };
+                (ratio(max, count), Some(fault))
+            }
+            _ => (1.0, None),
+        };
+        Finding {
+            score: Some(score),
+            status: Status::Ok,
+            evidence: format!("{count} {unit}"),
+            fault,
+        }
+    }
+}
+
+/// How many units the text has. White space around the text does not count as lines or paragraphs.
+fn count(text: &str, unit: LengthUnit) -> u64 {
+    let text = text.trim();
+    let count = match unit {
+        LengthUnit::Words => text.unicode_words().count(),
+        LengthUnit::Characters => text.chars().count(),
+        LengthUnit::Lines => text.lines().count(),
+        LengthUnit::Sentences => text.unicode_sentences().count(),
+        LengthUnit::Paragraphs => {
+            text.lines()
+                .map(|line| !line.trim().is_empty())
+                .fold((0, false), |(count, inside), full| {
+                    (count + usize::from(full && !inside), full)
+                })
+                .0
+        }
+    };
+    count as u64
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a share of text lengths needs no 53 bits"
+)]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(unit: LengthUnit, min: Option<u64>, max: Option<u64>, draft: &str) -> Finding {
+        LengthCheck::new(LengthConfig { unit, min, max }).check(draft)
+    }
+
+    #[test]
+    fn counts_what_people_would_count() {
+        let text = "\nOne two, three. Four?\nFive!\n\n\n  \nIt's naïve.\n";
+        assert_eq!(count(text, LengthUnit::Words), 7);
+        assert_eq!(count(text, LengthUnit::Sentences), 4);
+        assert_eq!(count(text, LengthUnit::Lines), 6);
+        assert_eq!(count(text, LengthUnit::Paragraphs), 2);
+        assert_eq!(count("naïve", LengthUnit::Characters), 5);
+        for unit in [
+            LengthUnit::Words,
+            LengthUnit::Sentences,
+            LengthUnit::Lines,
+            LengthUnit::Paragraphs,
+            LengthUnit::Characters,
+        ] {
+            assert_eq!(count(" \n ", unit), 0, "{unit:?}");
+        }
+    }
+
+    #[test]
+    fn the_bounds_themselves_are_allowed() {
+        for words in ["a b", "a b c"] {
+            let finding = check(LengthUnit::Words, Some(2), Some(3), words);
+            assert_eq!(finding.score, Some(1.0));
+            assert_eq!(finding.fault, None);
+        }
+    }
+
+    #[test]
+    fn outside_the_score_is_the_share_and_the_fault_says_by_how_much() {
+        let short = check(LengthUnit::Words, Some(4), None, "a b");
+        assert_eq!(short.score, Some(0.5));
+        let fault = short.fault.unwrap();
+        assert_eq!(
+            fault.description,
+            "the text has 2 words, at least 4 are wanted"
+        );
+        assert_eq!(fault.suggested_fix, "add at least 2 words");
+        let long = check(LengthUnit::Words, None, Some(1), "a b");
+        assert_eq!(long.score, Some(0.5));
+        assert_eq!(long.fault.unwrap().suggested_fix, "cut at least 1 words");
+        assert_eq!(check(LengthUnit::Words, Some(1), None, "").score, Some(0.0));
+        assert_eq!(
+            check(LengthUnit::Words, None, Some(0), "a").score,
+            Some(0.0)
+        );
+    }
+}

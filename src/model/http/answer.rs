@@ -1,0 +1,308 @@
+//! Gathers what the frames of one answer say and turns it into events.
+
+use std::collections::VecDeque;
+
+use super::framing::{Framing, MAX_ANSWER};
+use crate::model::think::ThinkSplitter;
+use crate::model::{
+    ChatEvent, ChatRequest, EndReason, ErrorClass, ModelError, Purpose, TokenLogprob,
+};
+use crate::types::TokenUsage;
+
+/// Blanks in a row after which an answer that has to be JSON is stopped: models under a grammar can
+/// write blanks without end, since JSON allows them everywhere.
+const MAX_BLANKS: usize = 200;
+
+/// One protocol's reading of frames. Holds nothing but its place in the stream.
+pub(crate) trait Wire: Send {
+    /// Reads one frame.
+    fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError>;
+}
+
+/// From the bytes of one answer to its events.
+#[derive(Debug)]
+pub(crate) struct Decoder<W> {
+    framing: Framing,
+    wire: W,
+    answer: Answer,
+    received: usize,
+}
+
+impl<W: Wire> Decoder<W> {
+    /// For the answer to a request.
+    pub(crate) fn new(framing: Framing, wire: W, request: &ChatRequest) -> Self {
+        Self {
+            framing,
+            wire,
+            answer: Answer::new(request),
+            received: 0,
+        }
+    }
+
+    /// Takes a chunk of the body.
+    pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), ModelError> {
+        self.received += chunk.len();
+        if self.received > MAX_ANSWER {
+            return Err(ModelError::new(
+                ErrorClass::Protocol,
+                format!("the server sent more than {} MB", MAX_ANSWER / 1024 / 1024),
+            ));
+        }
+        let Self {
+            framing,
+            wire,
+            answer,
+            ..
+        } = self;
+        framing.feed(chunk, |frame| {
+            if answer.ended {
+                return Ok(());
+            }
+            wire.frame(frame, answer)
+        })
+    }
+
+    /// The body has ended. Without a terminal event that is a failure, whatever was said before.
+    pub(crate) fn finish(&mut self) -> Result<(), ModelError> {
+        let Self {
+            framing,
+            wire,
+            answer,
+            ..
+        } = self;
+        framing.finish(|frame| {
+            if answer.ended {
+                return Ok(());
+            }
+            wire.frame(frame, answer)
+        })?;
+        if answer.ended {
+            return Ok(());
+        }
+        if answer.reason.is_some() {
+            answer.end();
+            return Ok(());
+        }
+        Err(ModelError::new(
+            ErrorClass::CutOff,
+            if self.received == 0 {
+                "the server sent nothing"
+            } else {
+                "the answer ended without saying that it is complete"
+            },
+        ))
+    }
+
+    /// The events so far.
+    pub(crate) fn events(&mut self) -> &mut VecDeque<ChatEvent> {
+        &mut self.answer.events
+    }
+
+    /// Pieces of text, reasoning and so on so far.
+    pub(crate) fn pieces(&self) -> u64 {
+        self.answer.pieces
+    }
+
+    /// Whether the last event is out.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.answer.ended
+    }
+
+    /// Whether the answer is complete, and only figures may still follow.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.answer.reason.is_some()
+    }
+
+    /// Ends a complete answer without waiting for what may follow.
+    pub(crate) fn end(&mut self) {
+        self.answer.end();
+    }
+}
+
+/// One answer as it comes in.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    events: VecDeque<ChatEvent>,
+    splitter: ThinkSplitter,
+    /// Blanks in a row at the end of an answer that has to be JSON.
+    blanks: Option<usize>,
+    usage: TokenUsage,
+    /// Log-probabilities of tokens of which it is not known yet whether they are reasoning, each with
+    /// the byte at which it begins.
+    logprobs: Vec<(usize, TokenLogprob)>,
+    logprob_bytes: usize,
+    refusal: String,
+    reason: Option<EndReason>,
+    ended: bool,
+    pieces: u64,
+}
+
+impl Answer {
+    fn new(request: &ChatRequest) -> Self {
+        let constrained = request.schema.is_some();
+        Self {
+            events: VecDeque::new(),
+            // A verdict is not shown while it is written, so it can be held back.
+            splitter: if constrained || request.purpose == Purpose::Judge {
+                ThinkSplitter::holding_back()
+            } else {
+                ThinkSplitter::new()
+            },
+            blanks: constrained.then_some(0),
+            usage: TokenUsage::default(),
+            logprobs: Vec::new(),
+            logprob_bytes: 0,
+            refusal: String::new(),
+            reason: None,
+            ended: false,
+            pieces: 0,
+        }
+    }
+
+    /// The whole text comes at once, so nothing of it has been shown.
+    pub(crate) fn is_whole(&mut self) {
+        if self.pieces == 0 {
+            self.splitter = ThinkSplitter::holding_back();
+        }
+    }
+
+    /// More of the answer, with a block of reasoning before it if the model writes that.
+    pub(crate) fn text(&mut self, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        self.pieces += 1;
+        let (mut reasoning, mut answer) = (String::new(), String::new());
+        self.splitter.feed(piece, &mut reasoning, &mut answer);
+        self.emit(reasoning, answer);
+    }
+
+    /// More of the reasoning, from a field of its own.
+    pub(crate) fn reasoning(&mut self, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        self.pieces += 1;
+        self.events
+            .push_back(ChatEvent::Reasoning(piece.to_owned()));
+    }
+
+    /// Log-probabilities of the tokens of a piece of text, each with its length in bytes. To be called
+    /// after [`Self::text`].
+    pub(crate) fn logprobs(&mut self, tokens: impl Iterator<Item = (usize, TokenLogprob)>) {
+        for (length, token) in tokens {
+            self.logprobs.push((self.logprob_bytes, token));
+            self.logprob_bytes += length;
+        }
+        self.emit_logprobs();
+    }
+
+    /// Token counts; a figure that is not there leaves the earlier one.
+    pub(crate) fn usage(&mut self, usage: TokenUsage) {
+        let merged = TokenUsage {
+            prompt: usage.prompt.or(self.usage.prompt),
+            completion: usage.completion.or(self.usage.completion),
+            total: usage.total.or(self.usage.total),
+            cached: usage.cached.or(self.usage.cached),
+        };
+        if merged != self.usage {
+            self.usage = merged;
+            self.events.push_back(ChatEvent::Usage(merged));
+        }
+    }
+
+    /// More of the words in which the model refuses.
+    pub(crate) fn refusal(&mut self, piece: &str) {
+        self.pieces += 1;
+        self.refusal.push_str(piece);
+    }
+
+    /// Something that people should know.
+    pub(crate) fn notice(&mut self, text: String) {
+        self.events.push_back(ChatEvent::Notice(text));
+    }
+
+    /// Why the model stopped. Token counts may still follow.
+    pub(crate) fn stop(&mut self, reason: EndReason) {
+        self.reason = Some(reason);
+    }
+
+    /// Nothing follows. Does nothing before [`Self::stop`].
+    pub(crate) fn end(&mut self) {
+        if self.ended || self.reason.is_none() {
+            return;
+        }
+        let (mut reasoning, mut answer) = (String::new(), String::new());
+        self.splitter.finish(&mut reasoning, &mut answer);
+        self.emit(reasoning, answer);
+        self.emit_logprobs();
+        if self.ended {
+            return;
+        }
+        let reason = match self.reason.take() {
+            // Some servers say `stop` after a refusal.
+            Some(EndReason::Stop) if !self.refusal.is_empty() => {
+                EndReason::Refused(std::mem::take(&mut self.refusal))
+            }
+            Some(EndReason::Refused(why)) if !self.refusal.is_empty() => {
+                EndReason::Refused(format!("{}: {}", why, self.refusal))
+            }
+            Some(reason) => reason,
+            None => return,
+        };
+        self.ended = true;
+        self.events.push_back(ChatEvent::End(reason));
+    }
+
+    fn emit(&mut self, reasoning: String, answer: String) {
+        if !reasoning.is_empty() {
+            self.events.push_back(ChatEvent::Reasoning(reasoning));
+        }
+        if answer.is_empty() {
+            return;
+        }
+        let runaway = self.count_blanks(&answer);
+        self.events.push_back(ChatEvent::Text(answer));
+        if runaway && !self.ended {
+            self.ended = true;
+            self.reason = Some(EndReason::Length);
+            self.notice(format!(
+                "the model wrote more than {MAX_BLANKS} blanks in a row; its answer was stopped there"
+            ));
+            self.events.push_back(ChatEvent::End(EndReason::Length));
+        }
+    }
+
+    /// Whether the answer has to be JSON and has become a desert.
+    fn count_blanks(&mut self, piece: &str) -> bool {
+        let Some(blanks) = &mut self.blanks else {
+            return false;
+        };
+        for c in piece.chars() {
+            *blanks = if c.is_whitespace() { *blanks + 1 } else { 0 };
+            if *blanks > MAX_BLANKS {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn emit_logprobs(&mut self) {
+        let Some(start) = self.splitter.answer_start() else {
+            return;
+        };
+        if self.logprobs.is_empty() {
+            return;
+        }
+        let tokens: Vec<TokenLogprob> = self
+            .logprobs
+            .drain(..)
+            .filter(|(at, _)| *at >= start)
+            .map(|(_, token)| token)
+            .collect();
+        if !tokens.is_empty() {
+            self.pieces += 1;
+            self.events.push_back(ChatEvent::Logprobs(tokens));
+        }
+    }
+}

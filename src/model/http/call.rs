@@ -1,0 +1,275 @@
+//! One call of a model: request, answer, retries, adjustments.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use reqwest::Url;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use tokio::time::{Instant, timeout_at};
+
+use super::answer::{Decoder, Wire};
+use super::client::transport_error;
+use super::connection::{Connection, failure_of, with_wait};
+use super::failure::Failure;
+use crate::model::{ChatEvent, ChatRequest, ChatStream, EndReason, ErrorClass, ModelError};
+
+/// How long is waited for token counts, and for the end of the stream, once the answer is complete.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The most times that one call is made again with other parameters. There are fewer parameters that
+/// could be at fault.
+const MAX_ADJUSTMENTS: u32 = 12;
+
+/// A protocol: how a request is written and how its answer is read.
+#[async_trait::async_trait]
+pub(crate) trait Adapter: Send + Sync {
+    /// Reads frames.
+    type Wire: Wire;
+    /// What was learned about the server, such as parameters that it rejects.
+    type Quirks: Clone + PartialEq + Send;
+
+    /// How the server is reached.
+    fn connection(&self) -> &Connection;
+
+    /// Where chats go.
+    fn url(&self) -> &Url;
+
+    /// What was learned so far; shared by the clones of a model.
+    fn quirks(&self) -> &Mutex<Self::Quirks>;
+
+    /// The request's body.
+    fn body(&self, request: &ChatRequest, quirks: &Self::Quirks) -> Result<Vec<u8>, ModelError>;
+
+    /// For the answer to a request.
+    fn decoder(&self, request: &ChatRequest) -> Decoder<Self::Wire>;
+
+    /// If the server rejects a parameter that can be changed or left out: does so, and says what it
+    /// did.
+    fn adjust(
+        &self,
+        failure: &Failure,
+        request: &ChatRequest,
+        quirks: &mut Self::Quirks,
+    ) -> Option<String>;
+
+    /// Adds what the user can do, which may need a question to the server.
+    async fn explain(&self, error: ModelError) -> ModelError;
+}
+
+/// Makes the call; see [`crate::model::ChatModel::chat`].
+pub(crate) fn chat<A: Adapter>(adapter: &A, request: ChatRequest) -> ChatStream<'_> {
+    let call = Call {
+        adapter,
+        request,
+        queue: VecDeque::new(),
+        stage: Stage::Send,
+        retries: 0,
+        adjustments: 0,
+        deadline: Instant::now() + adapter.connection().timeouts.total,
+    };
+    stream::unfold(call, |mut call| async {
+        let event = call.next().await?;
+        Some((event, call))
+    })
+    .boxed()
+}
+
+struct Call<'a, A: Adapter> {
+    adapter: &'a A,
+    request: ChatRequest,
+    queue: VecDeque<ChatEvent>,
+    stage: Stage<A::Wire>,
+    retries: u32,
+    adjustments: u32,
+    deadline: Instant,
+}
+
+enum Stage<W> {
+    Wait(Duration),
+    Send,
+    Receive(Box<Receiving<W>>),
+    Fail(Box<ModelError>),
+    Over,
+}
+
+struct Receiving<W> {
+    response: reqwest::Response,
+    decoder: Decoder<W>,
+    /// When the next piece has to be there.
+    due: Instant,
+}
+
+impl<A: Adapter> Call<'_, A> {
+    async fn next(&mut self) -> Option<Result<ChatEvent, ModelError>> {
+        loop {
+            if let Some(event) = self.queue.pop_front() {
+                return Some(Ok(event));
+            }
+            match std::mem::replace(&mut self.stage, Stage::Over) {
+                Stage::Over => return None,
+                Stage::Wait(wait) => {
+                    tokio::time::sleep(wait).await;
+                    self.stage = Stage::Send;
+                }
+                Stage::Send => self.send().await,
+                Stage::Receive(receiving) => self.receive(receiving).await,
+                Stage::Fail(error) => return Some(Err(self.adapter.explain(*error).await)),
+            }
+        }
+    }
+
+    async fn send(&mut self) {
+        let connection = self.adapter.connection();
+        let url = self.adapter.url();
+        if let Some(notice) = connection.key_notice() {
+            self.queue.push_back(ChatEvent::Notice(notice));
+        }
+        let quirks = lock(self.adapter.quirks()).clone();
+        let request = self
+            .adapter
+            .body(&self.request, &quirks)
+            .and_then(|body| Ok((body, connection.client.get(url)?)));
+        let (body, client) = match request {
+            Ok(parts) => parts,
+            Err(error) => return self.fail(error),
+        };
+        let request = client
+            .post(url.clone())
+            .headers(connection.headers(url))
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .body(body);
+        let due = Instant::now() + connection.timeouts.first_token;
+        let mut response = match timeout_at(due.min(self.deadline), request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return self.fail(transport_error(&error, url, false)),
+            Err(_) => return self.time_out(connection.timeouts.first_token, "no answer"),
+        };
+        if response.status().is_success() {
+            self.stage = Stage::Receive(Box::new(Receiving {
+                response,
+                decoder: self.adapter.decoder(&self.request),
+                due,
+            }));
+            return;
+        }
+        let (failure, wait) = failure_of(&mut response, url).await;
+        self.refused_by_server(failure, wait, &quirks);
+    }
+
+    /// The server answered with an error status.
+    fn refused_by_server(&mut self, failure: Failure, wait: Option<Duration>, sent: &A::Quirks) {
+        if failure.is_refusal() {
+            self.queue
+                .push_back(ChatEvent::End(EndReason::Refused(failure.message)));
+            return;
+        }
+        let connection = self.adapter.connection();
+        if self.adjustments < MAX_ADJUSTMENTS {
+            let mut quirks = lock(self.adapter.quirks());
+            // Another call may have learned the same in the meantime.
+            let known = *quirks != *sent;
+            let notice = if known {
+                None
+            } else {
+                self.adapter.adjust(&failure, &self.request, &mut quirks)
+            };
+            drop(quirks);
+            if known || notice.is_some() {
+                self.adjustments += 1;
+                let error = connection.locate(failure.into_error(), self.adapter.url());
+                self.queue.push_back(ChatEvent::Retry {
+                    error,
+                    wait: Duration::ZERO,
+                });
+                self.queue.extend(notice.map(ChatEvent::Notice));
+                self.stage = Stage::Send;
+                return;
+            }
+        }
+        self.fail(with_wait(failure.into_error(), wait));
+    }
+
+    async fn receive(&mut self, mut receiving: Box<Receiving<A::Wire>>) {
+        let timeouts = self.adapter.connection().timeouts;
+        let Receiving {
+            response,
+            decoder,
+            due,
+        } = &mut *receiving;
+        let chunk = timeout_at((*due).min(self.deadline), response.chunk()).await;
+        let result = match chunk {
+            Ok(Ok(Some(bytes))) => {
+                let pieces = decoder.pieces();
+                let result = decoder.feed(&bytes);
+                if decoder.is_complete() {
+                    *due = (*due).min(Instant::now() + GRACE);
+                } else if decoder.pieces() > pieces {
+                    *due = Instant::now() + timeouts.idle;
+                }
+                result
+            }
+            Ok(Ok(None)) => decoder.finish(),
+            // The answer is complete; how the connection ends does not matter.
+            Ok(Err(_)) | Err(_) if decoder.is_complete() => {
+                decoder.end();
+                Ok(())
+            }
+            Ok(Err(error)) => Err(transport_error(&error, self.adapter.url(), true)),
+            Err(_) => {
+                let begun = decoder.pieces() > 0;
+                self.queue.append(decoder.events());
+                let (limit, what) = if begun {
+                    (timeouts.idle, "nothing more came")
+                } else {
+                    (timeouts.first_token, "no answer")
+                };
+                return self.time_out(limit, what);
+            }
+        };
+        self.queue.append(decoder.events());
+        if let Err(error) = result {
+            return self.fail(error);
+        }
+        if !decoder.has_ended() {
+            self.stage = Stage::Receive(receiving);
+        }
+    }
+
+    fn time_out(&mut self, limit: Duration, what: &str) {
+        let error = if Instant::now() >= self.deadline {
+            let total = self.adapter.connection().timeouts.total;
+            format!("the call took longer than {} s in all", total.as_secs_f32())
+        } else {
+            format!("{what} within {} s", limit.as_secs_f32())
+        };
+        self.fail(
+            ModelError::new(ErrorClass::Transient, error)
+                .with_hint("the server may be overloaded; longer times can be configured"),
+        );
+    }
+
+    /// Decides whether the call is made again.
+    fn fail(&mut self, error: ModelError) {
+        let connection = self.adapter.connection();
+        let error = connection.locate(error, self.adapter.url());
+        let policy = connection.retries;
+        if error.class.is_retryable() && self.retries < policy.max_retries {
+            let wait = policy.wait(self.retries, error.retry_after);
+            if Instant::now() + wait < self.deadline {
+                self.retries += 1;
+                self.queue.push_back(ChatEvent::Retry { error, wait });
+                self.stage = Stage::Wait(wait);
+                return;
+            }
+        }
+        self.stage = Stage::Fail(Box::new(error));
+    }
+}
+
+/// The lock of a value that is only ever replaced as a whole, so that a panic elsewhere does not matter.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,79 @@
+//! Makes text of a server fit to be shown: one line, no control characters, not too long.
+
+/// The longest message that is kept, in characters.
+const MAX_MESSAGE: usize = 500;
+
+/// One line without control characters, terminal escapes and invisible direction marks.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(MAX_MESSAGE));
+    let mut length = 0;
+    let mut chars = text.chars().peekable();
+    let mut blank = false;
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            // The sequence of an escape ends at its first letter; of a title, at the bell.
+            match chars.next() {
+                Some('[') => while chars.next_if(|c| !('@'..='~').contains(c)).is_some() {},
+                Some(']') => while chars.next_if(|&c| c != '\u{7}').is_some() {},
+                _ => continue,
+            }
+            chars.next();
+            continue;
+        }
+        if c.is_whitespace() {
+            blank = true;
+            continue;
+        }
+        if c.is_control() || is_invisible(c) {
+            continue;
+        }
+        if length >= MAX_MESSAGE {
+            out.push('…');
+            break;
+        }
+        if std::mem::take(&mut blank) && !out.is_empty() {
+            out.push(' ');
+            length += 1;
+        }
+        out.push(c);
+        length += 1;
+    }
+    out
+}
+
+/// What changes how other characters are shown, and is not seen itself.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn escapes_and_line_ends_go() {
+        assert_eq!(
+            one_line("\u{1b}[31mred\u{1b}[0m\n\tand \u{1b}]0;title\u{7}more\u{202e}\u{0} "),
+            "red and more"
+        );
+    }
+
+    #[test]
+    fn long_text_is_cut() {
+        assert_eq!(
+            one_line(&"ä".repeat(10_000)).chars().count(),
+            MAX_MESSAGE + 1
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn never_a_control_character(text in "\\PC*|(.|\n|\u{1b}|\\[|m)*") {
+            let line = one_line(&text);
+            prop_assert!(!line.chars().any(char::is_control));
+            prop_assert!(line.chars().count() <= MAX_MESSAGE + 2);
+        }
+    }
+}

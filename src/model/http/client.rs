@@ -1,0 +1,203 @@
+//! The HTTP client: one for loopback addresses, which no proxy may see, and one for the rest.
+
+use std::error::Error as _;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::redirect::Policy;
+
+use super::tls;
+use crate::model::{ErrorClass, ModelError};
+
+/// How long is waited for a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection stands, TLS included. Default 10 s.
+    pub connect: Duration,
+    /// From the request to the first piece of the answer. Default 10 min: a server may have to load the
+    /// model, wait for others, and read a long prompt on a slow processor.
+    pub first_token: Duration,
+    /// Between two pieces of the answer; keep-alive comments do not count. Default 2 min.
+    pub idle: Duration,
+    /// A whole call, retries and waits included. Default 30 min.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_token: Duration::from_mins(10),
+            idle: Duration::from_mins(2),
+            total: Duration::from_mins(30),
+        }
+    }
+}
+
+/// Connections to servers. A clone shares them; so give the writer and the judge clones of the same
+/// one. Nothing is built before the first request.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    connect_timeout: Duration,
+    loopback: OnceLock<Result<reqwest::Client, String>>,
+    outside: OnceLock<Result<reqwest::Client, String>>,
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self::new(Timeouts::default().connect)
+    }
+}
+
+impl HttpClient {
+    /// A client that waits so long for a connection.
+    pub fn new(connect_timeout: Duration) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                connect_timeout,
+                loopback: OnceLock::new(),
+                outside: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// The client for an address. Proxies of the environment hold for all but loopback addresses.
+    pub(crate) fn get(&self, url: &Url) -> Result<&reqwest::Client, ModelError> {
+        let loopback = is_loopback(url);
+        let cell = if loopback {
+            &self.shared.loopback
+        } else {
+            &self.shared.outside
+        };
+        cell.get_or_init(|| build(self.shared.connect_timeout, loopback))
+            .as_ref()
+            .map_err(|message| ModelError::new(ErrorClass::Unreachable, message))
+    }
+}
+
+fn build(connect_timeout: Duration, loopback: bool) -> Result<reqwest::Client, String> {
+    let tls = tls::client_config().map_err(|error| format!("TLS cannot be set up: {error}"))?;
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(concat!("reflect-cli/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(connect_timeout)
+        // A redirect could carry the prompt, if not the key, to another server. It is an error that
+        // says where it points to.
+        .redirect(Policy::none())
+        // `reqwest` has retries of its own since 0.13; ours are the only ones.
+        .retry(reqwest::retry::never())
+        .tcp_nodelay(true);
+    if loopback {
+        builder = builder.no_proxy();
+    }
+    builder
+        .build()
+        .map_err(|error| format!("the HTTP client cannot be set up: {error}"))
+}
+
+/// Whether the address is on this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback() || address.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+/// The address for messages: without user, password and query.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // Both fail only for URLs without a host, which have neither.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}
+
+/// A request that got no answer, as an error of ours. `streaming` says that the answer had begun.
+pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, streaming: bool) -> ModelError {
+    let mut causes = Vec::new();
+    let mut refused = false;
+    let mut tls = None;
+    let mut source = error.source();
+    while let Some(cause) = source {
+        causes.push(cause.to_string());
+        if let Some(cause) = cause.downcast_ref::<io::Error>() {
+            refused |= cause.kind() == io::ErrorKind::ConnectionRefused;
+            tls = tls.or_else(|| cause.get_ref().and_then(|inner| inner.downcast_ref()));
+        }
+        tls = tls.or_else(|| cause.downcast_ref::<rustls::Error>());
+        source = cause.source();
+    }
+    let dns = causes.iter().any(|cause| cause.contains("dns error"));
+    let last = causes.last().cloned().unwrap_or_else(|| error.to_string());
+    let mut failure = if let Some(tls) = tls {
+        ModelError::new(ErrorClass::Unreachable, format!("TLS failed: {tls}")).with_hint(
+            "if the server uses a certificate of its own, name it in SSL_CERT_FILE; \
+             if it speaks plain HTTP, write http:// in the base URL",
+        )
+    } else if dns {
+        let host = url.host_str().unwrap_or_default();
+        // A resolver that is itself out of reach says "Temporary failure in name resolution".
+        let class = if last.contains("emporary") {
+            ErrorClass::Transient
+        } else {
+            ErrorClass::Unreachable
+        };
+        ModelError::new(
+            class,
+            format!("the name `{host}` cannot be resolved: {last}"),
+        )
+        .with_hint("check the base URL and the network connection")
+    } else if refused && is_loopback(url) {
+        ModelError::new(ErrorClass::Unreachable, "connection refused")
+            .with_hint("no server listens there; start it, or give another base URL")
+    } else if error.is_timeout() {
+        ModelError::new(ErrorClass::Transient, "no connection in time")
+    } else if streaming {
+        ModelError::new(ErrorClass::CutOff, format!("the connection broke: {last}"))
+    } else {
+        ModelError::new(ErrorClass::Transient, last)
+    };
+    failure.url = Some(shown(url));
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_recognized() {
+        for (url, expected) in [
+            ("http://127.0.0.1:11434", true),
+            ("http://127.8.0.1", true),
+            ("http://[::1]:80", true),
+            ("http://localhost:1234/v1", true),
+            ("http://api.localhost", true),
+            ("http://192.168.1.2:11434", false),
+            ("https://api.openai.com/v1", false),
+            ("http://localhost.example.com", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn shown_addresses_have_no_secrets() {
+        let url = Url::parse("https://me:pw@x.org/v1/chat?key=1#a").unwrap();
+        assert_eq!(shown(&url), "https://x.org/v1/chat");
+    }
+}

@@ -1,0 +1,15 @@
+//! What every protocol over HTTP needs: the client, framing, retries, the classes of errors.
+
+pub(crate) mod answer;
+pub(crate) mod call;
+pub(crate) mod clean;
+mod client;
+mod connection;
+pub(crate) mod failure;
+pub(crate) mod framing;
+mod retry;
+mod tls;
+
+pub use client::{HttpClient, Timeouts};
+pub use connection::{Connection, HeaderError};
+pub use retry::RetryPolicy;

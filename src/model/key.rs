@@ -1,0 +1,142 @@
+//! API keys that cannot be printed and that go to one server only.
+
+use std::fmt;
+
+use reqwest::Url;
+use reqwest::header::HeaderValue;
+use secrecy::{ExposeSecret, SecretString};
+
+/// A key, together with the one server it may be sent to.
+///
+/// A request to any other server (another base URL, another port) goes without it.
+#[derive(Clone)]
+pub struct ApiKey {
+    secret: SecretString,
+    origin: String,
+}
+
+/// A key that cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// There is nothing in it.
+    #[error("the key is empty")]
+    Empty,
+    /// No header can carry it.
+    #[error("the key has blanks or characters in it that no key has; was it copied completely?")]
+    Characters,
+    /// The address it belongs to cannot be read.
+    #[error("`{0}` is no URL that a key can belong to")]
+    Url(String),
+}
+
+impl ApiKey {
+    /// A key for the server of `url`: scheme, host and port count, the path does not. Blanks around
+    /// the key, such as the line end of a file, are taken away.
+    pub fn for_url(secret: &str, url: &str) -> Result<Self, KeyError> {
+        let url = Url::parse(url.trim()).map_err(|_| KeyError::Url(url.to_owned()))?;
+        let secret = secret.trim();
+        if secret.is_empty() {
+            return Err(KeyError::Empty);
+        }
+        if !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(KeyError::Characters);
+        }
+        if !url.has_host() {
+            return Err(KeyError::Url(url.to_string()));
+        }
+        Ok(Self {
+            secret: SecretString::from(secret),
+            origin: url.origin().ascii_serialization(),
+        })
+    }
+
+    /// Whether the key may be sent there.
+    pub fn fits(&self, url: &Url) -> bool {
+        self.origin == url.origin().ascii_serialization()
+    }
+
+    /// The server that the key is for, as `https://host`.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The header for a request to `url`; `None` if the key is not for it.
+    pub(crate) fn bearer(&self, url: &Url) -> Option<HeaderValue> {
+        if !self.fits(url) {
+            return None;
+        }
+        let mut value =
+            HeaderValue::from_str(&format!("Bearer {}", self.secret.expose_secret())).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// The text without the key, should a server have repeated it.
+    pub(crate) fn redact(&self, text: String) -> String {
+        let secret = self.secret.expose_secret();
+        // A key of a few letters is a placeholder for a local server; it would garble any text.
+        if secret.len() >= 8 && text.contains(secret) {
+            text.replace(secret, "[key]")
+        } else {
+            text
+        }
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ApiKey(for {})", self.origin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_key_stays_with_its_server() {
+        let key = ApiKey::for_url(" sk-12345678\n", "https://api.example.com/v1").unwrap();
+        let there = key.bearer(&url("https://api.example.com/v1/chat/completions"));
+        assert_eq!(there.unwrap().to_str().unwrap(), "Bearer sk-12345678");
+        for other in [
+            "http://api.example.com/v1",
+            "https://api.example.com:8443/v1",
+            "https://evil.example.com/v1",
+            "https://api.example.com.evil.org/v1",
+        ] {
+            assert!(key.bearer(&url(other)).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let key = ApiKey::for_url("sk-12345678", "https://api.example.com/v1").unwrap();
+        assert!(!format!("{key:?}").contains("1234"));
+        let header = key.bearer(&url("https://api.example.com")).unwrap();
+        assert!(!format!("{header:?}").contains("1234"));
+        assert_eq!(
+            key.redact("bad key sk-12345678!".to_owned()),
+            "bad key [key]!"
+        );
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let make = |secret| {
+            ApiKey::for_url(secret, "https://x.org")
+                .map(|_| ())
+                .unwrap_err()
+        };
+        assert_eq!(make(" \n"), KeyError::Empty);
+        assert_eq!(make("a b"), KeyError::Characters);
+        assert_eq!(make("a\nb"), KeyError::Characters);
+        assert!(matches!(
+            ApiKey::for_url("k", "nowhere").unwrap_err(),
+            KeyError::Url(_)
+        ));
+    }
+}

@@ -1,0 +1,254 @@
+//! Ollama, by its own interface: only that one can set the context window.
+
+mod context;
+mod request;
+mod wire;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use reqwest::Url;
+use serde_json::{Value, json};
+
+pub use context::{NumCtx, estimate_tokens, num_ctx_for};
+
+use self::request::Quirks;
+use self::wire::OllamaWire;
+use super::http::Connection;
+use super::http::answer::Decoder;
+use super::http::call::{self, Adapter};
+use super::http::failure::Failure;
+use super::http::framing::Framing;
+use super::listing::{ListedModel, nearest};
+use super::{ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInfo};
+use crate::types::ModelId;
+
+/// How long Ollama keeps the model loaded after a call: longer than its own 5 minutes, since people
+/// take time to read a draft before they go on.
+pub const KEEP_ALIVE: &str = "15m";
+
+/// Which model, where, and how.
+#[derive(Debug, Clone)]
+pub struct OllamaOptions {
+    /// Who it is; `id.model` is what the server is asked for.
+    pub id: ModelId,
+    /// The server; see [`super::BaseUrl::ollama`].
+    pub connection: Connection,
+    /// The context window of the run.
+    pub num_ctx: NumCtx,
+    /// How long the model stays loaded after a call: a duration such as `15m`, or seconds. Default:
+    /// [`KEEP_ALIVE`].
+    pub keep_alive: String,
+}
+
+impl OllamaOptions {
+    /// With nothing but the model and the server.
+    pub fn new(id: ModelId, connection: Connection) -> Self {
+        Self {
+            id,
+            connection,
+            num_ctx: NumCtx::default(),
+            keep_alive: KEEP_ALIVE.to_owned(),
+        }
+    }
+}
+
+/// A model behind an Ollama server. Clones share what was learned about the server.
+#[derive(Debug, Clone)]
+pub struct OllamaModel {
+    options: OllamaOptions,
+    url: Url,
+    quirks: Arc<Mutex<Quirks>>,
+    overflow_reported: Arc<AtomicBool>,
+}
+
+impl OllamaModel {
+    /// A model. Nothing is sent before the first call.
+    pub fn new(options: OllamaOptions) -> Self {
+        let url = options.connection.base_url.join("api/chat");
+        Self {
+            options,
+            url,
+            quirks: Arc::default(),
+            overflow_reported: Arc::default(),
+        }
+    }
+
+    /// The context window of the run, to be decided before the first call.
+    pub fn num_ctx(&self) -> &NumCtx {
+        &self.options.num_ctx
+    }
+}
+
+/// The models that are installed, by name.
+///
+/// # Errors
+/// If the server cannot be reached or refuses the key.
+pub async fn list_installed(connection: &Connection) -> Result<Vec<ListedModel>, ModelError> {
+    installed(connection, None).await.map_err(with_serve_hint)
+}
+
+/// Whether an Ollama server answers in time; if so, with the models that are installed.
+pub async fn ollama_is_running(
+    connection: &Connection,
+    time: Duration,
+) -> Option<Vec<ListedModel>> {
+    installed(connection, Some(time)).await.ok()
+}
+
+async fn installed(
+    connection: &Connection,
+    time: Option<Duration>,
+) -> Result<Vec<ListedModel>, ModelError> {
+    let url = connection.base_url.join("api/tags");
+    let value = connection.json(&url, None, time).await?;
+    let items = value.get("models").and_then(Value::as_array);
+    let items = items.ok_or_else(|| {
+        let mut error = ModelError::new(ErrorClass::Protocol, "the answer is no list of models")
+            .with_hint("is this an Ollama server?");
+        error.url = Some(url.to_string());
+        error
+    })?;
+    let mut models: Vec<ListedModel> = items
+        .iter()
+        .filter_map(|item| {
+            let detail = |name: &str| item.pointer(&format!("/details/{name}"))?.as_str();
+            let details: Vec<&str> = ["parameter_size", "quantization_level"]
+                .into_iter()
+                .filter_map(detail)
+                .filter(|text| !text.is_empty())
+                .collect();
+            Some(ListedModel {
+                name: item
+                    .get("name")
+                    .or_else(|| item.get("model"))?
+                    .as_str()?
+                    .to_owned(),
+                context_window: None,
+                size: item.get("size").and_then(Value::as_u64),
+                details: (!details.is_empty()).then(|| details.join(" ")),
+            })
+        })
+        .collect();
+    models.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(models)
+}
+
+fn with_serve_hint(mut error: ModelError) -> ModelError {
+    if error.class == ErrorClass::Unreachable && error.message == "connection refused" {
+        let url = error.url.clone().unwrap_or_default();
+        error.hint = Some(format!("is `ollama serve` running? tried {url}"));
+    }
+    error
+}
+
+#[async_trait::async_trait]
+impl Adapter for OllamaModel {
+    type Wire = OllamaWire;
+    type Quirks = Quirks;
+
+    fn connection(&self) -> &Connection {
+        &self.options.connection
+    }
+
+    fn url(&self) -> &Url {
+        &self.url
+    }
+
+    fn quirks(&self) -> &Mutex<Quirks> {
+        &self.quirks
+    }
+
+    fn body(&self, request: &ChatRequest, quirks: &Quirks) -> Result<Vec<u8>, ModelError> {
+        request::body(&self.options, request, quirks)
+            .map_err(|error| ModelError::new(ErrorClass::Rejected, error.to_string()))
+    }
+
+    fn decoder(&self, request: &ChatRequest) -> Decoder<OllamaWire> {
+        let surely = context::surely(&request.messages);
+        let wire = OllamaWire {
+            overflow: self
+                .options
+                .num_ctx
+                .get()
+                .filter(|&window| surely > window)
+                .map(|window| (surely, window)),
+            reported: Arc::clone(&self.overflow_reported),
+        };
+        Decoder::new(Framing::lines(), wire, request)
+    }
+
+    fn adjust(
+        &self,
+        failure: &Failure,
+        request: &ChatRequest,
+        quirks: &mut Quirks,
+    ) -> Option<String> {
+        request::adjust(&self.options, failure, request, quirks)
+    }
+
+    async fn explain(&self, mut error: ModelError) -> ModelError {
+        let model = &self.options.id.model;
+        match error.class {
+            ErrorClass::NotFound if error.message.contains("model") => {
+                let installed = installed(&self.options.connection, None).await;
+                let installed = installed.unwrap_or_default();
+                let near = nearest(model, installed.iter().map(|model| model.name.as_str()), 3);
+                let pull = format!("run `ollama pull {model}`");
+                error.with_hint(if near.is_empty() {
+                    pull
+                } else {
+                    format!("{pull}, or use an installed one: `{}`", near.join("`, `"))
+                })
+            }
+            ErrorClass::NotFound => error.with_hint(
+                "nothing is at that address: check OLLAMA_HOST; \
+                 is this an Ollama server, or one that speaks OpenAI's chat completions?",
+            ),
+            ErrorClass::ContextTooLong => {
+                let window = self
+                    .options
+                    .num_ctx
+                    .get()
+                    .map_or_else(String::new, |window| format!(" (now {window})"));
+                let hint = error.hint.take().unwrap_or_default();
+                error.with_hint(format!(
+                    "{hint}; a larger window is set with num_ctx{window}"
+                ))
+            }
+            _ => with_serve_hint(error),
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl ChatModel for OllamaModel {
+    fn id(&self) -> &ModelId {
+        &self.options.id
+    }
+
+    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
+        call::chat(self, request)
+    }
+
+    async fn info(&self) -> Result<ModelInfo, ModelError> {
+        let connection = &self.options.connection;
+        let url = connection.base_url.join("api/show");
+        let body = json!({"model": self.options.id.model});
+        let value = match connection.json(&url, Some(&body), None).await {
+            Ok(value) => value,
+            Err(error) => return Err(self.explain(error).await),
+        };
+        let context_window = value
+            .get("model_info")
+            .and_then(Value::as_object)
+            .and_then(|info| {
+                let (_, window) = info
+                    .iter()
+                    .find(|(name, _)| name.ends_with(".context_length"))?;
+                window.as_u64()
+            });
+        Ok(ModelInfo { context_window })
+    }
+}

@@ -1,0 +1,175 @@
+//! The request's body, and what of it a server does not accept.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::OllamaOptions;
+use crate::model::http::failure::Failure;
+use crate::model::{ChatRequest, Message, Think};
+
+/// What was learned about a server and its model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Quirks {
+    /// Levels of reasoning are not known, only on and off.
+    think_is_switch: bool,
+    dropped: BTreeSet<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: &'a [Message],
+    stream: bool,
+    /// Too long a prompt is an error, not a prompt without its beginning.
+    truncate: bool,
+    /// A full window ends the answer, it does not push out the prompt. The same in every call: the
+    /// server loads the model again if it changes.
+    shift: bool,
+    keep_alive: KeepAlive<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<ThinkValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprobs: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_logprobs: Option<u8>,
+    options: Options,
+}
+
+#[derive(Serialize)]
+struct Options {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_ctx: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_predict: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum KeepAlive<'a> {
+    /// A bare number is seconds, and has to be one in JSON, too.
+    Seconds(i64),
+    Duration(&'a str),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ThinkValue {
+    Switch(bool),
+    Level(&'static str),
+}
+
+/// The body of a request. Its text is borrowed: prompts can be large.
+pub(crate) fn body(
+    options: &OllamaOptions,
+    request: &ChatRequest,
+    quirks: &Quirks,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let free = |name: &str| !quirks.dropped.contains(name);
+    let sampling = &request.sampling;
+    let logprobs = request.top_logprobs.filter(|_| free("logprobs"));
+    serde_json::to_vec(&Body {
+        model: &options.id.model,
+        messages: &request.messages,
+        stream: true,
+        truncate: false,
+        shift: false,
+        keep_alive: match options.keep_alive.parse() {
+            Ok(seconds) => KeepAlive::Seconds(seconds),
+            Err(_) => KeepAlive::Duration(&options.keep_alive),
+        },
+        format: request
+            .schema
+            .as_deref()
+            .filter(|_| free("format"))
+            .map(|schema| &schema.schema),
+        think: think(&options.id.model, request.think, quirks).filter(|_| free("think")),
+        logprobs: logprobs.map(|_| true),
+        top_logprobs: logprobs.filter(|&count| count > 0),
+        options: Options {
+            num_ctx: options.num_ctx.get(),
+            num_predict: sampling.max_tokens,
+            temperature: sampling.temperature,
+            top_p: sampling.top_p,
+            seed: sampling.seed,
+        },
+    })
+}
+
+fn think(model: &str, think: Think, quirks: &Quirks) -> Option<ThinkValue> {
+    // It knows nothing but levels: switched off, it answers with nothing at all.
+    let levels_only = model.contains("gpt-oss");
+    Some(match think {
+        Think::Auto => return None,
+        Think::On if levels_only => ThinkValue::Level("medium"),
+        Think::Off if levels_only => ThinkValue::Level("low"),
+        Think::On => ThinkValue::Switch(true),
+        Think::Off => ThinkValue::Switch(false),
+        Think::Low | Think::Medium | Think::High if quirks.think_is_switch => {
+            ThinkValue::Switch(true)
+        }
+        Think::Low => ThinkValue::Level("low"),
+        Think::Medium => ThinkValue::Level("medium"),
+        Think::High => ThinkValue::Level("high"),
+    })
+}
+
+/// If the server rejects something that can be changed or left out: does so, and says what it did.
+pub(crate) fn adjust(
+    options: &OllamaOptions,
+    failure: &Failure,
+    request: &ChatRequest,
+    quirks: &mut Quirks,
+) -> Option<String> {
+    if failure.status != Some(400) {
+        return None;
+    }
+    let who = &options.id;
+    let message = failure.message.to_lowercase();
+    let thinks = request.think != Think::Auto && !quirks.dropped.contains("think");
+    if thinks
+        && (message.contains("think") || message.contains("unmarshal") && message.contains("bool"))
+    {
+        let has_level = matches!(request.think, Think::Low | Think::Medium | Think::High);
+        if has_level && !message.contains("does not support thinking") && !quirks.think_is_switch {
+            quirks.think_is_switch = true;
+            return Some(format!(
+                "{who} knows no levels of reasoning; from now on it is only switched on"
+            ));
+        }
+        quirks.dropped.insert("think");
+        return Some(format!(
+            "{who} does not accept `think` ({}); it is left out from now on",
+            failure.message
+        ));
+    }
+    let asks = |name: &str, words: &[&str]| {
+        !quirks.dropped.contains(name) && words.iter().any(|word| message.contains(word))
+    };
+    let name = if request.top_logprobs.is_some() && asks("logprobs", &["logprobs"]) {
+        "logprobs"
+    } else if request.schema.is_some()
+        && asks(
+            "format",
+            &["format", "grammar", "schema", "structured output"],
+        )
+    {
+        "format"
+    } else {
+        return None;
+    };
+    quirks.dropped.insert(name);
+    Some(format!(
+        "{who} does not accept `{name}` ({}); it is left out from now on",
+        failure.message
+    ))
+}

@@ -1,0 +1,154 @@
+//! Reads the lines of an answer.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::model::http::answer::{Answer, Wire};
+use crate::model::http::failure::Failure;
+use crate::model::{EndReason, ErrorClass, ModelError, TokenLogprob};
+use crate::types::TokenUsage;
+
+/// Reads the lines of `/api/chat`.
+#[derive(Debug)]
+pub(crate) struct OllamaWire {
+    /// What the prompt surely has of tokens, and the window it was sent with, if that is smaller.
+    pub(crate) overflow: Option<(u64, u64)>,
+    /// Whether an overflow was reported before.
+    pub(crate) reported: Arc<AtomicBool>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, default)]
+    message: Option<Piece<'a>>,
+    #[serde(default)]
+    done: bool,
+    #[serde(borrow, default)]
+    done_reason: Option<Cow<'a, str>>,
+    #[serde(default)]
+    prompt_eval_count: Option<u64>,
+    #[serde(default)]
+    eval_count: Option<u64>,
+    #[serde(default)]
+    logprobs: Option<Vec<Token>>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default)]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    thinking: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    #[serde(rename = "token")]
+    text: String,
+    logprob: f64,
+    #[serde(default)]
+    bytes: Option<Vec<u8>>,
+    #[serde(default)]
+    top_logprobs: Option<Vec<Alternative>>,
+}
+
+#[derive(Deserialize)]
+struct Alternative {
+    token: String,
+    logprob: f64,
+}
+
+impl Wire for OllamaWire {
+    fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
+        // Usually one value; a line end may have been lost on the way.
+        let mut lines = serde_json::Deserializer::from_str(text).into_iter::<Line<'_>>();
+        for line in &mut lines {
+            self.line(line.map_err(|_| no_line(text))?, text, answer)?;
+        }
+        Ok(())
+    }
+}
+
+impl OllamaWire {
+    fn line(&mut self, line: Line<'_>, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
+        if let Some(error) = line.error {
+            let value = serde_json::json!({ "error": error });
+            if let Some(failure) = Failure::in_answer(&value) {
+                return Err(failure.into_error());
+            }
+        }
+        if line.message.is_none() && !line.done {
+            return Err(no_line(text));
+        }
+        if let Some(piece) = line.message {
+            answer.reasoning(&piece.thinking.unwrap_or_default());
+            answer.text(&piece.content.unwrap_or_default());
+        }
+        if let Some(tokens) = line.logprobs {
+            answer.logprobs(tokens.into_iter().map(|token| {
+                let length = token.bytes.map_or(token.text.len(), |bytes| bytes.len());
+                let top = token.top_logprobs.into_iter().flatten();
+                let logprob = TokenLogprob {
+                    token: token.text,
+                    logprob: token.logprob,
+                    top: top.map(|other| (other.token, other.logprob)).collect(),
+                };
+                (length, logprob)
+            }));
+        }
+        if line.done {
+            answer.usage(TokenUsage::new(
+                line.prompt_eval_count,
+                line.eval_count,
+                None,
+            ));
+            self.report_overflow(line.prompt_eval_count, answer);
+            let reason = line.done_reason.as_deref().unwrap_or("stop");
+            if reason == "load" || reason == "unload" {
+                return Err(ModelError::new(
+                    ErrorClass::Transient,
+                    "the server only loaded the model and wrote nothing",
+                ));
+            }
+            answer.stop(if reason == "length" {
+                EndReason::Length
+            } else {
+                EndReason::Stop
+            });
+            answer.end();
+        }
+        Ok(())
+    }
+
+    /// Servers before 0.12.6 cut too long a prompt without a word.
+    fn report_overflow(&self, counted: Option<u64>, answer: &mut Answer) {
+        let Some((surely, window)) = self.overflow else {
+            return;
+        };
+        if self.reported.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let counted = counted.map_or_else(String::new, |counted| {
+            format!(" (the server read {counted} tokens of it)")
+        });
+        answer.notice(format!(
+            "the prompt has at least {surely} tokens, the window {window}: Ollama seems to have cut off \
+             the beginning of the prompt{counted}. Use a larger window (num_ctx), a shorter prompt, or \
+             Ollama 0.12.6 or later, which reports this as an error"
+        ));
+    }
+}
+
+fn no_line(text: &str) -> ModelError {
+    let said = Failure::of_body(200, text.as_bytes()).message;
+    ModelError::new(
+        ErrorClass::Protocol,
+        format!("what came is no line of Ollama's chat: {said}"),
+    )
+}

@@ -1,0 +1,279 @@
+//! `OpenAI` and everything that speaks its chat completions.
+
+mod presets;
+mod request;
+mod wire;
+
+use std::sync::{Arc, Mutex};
+
+use reqwest::Url;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use presets::{Dialect, PLAIN, PRESETS, Preset, ThinkStyle, preset};
+
+use self::request::Quirks;
+use self::wire::OpenAiWire;
+use super::http::Connection;
+use super::http::answer::Decoder;
+use super::http::call::{self, Adapter};
+use super::http::failure::Failure;
+use super::http::framing::Framing;
+use super::listing::{ListedModel, nearest};
+use super::{ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInfo};
+use crate::types::ModelId;
+
+/// How a server is asked for JSON, from the strongest way to the weakest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StructuredOutput {
+    /// It enforces the schema.
+    JsonSchema,
+    /// It enforces that the answer is some JSON object.
+    JsonObject,
+    /// It enforces nothing; the prompt describes the schema.
+    Prompt,
+}
+
+/// Which model, where, and how.
+#[derive(Debug, Clone)]
+pub struct OpenAiOptions {
+    /// Who it is; `id.model` is what the server is asked for.
+    pub id: ModelId,
+    /// The server.
+    pub connection: Connection,
+    /// How JSON is demanded. `None`: as strongly as the server can, which is found out.
+    pub structured_output: Option<StructuredOutput>,
+    /// Fields that are added to every request's body, and go before ours of the same name. `model`,
+    /// `messages` and `stream` cannot be set.
+    pub extra_body: Map<String, Value>,
+}
+
+impl OpenAiOptions {
+    /// With nothing but the model and the server.
+    pub fn new(id: ModelId, connection: Connection) -> Self {
+        Self {
+            id,
+            connection,
+            structured_output: None,
+            extra_body: Map::new(),
+        }
+    }
+}
+
+/// A model behind a server that speaks chat completions. Clones share what was learned about the
+/// server.
+#[derive(Debug, Clone)]
+pub struct OpenAiModel {
+    options: OpenAiOptions,
+    dialect: Dialect,
+    url: Url,
+    quirks: Arc<Mutex<Quirks>>,
+}
+
+impl OpenAiModel {
+    /// A model. Nothing is sent before the first call.
+    ///
+    /// # Errors
+    /// If `extra_body` sets a field that it may not set.
+    pub fn new(options: OpenAiOptions) -> Result<Self, ModelError> {
+        if let Some(name) = ["model", "messages", "stream"]
+            .into_iter()
+            .find(|name| options.extra_body.contains_key(*name))
+        {
+            return Err(ModelError::new(
+                ErrorClass::Rejected,
+                format!("`extra_body` of {} cannot set `{name}`", options.id),
+            ));
+        }
+        let base_url = &options.connection.base_url;
+        let dialect = Dialect::of(&options.id.provider, base_url);
+        let url = base_url.join("chat/completions");
+        let quirks = Quirks::new(dialect, options.structured_output);
+        Ok(Self {
+            options,
+            dialect,
+            url,
+            quirks: Arc::new(Mutex::new(quirks)),
+        })
+    }
+
+    async fn listed(&self, name: &str) -> Result<Value, ModelError> {
+        let url = self
+            .options
+            .connection
+            .base_url
+            .join(&format!("models/{name}"));
+        self.options.connection.json(&url, None, None).await
+    }
+}
+
+/// The models that a server offers, by name.
+///
+/// # Errors
+/// If the server cannot be reached, refuses the key, or has no list.
+pub async fn list_models(connection: &Connection) -> Result<Vec<ListedModel>, ModelError> {
+    let url = connection.base_url.join("models");
+    let value = connection
+        .json(&url, None, None)
+        .await
+        .map_err(with_url_hint)?;
+    // Together answers with a bare list.
+    let items = value
+        .get("data")
+        .or_else(|| value.get("models"))
+        .unwrap_or(&value)
+        .as_array()
+        .ok_or_else(|| {
+            let mut error =
+                ModelError::new(ErrorClass::Protocol, "the answer is no list of models");
+            error.url = Some(url.to_string());
+            with_url_hint(error)
+        })?;
+    let mut models: Vec<ListedModel> = items
+        .iter()
+        .filter_map(|item| {
+            let name = item.get("id").or_else(|| item.get("name"))?.as_str()?;
+            Some(ListedModel {
+                // Gemini lists `models/NAME` and accepts both.
+                name: name.strip_prefix("models/").unwrap_or(name).to_owned(),
+                context_window: context_window(item),
+                size: None,
+                details: None,
+            })
+        })
+        .collect();
+    models.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(models)
+}
+
+/// The window of a listed model, by the many names it has.
+fn context_window(item: &Value) -> Option<u64> {
+    [
+        // llama.cpp: what the server was started with, then what the model was trained for.
+        "/meta/n_ctx",
+        "/meta/n_ctx_train",
+        "/top_provider/context_length",
+        "/context_length",
+        "/context_window",
+        "/max_model_len",
+        "/max_context_length",
+        "/max_input_tokens",
+    ]
+    .into_iter()
+    .find_map(|pointer| item.pointer(pointer)?.as_u64())
+}
+
+fn with_url_hint(error: ModelError) -> ModelError {
+    let lost = matches!(error.class, ErrorClass::NotFound | ErrorClass::Protocol);
+    if !lost || error.hint.is_some() {
+        return error;
+    }
+    let has_version = error.url.as_deref().is_some_and(|url| url.contains("/v1"));
+    error.with_hint(if has_version {
+        "nothing is at that address: check the base URL"
+    } else {
+        "nothing is at that address: check the base URL; most end with /v1"
+    })
+}
+
+#[async_trait::async_trait]
+impl Adapter for OpenAiModel {
+    type Wire = OpenAiWire;
+    type Quirks = Quirks;
+
+    fn connection(&self) -> &Connection {
+        &self.options.connection
+    }
+
+    fn url(&self) -> &Url {
+        &self.url
+    }
+
+    fn quirks(&self) -> &Mutex<Quirks> {
+        &self.quirks
+    }
+
+    fn body(&self, request: &ChatRequest, quirks: &Quirks) -> Result<Vec<u8>, ModelError> {
+        request::body(&self.options, self.dialect, request, quirks)
+            .map_err(|error| ModelError::new(ErrorClass::Rejected, error.to_string()))
+    }
+
+    fn decoder(&self, request: &ChatRequest) -> Decoder<OpenAiWire> {
+        Decoder::new(Framing::events_or_json(), OpenAiWire, request)
+    }
+
+    fn adjust(
+        &self,
+        failure: &Failure,
+        request: &ChatRequest,
+        quirks: &mut Quirks,
+    ) -> Option<String> {
+        request::adjust(&self.options, self.dialect, failure, request, quirks)
+    }
+
+    async fn explain(&self, error: ModelError) -> ModelError {
+        let model = &self.options.id.model;
+        if error.class != ErrorClass::NotFound || error.hint.is_some() {
+            return error;
+        }
+        let speaks_of_model = error.message.contains(model.as_str())
+            || error.message.to_lowercase().contains("model");
+        if !speaks_of_model {
+            return with_url_hint(error);
+        }
+        let Ok(models) = list_models(&self.options.connection).await else {
+            return error.with_hint(format!("check the name of the model, `{model}`"));
+        };
+        let near = nearest(model, models.iter().map(|model| model.name.as_str()), 3);
+        error.with_hint(if near.is_empty() {
+            format!("check the name of the model, `{model}`")
+        } else {
+            format!("did you mean `{}`?", near.join("`, `"))
+        })
+    }
+}
+
+#[async_trait::async_trait]
+impl ChatModel for OpenAiModel {
+    fn id(&self) -> &ModelId {
+        &self.options.id
+    }
+
+    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
+        call::chat(self, request)
+    }
+
+    async fn info(&self) -> Result<ModelInfo, ModelError> {
+        let model = &self.options.id.model;
+        let models = match list_models(&self.options.connection).await {
+            Ok(models) => models,
+            // A server without a list may still have the model.
+            Err(error) if matches!(error.class, ErrorClass::NotFound | ErrorClass::Rejected) => {
+                return Ok(ModelInfo::default());
+            }
+            Err(error) => return Err(error),
+        };
+        let listed = match models.as_slice() {
+            // A server with one model answers with it, whatever it is asked for.
+            [only] => Some(only),
+            all => all.iter().find(|listed| listed.name == *model),
+        };
+        if let Some(listed) = listed {
+            return Ok(ModelInfo {
+                context_window: listed.context_window,
+            });
+        }
+        // Other names of a model are not listed, but known.
+        match self.listed(model).await {
+            Ok(value) => Ok(ModelInfo {
+                context_window: context_window(&value),
+            }),
+            Err(error) if error.class == ErrorClass::NotFound && !models.is_empty() => {
+                Err(self.explain(error).await)
+            }
+            Err(_) => Ok(ModelInfo::default()),
+        }
+    }
+}

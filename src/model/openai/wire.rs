@@ -1,0 +1,318 @@
+//! Reads the frames of an answer.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::model::http::answer::{Answer, Wire};
+use crate::model::http::clean::one_line;
+use crate::model::http::failure::Failure;
+use crate::model::{EndReason, ErrorClass, ModelError, TokenLogprob};
+use crate::types::TokenUsage;
+
+/// Reads chunks of a stream, and whole answers of servers that do not stream.
+#[derive(Debug, Default)]
+pub(crate) struct OpenAiWire;
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    usage: Option<Usage>,
+    /// Groq puts the token counts of a stream here.
+    #[serde(default)]
+    x_groq: Option<Groq>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(borrow, default)]
+    object: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Groq {
+    #[serde(default)]
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    message: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    logprobs: Option<Logprobs<'a>>,
+    /// `OpenRouter`: an error of the provider behind it.
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+    #[serde(borrow, default)]
+    reasoning: Option<Content<'a>>,
+    #[serde(borrow, default)]
+    reasoning_content: Option<Content<'a>>,
+    #[serde(borrow, default)]
+    thinking: Option<Content<'a>>,
+    #[serde(borrow, default)]
+    refusal: Option<Cow<'a, str>>,
+}
+
+/// Text, or a list of parts (Mistral's reasoning models).
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Parts(Vec<Part>),
+    Other(serde::de::IgnoredAny),
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    thinking: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Logprobs<'a> {
+    #[serde(borrow, default)]
+    content: Option<Vec<Token<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Token<'a> {
+    #[serde(borrow, rename = "token")]
+    text: Cow<'a, str>,
+    logprob: f64,
+    #[serde(default)]
+    bytes: Option<Vec<u8>>,
+    #[serde(borrow, default)]
+    top_logprobs: Option<Vec<Alternative<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Alternative<'a> {
+    #[serde(borrow)]
+    token: Cow<'a, str>,
+    logprob: f64,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
+    #[serde(default)]
+    total_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    /// `DeepSeek`'s name for the cached tokens.
+    #[serde(default)]
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+impl Usage {
+    fn tokens(&self) -> TokenUsage {
+        let cached = self
+            .prompt_tokens_details
+            .as_ref()
+            .and_then(|details| details.cached_tokens)
+            .or(self.prompt_cache_hit_tokens);
+        let mut usage = TokenUsage::new(self.prompt_tokens, self.completion_tokens, cached);
+        usage.total = self.total_tokens.or(usage.total);
+        usage
+    }
+}
+
+impl Wire for OpenAiWire {
+    fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
+        let mut rest = text.trim();
+        // Usually one value; some servers glue several events together.
+        while !rest.is_empty() {
+            if let Some(after) = rest.strip_prefix("[DONE]") {
+                // Says that nothing follows, not that the answer is complete.
+                answer.end();
+                rest = after.trim_start();
+            } else if let Some(after) = rest.strip_prefix("data:") {
+                rest = after.trim_start();
+            } else {
+                rest = rest[value(rest, answer)?..].trim_start();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the JSON value at the beginning, and says how long it is.
+fn value(text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Chunk<'_>>();
+    match values.next() {
+        Some(Ok(chunk)) => {
+            let length = values.byte_offset();
+            if chunk.object.as_deref() == Some("error") || is_error(chunk.error.as_ref()) {
+                return Err(failure(&text[..length]));
+            }
+            read(chunk, answer)?;
+            Ok(length)
+        }
+        Some(Err(error)) if error.is_data() => {
+            // JSON, but not a chunk: an error of another shape, or nothing we know.
+            Err(failure(text))
+        }
+        _ => Err(no_json(text)),
+    }
+}
+
+fn read(chunk: Chunk<'_>, answer: &mut Answer) -> Result<(), ModelError> {
+    for choice in chunk.choices.into_iter().flatten() {
+        if choice.index.is_some_and(|index| index != 0) {
+            continue;
+        }
+        if is_error(choice.error.as_ref()) {
+            let error = choice.error.unwrap_or_default();
+            return Err(Failure::from_error(&error).into_error());
+        }
+        if choice.message.is_some() {
+            answer.is_whole();
+        }
+        let delta = choice.delta.or(choice.message);
+        if let Some(delta) = delta {
+            // Servers that send two of these fields say the same in both.
+            let reasoning = [delta.reasoning_content, delta.reasoning, delta.thinking]
+                .into_iter()
+                .flatten()
+                .next();
+            match reasoning {
+                Some(Content::Text(text)) => answer.reasoning(&text),
+                Some(Content::Parts(parts)) => {
+                    for part in parts {
+                        answer.reasoning(&part.text.unwrap_or_default());
+                    }
+                }
+                Some(Content::Other(_)) | None => {}
+            }
+            match delta.content {
+                Some(Content::Text(text)) => answer.text(&text),
+                Some(Content::Parts(parts)) => {
+                    for part in parts {
+                        if let Some(thinking) = part.thinking {
+                            answer.reasoning(&thinking_text(&thinking));
+                        }
+                        answer.text(&part.text.unwrap_or_default());
+                    }
+                }
+                Some(Content::Other(_)) | None => {}
+            }
+            if let Some(refusal) = delta.refusal {
+                answer.refusal(&refusal);
+            }
+        }
+        if let Some(tokens) = choice.logprobs.and_then(|logprobs| logprobs.content) {
+            answer.logprobs(tokens.into_iter().map(token));
+        }
+        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+            answer.stop(end_reason(&reason)?);
+        }
+    }
+    let usage = chunk
+        .usage
+        .or_else(|| chunk.x_groq.and_then(|groq| groq.usage));
+    if let Some(usage) = usage {
+        answer.usage(usage.tokens());
+    }
+    Ok(())
+}
+
+fn end_reason(reason: &str) -> Result<EndReason, ModelError> {
+    let lower = reason.to_ascii_lowercase();
+    match lower.as_str() {
+        "length" | "max_tokens" | "model_length" | "max_output_tokens" => Ok(EndReason::Length),
+        "error" => Err(ModelError::new(
+            ErrorClass::Transient,
+            "the provider says that it failed while answering",
+        )),
+        "insufficient_system_resource" => Err(ModelError::new(
+            ErrorClass::Transient,
+            "the provider ran out of resources while answering",
+        )),
+        "refusal" | "safety" | "recitation" | "blocklist" | "prohibited_content" | "spii" => {
+            Ok(EndReason::Refused(one_line(reason)))
+        }
+        other if other.starts_with("content_filter") => Ok(EndReason::Refused(one_line(reason))),
+        _ => Ok(EndReason::Stop),
+    }
+}
+
+fn token(token: Token<'_>) -> (usize, TokenLogprob) {
+    let length = token.bytes.map_or(token.text.len(), |bytes| bytes.len());
+    let logprob = TokenLogprob {
+        token: token.text.into_owned(),
+        logprob: token.logprob,
+        top: token
+            .top_logprobs
+            .into_iter()
+            .flatten()
+            .map(|other| (other.token.into_owned(), other.logprob))
+            .collect(),
+    };
+    (length, logprob)
+}
+
+/// Mistral: a list of parts, or text.
+fn thinking_text(thinking: &Value) -> String {
+    match thinking {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part.get("text")?.as_str())
+            .collect(),
+        _ => String::new(),
+    }
+}
+
+fn is_error(error: Option<&Value>) -> bool {
+    error.is_some_and(|error| Failure::in_answer(&serde_json::json!({ "error": error })).is_some())
+}
+
+/// The error of a value that is no chunk.
+fn failure(text: &str) -> ModelError {
+    let value: Option<Value> = serde_json::Deserializer::from_str(text)
+        .into_iter()
+        .next()
+        .and_then(Result::ok);
+    match value.as_ref().and_then(Failure::in_answer) {
+        Some(failure) => failure.into_error(),
+        None => no_json(text),
+    }
+}
+
+fn no_json(text: &str) -> ModelError {
+    let said = Failure::of_body(200, text.as_bytes()).message;
+    let error = ModelError::new(
+        ErrorClass::Protocol,
+        format!("what came is no chat completion: {said}"),
+    );
+    if text.trim_start().starts_with('<') {
+        error.with_hint("is the base URL right? most end with /v1")
+    } else {
+        error
+    }
+}

@@ -1,0 +1,274 @@
+//! What models are told. The templates are files in `templates/`.
+//!
+//! All calls of a run begin with the same bytes, so that a server's prompt cache is hit: the same system
+//! text for every role, then task, context and criteria, which do not change during a run, then the
+//! draft, and last what this call is to do. What comes from a user, a file or a model is delimited and
+//! declared to be material.
+
+mod block;
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior, Value, context};
+use serde::Serialize;
+
+use crate::model::{Message, Role};
+use crate::types::{Criteria, Evaluator, Expect, Issue, LengthConfig, Task};
+
+/// Version of the prompts: verdicts under another version are not comparable.
+pub const PROMPT_VERSION: u32 = 1;
+
+/// The most issues a judge is asked for: more are rarely all mended in one revision.
+pub const MAX_ISSUES: usize = 8;
+
+/// One step of the judge's scale.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Anchor {
+    /// What the judge writes.
+    pub step: u8,
+    /// What it means, as the judge is told.
+    pub meaning: &'static str,
+    /// The score it stands for.
+    pub score: f64,
+}
+
+/// The judge's scale. Few anchored steps agree better with people and with themselves than a number
+/// between 0 and 1. "Good, only minor flaws" reaches the default threshold of 0.8, and "partly met" is
+/// below the default floor of 0.7.
+pub const SCALE: [Anchor; 5] = [
+    Anchor {
+        step: 1,
+        meaning: "not met at all",
+        score: 0.0,
+    },
+    Anchor {
+        step: 2,
+        meaning: "mostly not met",
+        score: 0.3,
+    },
+    Anchor {
+        step: 3,
+        meaning: "partly met, with a clear weakness",
+        score: 0.6,
+    },
+    Anchor {
+        step: 4,
+        meaning: "good, only minor flaws",
+        score: 0.85,
+    },
+    Anchor {
+        step: 5,
+        meaning: "fully met, nothing to mend",
+        score: 1.0,
+    },
+];
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_syntax(
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()
+            .expect("the usual delimiters are valid"),
+    );
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.add_filter("block", block::block);
+    for (name, source) in [
+        ("base.j2", include_str!("templates/base.j2")),
+        ("draft.j2", include_str!("templates/draft.j2")),
+        ("evaluate.j2", include_str!("templates/evaluate.j2")),
+        ("repair.j2", include_str!("templates/repair.j2")),
+        ("revise.j2", include_str!("templates/revise.j2")),
+    ] {
+        environment
+            .add_template(name, source)
+            .expect("our own templates are valid: a test renders them all");
+    }
+    environment
+});
+
+const SYSTEM: &str = include_str!("templates/system.txt");
+
+/// The prompts of one run: what does not change is worked out once.
+#[derive(Debug, Clone)]
+pub struct Prompts {
+    system: String,
+    prompt: Value,
+    context: Value,
+    criteria: Value,
+}
+
+impl Prompts {
+    /// The prompts for a task and its criteria.
+    pub fn new(task: &Task, criteria: &Criteria) -> Self {
+        let mut system = SYSTEM.trim_end().to_owned();
+        if let Some(own) = &task.system {
+            system.push_str("\n\n");
+            system.push_str(own);
+        }
+        Self {
+            system,
+            prompt: Value::from(task.prompt.as_str()),
+            context: Value::from(Serde(&task.context)),
+            criteria: Value::from(describe_criteria(criteria)),
+        }
+    }
+
+    /// Asks for a first draft. `note` is added at the end: what was wrong with a reply that was no draft.
+    pub fn draft(&self, note: Option<&str>) -> Vec<Message> {
+        self.messages("draft.j2", context! { note })
+    }
+
+    /// Asks for a verdict on a draft, on the criteria with these names.
+    pub fn evaluate(&self, draft: &str, names: &[&str]) -> Vec<Message> {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let example = example_verdict(&names);
+        self.messages(
+            "evaluate.j2",
+            context! { draft, names, example, anchors => Value::from(Serde(SCALE)), max_issues => MAX_ISSUES },
+        )
+    }
+
+    /// Continues a judge's conversation after a reply that could not be read.
+    pub fn repair(mut conversation: Vec<Message>, reply: &str, problem: &str) -> Vec<Message> {
+        conversation.push(Message::new(Role::Assistant, reply));
+        conversation.push(Message::new(
+            Role::User,
+            render("repair.j2", context! { problem }),
+        ));
+        conversation
+    }
+
+    /// Asks for a revision of a draft. `note` as for [`Prompts::draft`].
+    pub fn revise(&self, draft: &str, issues: &[Issue], note: Option<&str>) -> Vec<Message> {
+        let feedback = describe_issues(issues);
+        self.messages("revise.j2", context! { draft, feedback, note })
+    }
+
+    fn messages(&self, template: &str, values: Value) -> Vec<Message> {
+        let all = context! {
+            prompt => self.prompt.clone(),
+            context => self.context.clone(),
+            criteria => self.criteria.clone(),
+            ..values
+        };
+        vec![
+            Message::new(Role::System, self.system.clone()),
+            Message::new(Role::User, render(template, all)),
+        ]
+    }
+}
+
+fn render(template: &str, values: Value) -> String {
+    TEMPLATES
+        .get_template(template)
+        .and_then(|template| template.render(values))
+        .expect("our own templates render with the values given here: a test renders them all")
+}
+
+/// The criteria as the models read them, one a line. Weights and thresholds are left out: they are for
+/// our own rule, and a judge that knows them aims at them.
+fn describe_criteria(criteria: &Criteria) -> String {
+    let lines: Vec<String> = criteria
+        .criteria
+        .iter()
+        .map(|criterion| {
+            let rule = match &criterion.evaluator {
+                Evaluator::Llm(_) => None,
+                Evaluator::Regex(regex) => Some(match (&regex.message, regex.expect) {
+                    (Some(message), _) => message.clone(),
+                    (None, Expect::Present) => {
+                        format!(
+                            "the text must match the regular expression `{}`",
+                            regex.pattern
+                        )
+                    }
+                    (None, Expect::Absent) => format!(
+                        "nothing in the text may match the regular expression `{}`",
+                        regex.pattern
+                    ),
+                }),
+                Evaluator::Length(length) => Some(describe_length(length)),
+            };
+            let parts: Vec<&str> = [Some(criterion.description.as_str()), rule.as_deref()]
+                .into_iter()
+                .flatten()
+                .filter(|part| !part.is_empty())
+                .collect();
+            if parts.is_empty() {
+                format!("- `{}`", criterion.name)
+            } else {
+                format!("- `{}`: {}", criterion.name, parts.join(" "))
+            }
+        })
+        .collect();
+    lines.join("\n")
+}
+
+fn describe_length(length: &LengthConfig) -> String {
+    let unit = length.unit.as_str();
+    match (length.min, length.max) {
+        (Some(min), Some(max)) if min == max => format!("Exactly {min} {unit}."),
+        (Some(min), Some(max)) => format!("{min} to {max} {unit}."),
+        (Some(min), None) => format!("At least {min} {unit}."),
+        (None, Some(max)) => format!("At most {max} {unit}."),
+        (None, None) => String::new(),
+    }
+}
+
+/// The issues as the reviser reads them, one a line, in the order given.
+fn describe_issues(issues: &[Issue]) -> String {
+    if issues.is_empty() {
+        return "No single fault was named. Make the text meet every criterion more fully."
+            .to_owned();
+    }
+    let lines: Vec<String> = issues
+        .iter()
+        .map(|issue| {
+            let mut line = format!("- {}, {}", issue.severity.as_str(), issue.kind.as_str());
+            if let Some(criterion) = &issue.criterion {
+                let _ = write!(line, " (`{criterion}`)");
+            }
+            line.push_str(": ");
+            line.push_str(issue.description.trim());
+            if let Some(fix) = &issue.suggested_fix {
+                line.push_str(" Fix: ");
+                line.push_str(fix.trim());
+            }
+            line
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// What a verdict looks like, with the names of this one's criteria.
+fn example_verdict(names: &[String]) -> String {
+    let mut scores = serde_json::Map::new();
+    for name in names {
+        scores.insert(
+            name.trim_matches('`').to_owned(),
+            serde_json::json!({ "reason": "...", "score": 3 }),
+        );
+    }
+    let criterion = names.first().map_or("", |name| name.trim_matches('`'));
+    serde_json::json!({
+        "scores": scores,
+        "issues": [{
+            "type": "missing",
+            "severity": "major",
+            "criterion": criterion,
+            "description": "...",
+            "suggested_fix": "..."
+        }],
+        "confidence": 0.7
+    })
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests;

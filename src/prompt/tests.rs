@@ -1,0 +1,111 @@
+use super::*;
+use crate::types::{
+    ContextBlock, Criterion, IssueType, LengthUnit, LlmConfig, LoopSettings, RegexConfig, Severity,
+};
+
+fn criterion(name: &str, description: &str, evaluator: Evaluator) -> Criterion {
+    Criterion {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        weight: 1.0,
+        threshold: 0.7,
+        evaluator,
+    }
+}
+
+fn prompts() -> Prompts {
+    let task = Task {
+        prompt: "Write a haiku.".to_owned(),
+        system: Some("You are a poet.".to_owned()),
+        context: vec![ContextBlock {
+            name: "stdin".to_owned(),
+            content: "autumn\n".to_owned(),
+        }],
+    };
+    let criteria = Criteria {
+        name: "haiku".to_owned(),
+        description: None,
+        threshold: 0.8,
+        loop_settings: LoopSettings::default(),
+        criteria: vec![
+            criterion("mood", "It has a mood.", Evaluator::Llm(LlmConfig {})),
+            criterion("image", "", Evaluator::Llm(LlmConfig {})),
+            criterion(
+                "lines",
+                "Three lines.",
+                Evaluator::Length(LengthConfig {
+                    unit: LengthUnit::Lines,
+                    min: Some(3),
+                    max: Some(3),
+                }),
+            ),
+            criterion(
+                "no-todo",
+                "",
+                Evaluator::Regex(RegexConfig {
+                    pattern: "(?i)todo".to_owned(),
+                    expect: Expect::Absent,
+                    message: None,
+                }),
+            ),
+        ],
+    };
+    Prompts::new(&task, &criteria)
+}
+
+fn issue() -> Issue {
+    Issue {
+        kind: IssueType::Missing,
+        severity: Severity::Major,
+        description: "There is no mood in line 2.".to_owned(),
+        suggested_fix: Some("Name a feeling.".to_owned()),
+        criterion: Some("mood".to_owned()),
+    }
+}
+
+fn show(messages: &[Message]) -> String {
+    messages
+        .iter()
+        .map(|m| format!("[{:?}]\n{}", m.role, m.content))
+        .collect::<Vec<_>>()
+        .join("\n\n")
+}
+
+#[test]
+fn every_prompt_reads_well() {
+    let prompts = prompts();
+    insta::assert_snapshot!("draft", show(&prompts.draft(None)));
+    let judge = prompts.evaluate("Leaves fall.", &["mood", "image"]);
+    insta::assert_snapshot!("evaluate", show(&judge));
+    insta::assert_snapshot!(
+        "repair",
+        show(&Prompts::repair(judge, "Nice!", "it holds no JSON object")[2..])
+    );
+    insta::assert_snapshot!(
+        "revise",
+        show(&prompts.revise("Leaves fall.", &[issue()], Some("Write less."))[1..])
+    );
+}
+
+#[test]
+fn calls_on_one_draft_share_everything_up_to_its_end() {
+    let prompts = prompts();
+    let judge = prompts.evaluate("Leaves fall.", &["mood"]);
+    let revise = prompts.revise("Leaves fall.", &[], None);
+    let draft = prompts.draft(None);
+    assert_eq!(judge[0], revise[0]);
+    assert_eq!(judge[0], draft[0]);
+    let shared = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let end_of_draft = judge[1].content.find("</draft>").unwrap() + "</draft>".len();
+    assert!(shared(&judge[1].content, &revise[1].content) >= end_of_draft);
+    let end_of_criteria = judge[1].content.find("</criteria>").unwrap() + "</criteria>".len();
+    assert!(shared(&judge[1].content, &draft[1].content) >= end_of_criteria);
+}
+
+#[test]
+fn the_scale_reaches_the_default_threshold_at_its_fourth_step() {
+    use crate::types::{DEFAULT_FLOOR, DEFAULT_THRESHOLD};
+    assert!(SCALE[3].score >= DEFAULT_THRESHOLD);
+    assert!(SCALE[2].score < DEFAULT_FLOOR);
+    assert!(SCALE.windows(2).all(|pair| pair[0].score < pair[1].score));
+}

@@ -1,0 +1,3 @@
+//! What the black-box tests and the benchmarks share.
+
+pub mod server;

@@ -1,0 +1,266 @@
+//! A scripted HTTP server that speaks Ollama's `/api/chat` and `OpenAI`'s `/v1/chat/completions`.
+//!
+//! ```ignore
+//! let server = Server::start();
+//! server.reply_text("A first draft.");                    // the next call
+//! server.reply_verdict(json!({"score": 0.4}));            // the one after it
+//! server.fault(Fault::status(503));                       // then a failure
+//! server.on(Purpose::Write, |_| Reply::text("Again."));   // all further calls that write
+//! run(&["--base-url", &server.openai_url()]);
+//! assert_eq!(server.calls(), 4);
+//! ```
+//!
+//! A call is a request for a chat; questions about models are answered by themselves and only recorded.
+
+mod http;
+mod reply;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use serde_json::{Value, json};
+
+pub use self::http::Recorded;
+pub use self::reply::{Chunks, Fault, Protocol, Reply};
+use self::reply::Response;
+
+/// What a call is for, as the server guesses it: a call with a schema judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    Write,
+    Judge,
+}
+
+type Handler = Arc<dyn Fn(&Recorded) -> Reply + Send + Sync>;
+
+enum Action {
+    Reply(Box<Reply>),
+    Fault(Fault),
+}
+
+/// The server. It stops when it is dropped.
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    stopped: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Action>,
+    faults: BTreeMap<usize, Fault>,
+    handlers: BTreeMap<Purpose, Handler>,
+    requests: Vec<Recorded>,
+    calls: usize,
+    connections: usize,
+    models: Vec<(String, u64)>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    /// Starts on a free port of the loopback interface. It has one model, `test`, with a window of
+    /// 8192.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                models: vec![("test".to_owned(), 8192)],
+                ..State::default()
+            }),
+            stopped: AtomicBool::new(false),
+        });
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if accepting.stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let shared = Arc::clone(&accepting);
+                shared.state().connections += 1;
+                thread::spawn(move || serve(stream, &shared));
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// `http://127.0.0.1:PORT`, what `OLLAMA_HOST` takes.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// `http://127.0.0.1:PORT/v1`, what `OPENAI_BASE_URL` takes.
+    pub fn openai_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// The next call that nothing was planned for gets this.
+    pub fn reply(&self, reply: Reply) -> &Self {
+        self.state().queue.push_back(Action::Reply(Box::new(reply)));
+        self
+    }
+
+    /// The next call gets this text.
+    pub fn reply_text(&self, text: &str) -> &Self {
+        self.reply(Reply::text(text))
+    }
+
+    /// The next call gets this value as JSON text.
+    pub fn reply_verdict(&self, verdict: &Value) -> &Self {
+        self.reply(Reply::text(&verdict.to_string()))
+    }
+
+    /// The next call fails.
+    pub fn fault(&self, fault: Fault) -> &Self {
+        self.state().queue.push_back(Action::Fault(fault));
+        self
+    }
+
+    /// Call number `call` (from 1) fails, whatever is planned for it; the plan moves to the call after
+    /// it.
+    pub fn fault_at(&self, call: usize, fault: Fault) -> &Self {
+        self.state().faults.insert(call, fault);
+        self
+    }
+
+    /// Answers the calls of a purpose that nothing else was planned for.
+    pub fn on(
+        &self,
+        purpose: Purpose,
+        handler: impl Fn(&Recorded) -> Reply + Send + Sync + 'static,
+    ) -> &Self {
+        self.state().handlers.insert(purpose, Arc::new(handler));
+        self
+    }
+
+    /// The models that the server has, with their windows.
+    pub fn models(&self, models: &[(&str, u64)]) -> &Self {
+        self.state().models = models
+            .iter()
+            .map(|(name, window)| ((*name).to_owned(), *window))
+            .collect();
+        self
+    }
+
+    /// Every request so far, questions about models included.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.state().requests.clone()
+    }
+
+    /// Every request for a chat so far.
+    pub fn chats(&self) -> Vec<Recorded> {
+        let mut requests = self.requests();
+        requests.retain(Recorded::is_chat);
+        requests
+    }
+
+    /// How many chats were asked for.
+    pub fn calls(&self) -> usize {
+        self.state().calls
+    }
+
+    /// How many connections were made.
+    pub fn connections(&self) -> usize {
+        self.state().connections
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::SeqCst);
+        // Wakes the thread that waits for connections.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+fn serve(stream: TcpStream, shared: &Shared) {
+    let _ = stream.set_nodelay(true);
+    let mut connection = http::Connection::new(stream);
+    while let Some(request) = connection.read() {
+        if shared.stopped.load(Ordering::SeqCst) {
+            return;
+        }
+        let response = answer(request, shared);
+        if !connection.write(&response) {
+            return;
+        }
+    }
+}
+
+fn answer(request: Recorded, shared: &Shared) -> Response {
+    let mut state = shared.state();
+    state.requests.push(request.clone());
+    if !request.is_chat() {
+        return about_models(&request, &state.models);
+    }
+    state.calls += 1;
+    let call = state.calls;
+    let protocol = request.protocol();
+    let streams = request.body["stream"] != json!(false);
+    if let Some(fault) = state.faults.remove(&call) {
+        return fault.response(protocol, streams);
+    }
+    match state.queue.pop_front() {
+        Some(Action::Reply(reply)) => reply.response(protocol, streams),
+        Some(Action::Fault(fault)) => fault.response(protocol, streams),
+        None => {
+            let handler = state.handlers.get(&request.purpose()).cloned();
+            // A handler may take its time, or look at the server.
+            drop(state);
+            match handler {
+                Some(handler) => handler(&request).response(protocol, streams),
+                None => Response::json(
+                    500,
+                    &json!({"error": {"message": format!("the test has no reply for call {call}")}}),
+                ),
+            }
+        }
+    }
+}
+
+fn about_models(request: &Recorded, models: &[(String, u64)]) -> Response {
+    let path = request.path.as_str();
+    match path.trim_start_matches("/v1") {
+        "/api/tags" => Response::json(
+            200,
+            &json!({"models": models.iter().map(|(name, _)| json!({
+                "name": name, "model": name, "size": 1_000_000,
+                "details": {"parameter_size": "1.0B", "quantization_level": "Q4_K_M"},
+            })).collect::<Vec<_>>()}),
+        ),
+        "/api/show" => {
+            let wanted = request.body["model"].as_str().unwrap_or_default();
+            match models.iter().find(|(name, _)| name == wanted) {
+                Some((_, window)) => Response::json(
+                    200,
+                    &json!({"model_info": {"general.architecture": "test", "test.context_length": window}}),
+                ),
+                None => Response::json(404, &json!({"error": format!("model '{wanted}' not found")})),
+            }
+        }
+        "/models" => Response::json(
+            200,
+            &json!({"object": "list", "data": models.iter().map(|(name, window)| json!({
+                "id": name, "object": "model", "context_length": window,
+            })).collect::<Vec<_>>()}),
+        ),
+        _ => Response::json(404, &json!({"error": {"message": format!("no route {path}")}})),
+    }
+}
