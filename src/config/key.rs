@@ -18,16 +18,16 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A key with where it was found. The key itself is in no form of output.
 #[derive(Clone)]
-pub struct ApiKey {
+pub struct FoundKey {
     /// The key.
     pub secret: SecretString,
     /// Where it was found, for people: `the environment variable OPENAI_API_KEY`.
     pub origin: String,
 }
 
-impl fmt::Debug for ApiKey {
+impl fmt::Debug for FoundKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ApiKey(from {})", self.origin)
+        write!(f, "FoundKey(from {})", self.origin)
     }
 }
 
@@ -43,7 +43,7 @@ pub fn api_key(
     provider: Option<&Provider>,
     default_env: Option<&str>,
     env: Env<'_>,
-) -> Result<Option<ApiKey>, SourceError> {
+) -> Result<Option<FoundKey>, SourceError> {
     let variable = provider
         .and_then(|p| p.api_key_env.as_deref())
         .or(default_env);
@@ -73,7 +73,7 @@ pub fn api_key(
 }
 
 /// A key must be able to go into a header.
-fn key(text: &str, origin: String) -> Result<ApiKey, SourceError> {
+fn key(text: &str, origin: String) -> Result<FoundKey, SourceError> {
     if text.is_empty() {
         return Err(SourceError::whole(&origin, "there is no key in it"));
     }
@@ -83,7 +83,7 @@ fn key(text: &str, origin: String) -> Result<ApiKey, SourceError> {
             "the key holds characters that no key has (spaces, line breaks, other scripts)",
         ));
     }
-    Ok(ApiKey {
+    Ok(FoundKey {
         secret: SecretString::from(text),
         origin,
     })

@@ -3,7 +3,7 @@ use std::{fmt, path::PathBuf};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::settings::{Settings, Timeouts};
+use super::settings::{Settings, TimeoutSettings};
 use crate::{source, types::LoopSettings};
 
 /// Where a value comes from.
@@ -179,7 +179,7 @@ pub(super) fn keys() -> Vec<String> {
         .flat_map(|key| {
             let inner: &[&str] = match *key {
                 "loop" => source::fields::<LoopSettings>(),
-                "timeouts" => source::fields::<Timeouts>(),
+                "timeouts" => source::fields::<TimeoutSettings>(),
                 _ => return vec![(*key).to_owned()],
             };
             inner.iter().map(|i| format!("{key}.{i}")).collect()

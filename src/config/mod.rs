@@ -17,12 +17,12 @@ mod settings;
 pub use dirs::{PROJECT_FILE, project_file, state_dir, store_file, user_file};
 pub use env::{Env, VARIABLES, Variable};
 pub use file::PROJECT_KEYS;
-pub use key::{ApiKey, api_key};
+pub use key::{FoundKey, api_key};
 pub use layer::{Entry, Origin, Resolved};
 pub use load::Config;
 pub use provider::{KeyCommand, Provider, ProviderKind};
 pub use schema::schema;
-pub use settings::{HumanDuration, Settings, StructuredOutput, Timeouts};
+pub use settings::{HumanDuration, Settings, StructuredOutputMode, TimeoutSettings};
 
 /// The text of a new config file: every key, commented, with its default.
 pub const EXAMPLE: &str = include_str!("../../config.example.toml");

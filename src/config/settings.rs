@@ -4,7 +4,10 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{model::Think, types::LoopSettings};
+use crate::{
+    model::{RetryPolicy, Sampling, Think, Timeouts, ollama, openai::StructuredOutput},
+    types::LoopSettings,
+};
 
 /// What can be set by file, profile, environment or flag. Every field is optional, since each of these
 /// sets only some; tables (`loop`, `timeouts`) are laid over each other key by key.
@@ -50,18 +53,18 @@ pub struct Settings {
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
     /// How verdicts are demanded as JSON. Default: auto.
-    pub structured_output: Option<StructuredOutput>,
+    pub structured_output: Option<StructuredOutputMode>,
     /// How the loop behaves.
     #[serde(rename = "loop")]
     pub loop_settings: LoopSettings,
     /// How long is waited for a server.
-    pub timeouts: Timeouts,
+    pub timeouts: TimeoutSettings,
 }
 
 /// How long is waited for a server: durations such as `10s`, `2m` or `1h 30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Timeouts {
+pub struct TimeoutSettings {
     /// Until the connection stands. Default: 10s.
     pub connect: Option<HumanDuration>,
     /// From the request to the first piece of the answer. Default: 10m.
@@ -75,7 +78,7 @@ pub struct Timeouts {
 /// How a server is asked for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum StructuredOutput {
+pub enum StructuredOutputMode {
     /// As strongly as the server can, which is found out.
     #[default]
     Auto,
@@ -85,6 +88,32 @@ pub enum StructuredOutput {
     JsonObject,
     /// It enforces nothing; the prompt describes the schema.
     Prompt,
+}
+
+impl TimeoutSettings {
+    /// The waiting times, with the built-in ones where nothing is set.
+    pub fn get(&self) -> Timeouts {
+        let default = Timeouts::default();
+        let or = |set: Option<HumanDuration>, default| set.map_or(default, HumanDuration::get);
+        Timeouts {
+            connect: or(self.connect, default.connect),
+            first_token: or(self.first_token, default.first_token),
+            idle: or(self.idle, default.idle),
+            total: or(self.total, default.total),
+        }
+    }
+}
+
+impl StructuredOutputMode {
+    /// The way that was asked for; `None` for as strongly as the server can.
+    pub fn get(self) -> Option<StructuredOutput> {
+        match self {
+            Self::Auto => None,
+            Self::JsonSchema => Some(StructuredOutput::JsonSchema),
+            Self::JsonObject => Some(StructuredOutput::JsonObject),
+            Self::Prompt => Some(StructuredOutput::Prompt),
+        }
+    }
 }
 
 /// A time span above 0, written as people do: `10s`, `2m`, `1h 30m`.
@@ -157,14 +186,15 @@ impl JsonSchema for HumanDuration {
 impl Settings {
     /// The built-in defaults: what holds where nobody says anything.
     pub fn defaults() -> Self {
-        let seconds = |s| Some(HumanDuration::from_secs(s));
+        let timeouts = Timeouts::default();
+        let human = |duration| Some(HumanDuration(duration));
         let loops = LoopSettings::default();
         Self {
             offline: Some(false),
-            retries: Some(3),
-            keep_alive: Some("15m".to_owned()),
+            retries: Some(RetryPolicy::default().max_retries),
+            keep_alive: Some(ollama::KEEP_ALIVE.to_owned()),
             think: Some(Think::Auto),
-            structured_output: Some(StructuredOutput::Auto),
+            structured_output: Some(StructuredOutputMode::Auto),
             loop_settings: LoopSettings {
                 max_iterations: Some(loops.max_iterations()),
                 strategy: Some(loops.strategy()),
@@ -172,13 +202,23 @@ impl Settings {
                 plateau_iterations: Some(loops.plateau_iterations()),
                 ..loops
             },
-            timeouts: Timeouts {
-                connect: seconds(10),
-                first_token: seconds(600),
-                idle: seconds(120),
-                total: seconds(1800),
+            timeouts: TimeoutSettings {
+                connect: human(timeouts.connect),
+                first_token: human(timeouts.first_token),
+                idle: human(timeouts.idle),
+                total: human(timeouts.total),
             },
             ..Self::default()
+        }
+    }
+
+    /// How tokens are chosen.
+    pub fn sampling(&self) -> Sampling {
+        Sampling {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            seed: self.seed,
+            max_tokens: self.max_tokens,
         }
     }
 
@@ -225,18 +265,13 @@ impl Settings {
     }
 }
 
-/// A server's address: with its scheme, and without a user or password, which would be shown wherever
-/// the address is.
+/// A server's address in any form that the model room reads, but without a user or password: it is shown
+/// in many places.
 pub(super) fn check_url(url: &str) -> Result<(), &'static str> {
-    let Some(rest) = ["http://", "https://"]
-        .iter()
-        .find_map(|s| url.strip_prefix(s))
-    else {
-        return Err("an address that begins with `http://` or `https://`");
-    };
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if host.is_empty() {
-        return Err("an address with a host");
+    if host.trim().is_empty() {
+        return Err("an address, such as `http://localhost:8000`");
     }
     if host.contains('@') {
         return Err("without a user or password; use `api_key_env` or `headers` for them");

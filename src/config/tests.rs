@@ -223,7 +223,7 @@ fn the_environment_is_read_by_type() {
         ),
         (
             "REFLECT_BASE_URL",
-            "example.com",
+            "http://",
             "`base_url` must be an address",
         ),
     ];
@@ -238,6 +238,21 @@ fn the_environment_is_read_by_type() {
             .unwrap_err()
             .to_string()
             .contains("REFLECT_MAX_ITERATIONS")
+    );
+}
+
+#[test]
+fn waiting_times_without_a_word_are_the_built_in_ones() {
+    let some = TimeoutSettings {
+        idle: Some(HumanDuration::from_secs(7)),
+        ..TimeoutSettings::default()
+    };
+    assert_eq!(
+        some.get(),
+        crate::model::Timeouts {
+            idle: std::time::Duration::from_secs(7),
+            ..crate::model::Timeouts::default()
+        }
     );
 }
 
@@ -543,7 +558,7 @@ fn keys_are_looked_up_in_order_and_never_shown() {
     let config = world.load().unwrap();
     assert!(!format!("{config:?}").contains("hidden"));
     let find = |name: &str, env: Env<'_>| api_key(name, config.provider(name), Some("D_KEY"), env);
-    let text = |key: Option<ApiKey>| key.map(|k| (k.secret.expose_secret().to_owned(), k.origin));
+    let text = |key: Option<FoundKey>| key.map(|k| (k.secret.expose_secret().to_owned(), k.origin));
     let x_set = |name: &str| (name == "X_KEY").then(|| "from-env".into());
     let d_set = |name: &str| (name == "D_KEY").then(|| "by-custom".into());
     assert_eq!(

@@ -450,3 +450,26 @@ fn the_list_is_fast_over_thousands_of_runs() {
     );
     assert!(begin.elapsed() < std::time::Duration::from_millis(500));
 }
+
+/// Run by hand: `cargo test --release store::tests::cost -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_an_event() {
+    let dir = tempfile::tempdir().unwrap();
+    for mode in ["normal", "full"] {
+        let mut store = Store::open(&dir.path().join(format!("{mode}.db"))).unwrap();
+        store
+            .connection
+            .pragma_update(None, "synchronous", mode)
+            .unwrap();
+        let begin = std::time::Instant::now();
+        let mut events = 0_u32;
+        for _ in 0..100 {
+            let id = Uuid::now_v7();
+            let run = run(id, 0, "draft", "p");
+            append_all(&mut store, id, &run);
+            events += 12;
+        }
+        println!("{mode}: {:?} per event", begin.elapsed() / events);
+    }
+}
