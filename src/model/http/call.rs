@@ -19,6 +19,9 @@ use crate::model::{ChatEvent, ChatRequest, ChatStream, EndReason, ErrorClass, Mo
 /// How long is waited for token counts, and for the end of the stream, once the answer is complete.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long is waited for the end of a body whose last event came.
+const DRAIN: Duration = Duration::from_millis(50);
+
 /// The most times that one call is made again with other parameters. There are fewer parameters that
 /// could be at fault.
 const MAX_ADJUSTMENTS: u32 = 12;
@@ -233,7 +236,9 @@ impl<A: Adapter> Call<'_, A> {
         if let Err(error) = result {
             return self.fail(error);
         }
-        if !decoder.has_ended() {
+        if decoder.has_ended() {
+            drain(response).await;
+        } else {
             self.stage = Stage::Receive(receiving);
         }
     }
@@ -267,6 +272,13 @@ impl<A: Adapter> Call<'_, A> {
         }
         self.stage = Stage::Fail(Box::new(error));
     }
+}
+
+/// Reads the end of the body, which is usually there already: only then can the connection be used for
+/// the next call.
+async fn drain(response: &mut reqwest::Response) {
+    let end = async { while let Ok(Some(_)) = response.chunk().await {} };
+    let _ = tokio::time::timeout(DRAIN, end).await;
 }
 
 /// The lock of a value that is only ever replaced as a whole, so that a panic elsewhere does not matter.

@@ -136,13 +136,23 @@ pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, streaming: bool
         causes.push(cause.to_string());
         if let Some(cause) = cause.downcast_ref::<io::Error>() {
             refused |= cause.kind() == io::ErrorKind::ConnectionRefused;
-            tls = tls.or_else(|| cause.get_ref().and_then(|inner| inner.downcast_ref()));
         }
         tls = tls.or_else(|| cause.downcast_ref::<rustls::Error>());
-        source = cause.source();
+        // An I/O error hides the error that it wraps: its source is that of the wrapped one.
+        source = match cause
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
+            Some(inner) => Some(inner),
+            None => cause.source(),
+        };
     }
+    let handshake_eof = causes.iter().any(|cause| cause.contains("handshake eof"));
     let dns = causes.iter().any(|cause| cause.contains("dns error"));
     let last = causes.last().cloned().unwrap_or_else(|| error.to_string());
+    let tls = tls
+        .map(ToString::to_string)
+        .or_else(|| handshake_eof.then(|| last.clone()));
     let mut failure = if let Some(tls) = tls {
         ModelError::new(ErrorClass::Unreachable, format!("TLS failed: {tls}")).with_hint(
             "if the server uses a certificate of its own, name it in SSL_CERT_FILE; \

@@ -285,7 +285,8 @@ impl Failure {
             Some(401 | 403 | 407) => ErrorClass::Auth,
             Some(404 | 405 | 410) => ErrorClass::NotFound,
             Some(429) => ErrorClass::Rate,
-            Some(501) => ErrorClass::Rejected,
+            // Redirects are not followed.
+            Some(300..=399 | 501) => ErrorClass::Rejected,
             Some(408 | 409 | 425 | 500..=599) => ErrorClass::Transient,
             Some(400..=499) => ErrorClass::Rejected,
             _ if called(&[

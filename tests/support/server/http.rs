@@ -78,6 +78,12 @@ impl Connection {
 
     /// The next request; `None` if the client is gone.
     pub(super) fn read(&mut self) -> Option<Recorded> {
+        if !self.reader.fill_buf().ok()?.first()?.is_ascii_uppercase() {
+            // Whoever speaks TLS here gets what other servers answer, too.
+            let refusal = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+            let _ = self.reader.get_mut().write_all(refusal);
+            return None;
+        }
         let first = self.line()?;
         let mut parts = first.split_whitespace();
         let method = parts.next()?.to_owned();
@@ -116,11 +122,15 @@ impl Connection {
         let stream = self.reader.get_mut();
         let mut head = format!("HTTP/1.1 {} Test\r\n", response.status);
         for (name, value) in &response.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            head = head + name + ": " + value + "\r\n";
         }
         head.push_str("Transfer-Encoding: chunked\r\n\r\n");
         // What follows without a wait goes out in one write.
-        let mut pending = if response.headless { Vec::new() } else { head.into_bytes() };
+        let mut pending = if response.headless {
+            Vec::new()
+        } else {
+            head.into_bytes()
+        };
         for step in &response.steps {
             match step {
                 Step::Send(bytes) => {

@@ -24,8 +24,8 @@ use std::thread;
 use serde_json::{Value, json};
 
 pub use self::http::Recorded;
-pub use self::reply::{Chunks, Fault, Protocol, Reply};
 use self::reply::Response;
+pub use self::reply::{Chunks, Fault, Protocol, Reply};
 
 /// What a call is for, as the server guesses it: a call with a schema judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ type Handler = Arc<dyn Fn(&Recorded) -> Reply + Send + Sync>;
 
 enum Action {
     Reply(Box<Reply>),
-    Fault(Fault),
+    Fault(Box<Fault>),
 }
 
 /// The server. It stops when it is dropped.
@@ -125,7 +125,7 @@ impl Server {
 
     /// The next call fails.
     pub fn fault(&self, fault: Fault) -> &Self {
-        self.state().queue.push_back(Action::Fault(fault));
+        self.state().queue.push_back(Action::Fault(Box::new(fault)));
         self
     }
 
@@ -197,18 +197,18 @@ fn serve(stream: TcpStream, shared: &Shared) {
         if shared.stopped.load(Ordering::SeqCst) {
             return;
         }
-        let response = answer(request, shared);
+        let response = answer(&request, shared);
         if !connection.write(&response) {
             return;
         }
     }
 }
 
-fn answer(request: Recorded, shared: &Shared) -> Response {
+fn answer(request: &Recorded, shared: &Shared) -> Response {
     let mut state = shared.state();
     state.requests.push(request.clone());
     if !request.is_chat() {
-        return about_models(&request, &state.models);
+        return about_models(request, &state.models);
     }
     state.calls += 1;
     let call = state.calls;
@@ -225,7 +225,7 @@ fn answer(request: Recorded, shared: &Shared) -> Response {
             // A handler may take its time, or look at the server.
             drop(state);
             match handler {
-                Some(handler) => handler(&request).response(protocol, streams),
+                Some(handler) => handler(request).response(protocol, streams),
                 None => Response::json(
                     500,
                     &json!({"error": {"message": format!("the test has no reply for call {call}")}}),
@@ -252,7 +252,10 @@ fn about_models(request: &Recorded, models: &[(String, u64)]) -> Response {
                     200,
                     &json!({"model_info": {"general.architecture": "test", "test.context_length": window}}),
                 ),
-                None => Response::json(404, &json!({"error": format!("model '{wanted}' not found")})),
+                None => Response::json(
+                    404,
+                    &json!({"error": format!("model '{wanted}' not found")}),
+                ),
             }
         }
         "/models" => Response::json(
@@ -261,6 +264,9 @@ fn about_models(request: &Recorded, models: &[(String, u64)]) -> Response {
                 "id": name, "object": "model", "context_length": window,
             })).collect::<Vec<_>>()}),
         ),
-        _ => Response::json(404, &json!({"error": {"message": format!("no route {path}")}})),
+        _ => Response::json(
+            404,
+            &json!({"error": {"message": format!("no route {path}")}}),
+        ),
     }
 }

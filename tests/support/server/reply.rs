@@ -24,6 +24,10 @@ pub enum Chunks {
 
 /// A good answer.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a way of its own to frame an answer"
+)]
 pub struct Reply {
     pieces: Vec<String>,
     reasoning: Vec<String>,
@@ -99,7 +103,7 @@ impl Reply {
 
     /// With the reason why it ends; an empty one leaves it out.
     pub fn finish(mut self, reason: &str) -> Self {
-        self.finish = reason.to_owned();
+        reason.clone_into(&mut self.finish);
         self
     }
 
@@ -232,8 +236,10 @@ impl Reply {
     }
 
     fn openai_chunks(&self) -> Vec<Value> {
-        let chunk = |delta: Value| json!({"id": "c", "object": "chat.completion.chunk",
-            "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+        let chunk = |delta: Value| {
+            json!({"id": "c", "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
+        };
         let mut chunks = vec![chunk(json!({"role": "assistant", "content": null}))];
         for text in &self.reasoning {
             chunks.push(chunk(json!({"reasoning_content": text})));
@@ -254,8 +260,10 @@ impl Reply {
             chunks.push(last);
         }
         if let Some(usage) = self.openai_usage() {
-            chunks.push(json!({"id": "c", "object": "chat.completion.chunk", "choices": [],
-                "usage": usage}));
+            chunks.push(
+                json!({"id": "c", "object": "chat.completion.chunk", "choices": [],
+                "usage": usage}),
+            );
         }
         chunks
     }
@@ -294,7 +302,9 @@ impl Reply {
         let line = |message: Value| json!({"model": "test", "message": message, "done": false});
         let mut lines = Vec::new();
         for text in &self.reasoning {
-            lines.push(line(json!({"role": "assistant", "content": "", "thinking": text})));
+            lines.push(line(
+                json!({"role": "assistant", "content": "", "thinking": text}),
+            ));
         }
         for (index, text) in self.pieces.iter().enumerate() {
             let mut value = line(json!({"role": "assistant", "content": text}));
@@ -345,7 +355,10 @@ pub enum Fault {
 impl Fault {
     /// An error status with a plain message in the protocol's usual shape.
     pub fn status(status: u16) -> Self {
-        Self::error(status, &json!({"error": {"message": format!("scripted status {status}")}}))
+        Self::error(
+            status,
+            &json!({"error": {"message": format!("scripted status {status}")}}),
+        )
     }
 
     /// An error status with a JSON body.
@@ -362,14 +375,18 @@ impl Fault {
         Self::Status {
             status: 429,
             headers: vec![(header.to_owned(), value.to_owned())],
-            body: json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}).to_string(),
+            body: json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}})
+                .to_string(),
         }
     }
 
     pub(super) fn response(&self, protocol: Protocol, streams: bool) -> Response {
         let unfinished = |pieces: &[String]| {
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-            Reply::pieces(&pieces).finish("").no_usage().no_done_marker()
+            Reply::pieces(&pieces)
+                .finish("")
+                .no_usage()
+                .no_done_marker()
         };
         match self {
             Self::Status {
@@ -383,7 +400,9 @@ impl Fault {
                     steps: vec![Step::Send(body.clone().into_bytes())],
                     headless: false,
                 };
-                response.steps.retain(|step| !matches!(step, Step::Send(bytes) if bytes.is_empty()));
+                response
+                    .steps
+                    .retain(|step| !matches!(step, Step::Send(bytes) if bytes.is_empty()));
                 response
             }
             Self::Reset => Response {
