@@ -1,3 +1,7 @@
 //! The `reflect` command: everything is in the library's `cli` room.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(u8::from(reflect::cli::run()))
+}

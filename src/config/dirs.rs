@@ -59,6 +59,23 @@ pub fn store_file(env: Env<'_>) -> Option<PathBuf> {
     Some(state_dir(env)?.join("reflect.db"))
 }
 
+/// The directory of what can be fetched again, such as weights: `$REFLECT_CACHE_DIR`, else
+/// `$XDG_CACHE_HOME/reflect`, else `~/.cache/reflect`; `%LOCALAPPDATA%\reflect` on Windows. `None` if there
+/// is no home directory.
+pub fn cache_dir(env: Env<'_>) -> Option<PathBuf> {
+    if let Some(dir) = path(env, "REFLECT_CACHE_DIR") {
+        return Some(dir);
+    }
+    let base = absolute(env, "XDG_CACHE_HOME").or_else(|| {
+        if cfg!(windows) {
+            absolute(env, "LOCALAPPDATA")
+        } else {
+            Some(home(env)?.join(".cache"))
+        }
+    })?;
+    Some(base.join("reflect"))
+}
+
 /// The project's file: `.reflect.toml` in the nearest directory at or above this one that has it.
 pub fn project_file(directory: &Path) -> Option<PathBuf> {
     directory

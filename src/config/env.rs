@@ -56,6 +56,18 @@ pub const VARIABLES: &[Variable] = &[
         "the directory of the run log",
     ),
     variable(
+        "REFLECT_CACHE_DIR",
+        None,
+        Kind::Text,
+        "the directory of embedded models",
+    ),
+    variable(
+        "REFLECT_API_KEY",
+        None,
+        Kind::Text,
+        "the key for the address that --base-url or REFLECT_BASE_URL gives",
+    ),
+    variable(
         "REFLECT_PROFILE",
         Some("profile"),
         Kind::Text,

@@ -14,7 +14,7 @@ mod provider;
 mod schema;
 mod settings;
 
-pub use dirs::{PROJECT_FILE, project_file, state_dir, store_file, user_file};
+pub use dirs::{PROJECT_FILE, cache_dir, project_file, state_dir, store_file, user_file};
 pub use env::{Env, VARIABLES, Variable};
 pub use file::PROJECT_KEYS;
 pub use key::{FoundKey, api_key};

@@ -31,6 +31,13 @@ pub(super) struct Judge {
     cap: u32,
 }
 
+/// The most tokens that a verdict on these criteria may take, at first.
+pub fn verdict_tokens(criteria: &Criteria) -> u32 {
+    let judged = criteria.criteria.iter().filter(|c| !c.evaluator.is_hard());
+    let count = u32::try_from(judged.count()).unwrap_or(u32::MAX);
+    BASE_TOKENS.saturating_add(TOKENS_PER_CRITERION.saturating_mul(count))
+}
+
 /// What the judge says, one finding for each of its criteria.
 pub(super) struct Judgement {
     pub(super) findings: Vec<Finding>,
@@ -60,8 +67,7 @@ impl Judge {
             name: "verdict".to_owned(),
             schema: verdict::schema(&borrowed),
         });
-        let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
-        let cap = BASE_TOKENS.saturating_add(TOKENS_PER_CRITERION.saturating_mul(count));
+        let cap = verdict_tokens(criteria);
         Some(Self {
             model,
             sampling,

@@ -9,6 +9,7 @@ mod verdict;
 use std::sync::Arc;
 
 use self::judge::Judge;
+pub use self::judge::verdict_tokens;
 use crate::model::{CallObserver, ChatModel, ModelError, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Evaluation, Evaluator, Issue, IssueType, Severity, Status};

@@ -101,6 +101,11 @@ impl BaseUrl {
         &self.0
     }
 
+    /// Whether it is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        super::http::client::is_loopback(&self.0)
+    }
+
     /// An address below this one.
     pub(crate) fn join(&self, path: &str) -> Url {
         let mut url = self.0.clone();

@@ -3,7 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod call;
 pub(crate) mod clean;
-mod client;
+pub(crate) mod client;
 mod connection;
 pub(crate) mod failure;
 pub(crate) mod framing;

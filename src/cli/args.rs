@@ -1,0 +1,413 @@
+//! What can be typed. Nothing here decides anything.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+use crate::model::Think;
+use crate::types::{Select, Strategy};
+
+/// Drafts, judges and revises a text with a language model until it meets your criteria.
+#[derive(Debug, Parser)]
+#[command(
+    name = "reflect",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Try `reflect draft \"Write a haiku about Rust\" -c writing`, or `reflect draft --help`.",
+    after_long_help = LONG_HELP
+)]
+pub(super) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// What is set for all commands.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+}
+
+const LONG_HELP: &str = "\
+Examples:
+  reflect draft \"Explain Rust's ownership to a C programmer\" -c writing
+  git diff --cached | reflect draft \"Write the commit message\" -c commit.toml | git commit -F -
+  reflect draft - -c blog.toml < brief.md > post.md
+  reflect draft \"A function that parses ISO dates\" -c code -m ollama:qwen3 -n 5
+
+Exit codes:
+  0    the criteria are met, or the user accepted
+  1    a failure of ours or of the machine (I/O, internal)
+  2    wrong usage, configuration or criteria file
+  3    finished, criteria not met: the best draft is printed
+  4    the provider failed: network, key, model missing
+  5    stopped by a limit on tokens or time: the best draft so far is printed
+  6    the judge was unusable: no verdict could be read; the last draft is printed
+  130  interrupted
+
+Standard output carries the draft and nothing else; progress and errors go to standard error.
+The run log stays on this machine. There is no telemetry and no update check.";
+
+/// What is set for all commands.
+#[derive(Debug, Args)]
+pub(super) struct GlobalArgs {
+    /// Use this configuration file instead of the user's own
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Global options")]
+    pub config: Option<PathBuf>,
+
+    /// Use the settings of this profile of the configuration file
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME",
+        help_heading = "Global options"
+    )]
+    pub profile: Option<String>,
+
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Global options"
+    )]
+    pub color: ColorWhen,
+
+    /// Say nothing but errors on standard error
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    pub quiet: bool,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ColorWhen {
+    /// Where standard error is a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Write a draft, judge it, and revise it until it meets the criteria
+    Draft(Box<DraftArgs>),
+    /// Look at earlier runs
+    #[command(subcommand, arg_required_else_help = true)]
+    History(HistoryCommand),
+    /// List and fetch models
+    #[command(subcommand, arg_required_else_help = true)]
+    Models(ModelsCommand),
+    /// Show or create the configuration
+    #[command(subcommand, arg_required_else_help = true)]
+    Config(ConfigCommand),
+    /// Print the completion script of a shell
+    ///
+    /// For example: `reflect completions bash > ~/.local/share/bash-completion/completions/reflect`
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write all of them to a folder
+    Man {
+        /// Write a page for every command into this folder
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        out_dir: Option<PathBuf>,
+    },
+}
+
+/// `reflect draft`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "With both a prompt and piped standard input, the input is given to the model as context."
+)]
+pub(super) struct DraftArgs {
+    /// What is to be written; `-` reads it from standard input
+    #[arg(value_name = "PROMPT", conflicts_with = "prompt_file")]
+    pub prompt: Option<String>,
+
+    /// Read the prompt from a file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub prompt_file: Option<PathBuf>,
+
+    /// The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    pub criteria: Option<String>,
+
+    /// Give the model this file as context; repeatable
+    #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub files: Vec<PathBuf>,
+
+    /// Instructions that hold for the whole run
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub system: Option<String>,
+
+    /// Do not read standard input even if it is piped
+    #[arg(long, hide_short_help = true, help_heading = "Input")]
+    pub ignore_stdin: bool,
+
+    /// Which model writes and judges, and how it is asked.
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    /// How the loop goes.
+    #[command(flatten)]
+    pub run: LoopArgs,
+
+    /// Where the answer goes, and how.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Which model writes and judges, and how it is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(super) struct ModelArgs {
+    /// The model, as MODEL or PROVIDER:MODEL
+    #[arg(short, long)]
+    pub model: Option<String>,
+
+    /// A different model to judge the drafts
+    #[arg(long, value_name = "MODEL")]
+    pub judge_model: Option<String>,
+
+    /// The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+
+    /// The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub base_url: Option<String>,
+
+    /// Randomness, 0 to 2; 0 always takes the likeliest token
+    #[arg(long, value_name = "T", hide_short_help = true)]
+    pub temperature: Option<f64>,
+
+    /// Choose among the likeliest tokens that together have this probability
+    #[arg(long, value_name = "P", hide_short_help = true)]
+    pub top_p: Option<f64>,
+
+    /// Makes answers repeatable where the server can
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub seed: Option<u64>,
+
+    /// The most tokens of one answer
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_tokens: Option<u32>,
+
+    /// The context window to ask Ollama for, in tokens
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub num_ctx: Option<u64>,
+
+    /// How long Ollama keeps the model loaded
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub keep_alive: Option<String>,
+
+    /// How much the model reasons first
+    #[arg(long, value_name = "HOW", hide_short_help = true, value_parser = parse_think)]
+    pub think: Option<Think>,
+
+    /// Fetch nothing: use only models that are on this machine
+    #[arg(long, hide_short_help = true)]
+    pub offline: bool,
+
+    /// The most time until a connection stands [default: 10s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub timeout_connect: Option<String>,
+
+    /// The most time until the first piece of an answer [default: 10m]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub timeout_first_token: Option<String>,
+
+    /// The most time between two pieces of an answer [default: 2m]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub timeout_idle: Option<String>,
+
+    /// The most time of one call, retries included [default: 30m]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub timeout_total: Option<String>,
+
+    /// How often a call is made again after a fault that may pass [default: 3]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub retries: Option<u32>,
+}
+
+/// How the loop goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Loop")]
+pub(super) struct LoopArgs {
+    /// The most drafts to make, the first included [default: 3]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_iterations: Option<u32>,
+
+    /// The score that is good enough, 0 to 1 [default: the criteria's own, else 0.8]
+    #[arg(long, value_name = "SCORE", value_parser = parse_share)]
+    pub threshold: Option<f64>,
+
+    /// Stop after so many revisions in a row that are no gain [default: 2]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub plateau_iterations: Option<u32>,
+
+    /// How drafts are revised [default: full_rewrite] [possible values: full_rewrite]
+    #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = parse_strategy)]
+    pub strategy: Option<Strategy>,
+
+    /// Which draft is the answer [default: highest_score] [possible values: highest_score, latest, first_satisfactory]
+    #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = parse_select)]
+    pub select: Option<Select>,
+
+    /// Stop once so many tokens are used
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_total_tokens: Option<u64>,
+
+    /// Stop after this time, for example 90s or 10m
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub max_time: Option<String>,
+}
+
+/// Where the answer goes, and how.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputArgs {
+    /// Write the answer to a file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+
+    /// Write the critique report to a file: JSON if its name ends in .json, else Markdown
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
+
+    /// Exit with 0 also where the criteria are not met or a limit was reached
+    #[arg(long, hide_short_help = true)]
+    pub exit_zero: bool,
+
+    /// With `--format ndjson`, print the pieces of the answers as they come
+    #[arg(long, hide_short_help = true)]
+    pub stream_deltas: bool,
+
+    /// Keep no record of the run
+    #[arg(long, hide_short_help = true)]
+    pub no_log: bool,
+}
+
+/// What is printed on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// The selected draft.
+    Text,
+    /// The result as one JSON object.
+    Json,
+    /// The events of the run, one JSON object a line.
+    Ndjson,
+    /// The selected draft and the critique report.
+    Markdown,
+}
+
+/// `reflect history`.
+#[derive(Debug, Subcommand)]
+pub(super) enum HistoryCommand {
+    /// List runs, the latest first
+    List {
+        /// How many
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a run
+    Show {
+        /// The run's id, the beginning of one, or `last`
+        #[arg(default_value = "last")]
+        run: String,
+        /// Print only the draft that the run selected
+        #[arg(long, conflicts_with_all = ["draft", "format"])]
+        best: bool,
+        /// Print only the draft with this number
+        #[arg(long, value_name = "N", conflicts_with = "format")]
+        draft: Option<u32>,
+        /// What to print
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: Format,
+    },
+}
+
+/// `reflect models`.
+#[derive(Debug, Subcommand)]
+pub(super) enum ModelsCommand {
+    /// List the models that can be used
+    List {
+        /// Only those of this provider
+        #[arg(long, value_name = "NAME")]
+        provider: Option<String>,
+        /// The address of the server
+        #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+        base_url: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch an embedded model
+    Pull {
+        /// `hf:OWNER/REPO/FILE`; without one, the default model
+        model: Option<String>,
+    },
+    /// Print the folder that embedded models are kept in
+    Path,
+}
+
+/// `reflect config`.
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Print where the configuration file is
+    Path,
+    /// Print the settings in force
+    Show {
+        /// Say where each value comes from
+        #[arg(long)]
+        origin: bool,
+    },
+    /// Write a configuration file with every setting explained
+    Init {
+        /// Replace an existing file
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "it must be a number from 0 to 1".to_owned())
+}
+
+fn parse_word<T: serde::de::DeserializeOwned>(text: &str, allowed: &str) -> Result<T, String> {
+    let word = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(text);
+    T::deserialize(word).map_err(|_| format!("it must be one of {allowed}"))
+}
+
+fn parse_think(text: &str) -> Result<Think, String> {
+    parse_word(text, "auto, on, off, low, medium, high")
+}
+
+fn parse_strategy(text: &str) -> Result<Strategy, String> {
+    parse_word(text, "full_rewrite")
+}
+
+fn parse_select(text: &str) -> Result<Select, String> {
+    parse_word(text, "highest_score, latest, first_satisfactory")
+}

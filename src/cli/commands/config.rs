@@ -1,0 +1,78 @@
+//! `reflect config`: where the configuration is, what is in force, and a new file.
+
+use std::fmt::Write as _;
+
+use crate::cli::args::{ConfigCommand, GlobalArgs};
+use crate::cli::error::CliError;
+use crate::cli::{printer, settings};
+use crate::config::{self, Config, Settings};
+use crate::types::ExitCode;
+
+/// Runs one of the config commands.
+pub(in crate::cli) fn run(
+    command: &ConfigCommand,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    match command {
+        ConfigCommand::Path => path(global),
+        ConfigCommand::Show { origin } => show(global, *origin),
+        ConfigCommand::Init { force } => init(global, *force),
+    }
+}
+
+fn path(global: &GlobalArgs) -> Result<ExitCode, CliError> {
+    let path = settings::user_file(global)?;
+    if !path.exists() && !global.quiet {
+        printer::say("the file is not there yet; `reflect config init` writes it");
+    }
+    printer::print(&format!("{}\n", path.display()))?;
+    Ok(ExitCode::Success)
+}
+
+fn show(global: &GlobalArgs, with_origin: bool) -> Result<ExitCode, CliError> {
+    let config: Config = settings::load(global)?;
+    let flags = Settings {
+        profile: global.profile.clone(),
+        ..Settings::default()
+    };
+    let resolved = config.resolve(&flags, None)?;
+    let mut out = String::new();
+    for entry in resolved.entries() {
+        let Some((value, origin)) = entry.value else {
+            if with_origin {
+                let _ = writeln!(out, "# {} is not set", entry.key);
+            }
+            continue;
+        };
+        let _ = write!(out, "{} = {value}", entry.key);
+        if with_origin {
+            let _ = write!(out, "  # {origin}");
+        }
+        out.push('\n');
+    }
+    printer::print(&out)?;
+    Ok(ExitCode::Success)
+}
+
+fn init(global: &GlobalArgs, force: bool) -> Result<ExitCode, CliError> {
+    let path = settings::user_file(global)?;
+    if path.exists() && !force {
+        return Err(
+            CliError::usage(format!("there is a file already: {}", path.display()))
+                .hint("`--force` replaces it"),
+        );
+    }
+    let failed = |error: std::io::Error| CliError::failure(error.to_string());
+    if let Some(folder) = path.parent() {
+        fs_err::create_dir_all(folder).map_err(failed)?;
+    }
+    fs_err::write(&path, config::EXAMPLE).map_err(failed)?;
+    // It may come to hold a key.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    }
+    printer::say(&format!("wrote {}", path.display()));
+    Ok(ExitCode::Success)
+}

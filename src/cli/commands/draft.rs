@@ -1,0 +1,156 @@
+//! `reflect draft`: the loop from a prompt.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cli::args::{DraftArgs, Format, GlobalArgs, OutputArgs};
+use crate::cli::error::CliError;
+use crate::cli::input::{self, Sources};
+use crate::cli::observers::{Lines, RunLog, Tee};
+use crate::cli::output::OutputFile;
+use crate::cli::printer::{self, Reader};
+use crate::cli::progress::Progress;
+use crate::cli::{interrupt, models, paths, settings};
+use crate::engine::{Loop, Observer};
+use crate::report;
+use crate::store::{Store, short_id};
+use crate::types::{ExitCode, RunRecord};
+
+/// Runs the loop and prints the answer.
+pub(in crate::cli) async fn run(
+    args: &DraftArgs,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    let outcome = prepare_and_run(args, global).await;
+    if let Err(error) = &outcome
+        && args.output.format == Format::Ndjson
+        && args.output.output.is_none()
+    {
+        // A reader of events waits for exactly one end, also of a run that never began.
+        printer::print(&Lines::end_of_failed(error.code, &error.message))?;
+    }
+    outcome
+}
+
+async fn prepare_and_run(args: &DraftArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
+    let plan = settings::plan(args, global)?;
+    let task = input::read_task(&Sources {
+        prompt: args.prompt.as_deref(),
+        prompt_file: args.prompt_file.as_deref(),
+        files: &args.files,
+        system: args.system.as_deref(),
+        ignore_stdin: args.ignore_stdin,
+        quiet: global.quiet,
+    })?;
+    let output = prepare(args.output.output.as_deref())?;
+    let report = prepare(args.output.report.as_deref())?;
+    let mut log = if args.output.no_log {
+        None
+    } else {
+        Some(RunLog::new(Store::open(&paths::store()?)?))
+    };
+    let cancel = interrupt::cancel_on_signal();
+    let opened = tokio::select! {
+        biased;
+        () = cancel.cancelled() => {
+            return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
+        }
+        opened = models::open(&plan, &task, global.quiet) => opened?,
+    };
+    let run = Loop {
+        writer: opened.writer,
+        judge: opened.judge,
+        settings: plan.settings().loop_settings.clone(),
+        criteria: Arc::new(plan.criteria),
+        writer_sampling: opened.writer_sampling,
+        judge_sampling: opened.judge_sampling,
+        think: opened.think,
+    };
+    let print_lines = args.output.format == Format::Ndjson && output.is_none();
+    let mut lines = print_lines.then(|| Lines::new(args.output.stream_deltas, cancel.clone()));
+    let mut progress = Progress::new(global.quiet);
+    let record = {
+        // The log goes first: what is shown is on disk already.
+        let mut observers: Vec<&mut dyn Observer> = Vec::new();
+        observers.extend(log.as_mut().map(|log| log as &mut dyn Observer));
+        observers.push(&mut progress);
+        observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
+        run.run(&task, &mut Tee(observers), &cancel).await
+    };
+    if let Some(error) = &record.error {
+        printer::report(&CliError::failure(error.clone()));
+    }
+    if let Some(run_id) = record.run_id.filter(|_| log.is_some() && !global.quiet) {
+        let id = short_id(run_id);
+        printer::say(&format!(
+            "show this run again with `reflect history show {id}`"
+        ));
+    }
+    let ended = match lines {
+        Some(Lines {
+            failure: Some(error),
+            ..
+        }) => return Err(error),
+        Some(lines) => lines.reader(),
+        None => deliver(&args.output, &record, output)?,
+    };
+    if let Some(report) = report {
+        report.write(&report_text(args.output.report.as_deref(), &record))?;
+    }
+    if ended == Reader::Gone {
+        return Ok(ExitCode::Success);
+    }
+    let code = record.exit_code.unwrap_or(ExitCode::Failure);
+    Ok(match code {
+        ExitCode::NotMet | ExitCode::Limit if args.output.exit_zero => ExitCode::Success,
+        code => code,
+    })
+}
+
+fn prepare(path: Option<&Path>) -> Result<Option<OutputFile>, CliError> {
+    path.map(OutputFile::prepare).transpose()
+}
+
+/// Gives the answer to the user: to a file, or to standard output.
+fn deliver(
+    args: &OutputArgs,
+    record: &RunRecord,
+    output: Option<OutputFile>,
+) -> Result<Reader, CliError> {
+    let text = match args.format {
+        Format::Text | Format::Ndjson => match record.selected() {
+            Some(selected) => printer::with_final_newline(&selected.output),
+            None => return Ok(Reader::There),
+        },
+        Format::Json => report::json(record),
+        Format::Markdown => report::markdown(record),
+    };
+    // Who interrupts a pipe wants nothing of it; at a terminal the best draft so far is worth seeing.
+    let interrupted = record.exit_code == Some(ExitCode::Interrupted);
+    if interrupted && args.format != Format::Json && !std::io::stdout().is_terminal() {
+        return Ok(Reader::There);
+    }
+    let delivered = match output {
+        Some(file) => file.write(&text).map(|()| Reader::There),
+        None => printer::print(&text),
+    };
+    delivered.map_err(|error| match record.run_id {
+        Some(run_id) if !args.no_log => error.hint(format!(
+            "nothing is lost: `reflect history show {} --best` prints the draft",
+            short_id(run_id)
+        )),
+        _ => error,
+    })
+}
+
+fn report_text(path: Option<&Path>, record: &RunRecord) -> String {
+    let json = path
+        .and_then(Path::extension)
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    if json {
+        report::json(record)
+    } else {
+        report::markdown(record)
+    }
+}

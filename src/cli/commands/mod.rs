@@ -1,0 +1,7 @@
+//! One file for each command.
+
+pub(super) mod config;
+pub(super) mod docs;
+pub(super) mod draft;
+pub(super) mod history;
+pub(super) mod models;

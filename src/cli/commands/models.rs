@@ -1,0 +1,207 @@
+//! `reflect models`: what can be used, and fetching embedded models.
+
+use std::fmt::Write as _;
+
+use console::{Alignment, pad_str};
+use serde::Serialize;
+
+use crate::cli::args::{GlobalArgs, ModelsCommand};
+use crate::cli::error::CliError;
+use crate::cli::models::{Backend, Providers};
+use crate::cli::{printer, settings};
+use crate::config::Settings;
+use crate::model::{ListedModel, ModelError, ollama, openai};
+use crate::types::ExitCode;
+
+/// A model that can be used, as `models list --json` prints it.
+#[derive(Debug, Serialize)]
+struct Available {
+    /// The provider's name.
+    provider: String,
+    /// The provider's own name of the model.
+    model: String,
+    /// Tokens of prompt and answer together, if known.
+    context_window: Option<u64>,
+    /// Bytes on disk, if known.
+    size: Option<u64>,
+    /// Parameters and quantization, if known.
+    details: Option<String>,
+}
+
+/// Runs one of the models commands.
+pub(in crate::cli) async fn run(
+    command: &ModelsCommand,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    match command {
+        ModelsCommand::List {
+            provider,
+            base_url,
+            json,
+        } => list(global, provider.as_deref(), base_url.as_deref(), *json).await,
+        ModelsCommand::Pull { model } => pull(global, model.as_deref()).await,
+        ModelsCommand::Path => path(),
+    }
+}
+
+async fn list(
+    global: &GlobalArgs,
+    provider: Option<&str>,
+    base_url: Option<&str>,
+    json: bool,
+) -> Result<ExitCode, CliError> {
+    let config = settings::load(global)?;
+    let flags = Settings {
+        profile: global.profile.clone(),
+        base_url: base_url.map(str::to_owned),
+        ..Settings::default()
+    };
+    let settings = config.resolve(&flags, None)?.settings;
+    let providers = Providers::new(&config, &settings);
+    let asked = provider
+        .map(str::to_owned)
+        .or_else(|| settings.provider.clone());
+    let asked = asked.or_else(|| base_url.map(|_| "openai".to_owned()));
+    let mut found = Vec::new();
+    if let Some(name) = asked {
+        found = of_provider(&providers, &name).await?;
+    } else {
+        // Nobody asks for one: what is on this machine, and nothing leaves it.
+        match of_provider(&providers, "ollama").await {
+            Ok(models) => found.extend(models),
+            Err(error) if !global.quiet => printer::say(&format!("ollama: {}", error.message)),
+            Err(_) => {}
+        }
+        found.extend(embedded()?);
+        for name in config.providers().keys() {
+            match of_provider(&providers, name).await {
+                Ok(models) => found.extend(models),
+                Err(error) if !global.quiet => printer::say(&format!("{name}: {}", error.message)),
+                Err(_) => {}
+            }
+        }
+    }
+    printer::print(&if json {
+        as_json(&found)?
+    } else {
+        table(&found)
+    })?;
+    Ok(ExitCode::Success)
+}
+
+async fn of_provider(providers: &Providers<'_>, name: &str) -> Result<Vec<Available>, CliError> {
+    let listed: Result<Vec<ListedModel>, ModelError> = match providers.backend(name)? {
+        Backend::Ollama(connection) => ollama::list_installed(&connection).await,
+        Backend::OpenAi(connection) => openai::list_models(&connection).await,
+        Backend::Embedded => return embedded(),
+        Backend::Scripted => {
+            return Err(CliError::usage("a script has no list of models"));
+        }
+    };
+    Ok(listed?
+        .into_iter()
+        .map(|model| Available {
+            provider: name.to_owned(),
+            model: model.name,
+            context_window: model.context_window,
+            size: model.size,
+            details: model.details,
+        })
+        .collect())
+}
+
+fn as_json(models: &[Available]) -> Result<String, CliError> {
+    let mut text = serde_json::to_string_pretty(models)
+        .map_err(|error| CliError::failure(error.to_string()))?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn table(models: &[Available]) -> String {
+    let name = |model: &Available| format!("{}:{}", model.provider, model.model);
+    let width = models
+        .iter()
+        .map(|model| name(model).chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut out = String::new();
+    for model in models {
+        let mut about = Vec::new();
+        about.extend(model.details.clone());
+        about.extend(model.size.map(|bytes| format!("{} MB", bytes / 1_000_000)));
+        about.extend(
+            model
+                .context_window
+                .map(|tokens| format!("{tokens} tokens")),
+        );
+        let name = name(model);
+        let name = pad_str(&name, width, Alignment::Left, None);
+        let line = format!("{name}  {}", about.join(", "));
+        let _ = writeln!(out, "{}", printer::without_controls(line.trim_end()));
+    }
+    out
+}
+
+#[cfg(feature = "embedded")]
+fn embedded() -> Result<Vec<Available>, CliError> {
+    let models = crate::cli::models::local()?;
+    Ok(models
+        .into_iter()
+        .map(|model| Available {
+            provider: "embedded".to_owned(),
+            model: model.spec.to_string(),
+            context_window: None,
+            size: Some(model.bytes),
+            details: None,
+        })
+        .collect())
+}
+
+#[cfg(feature = "embedded")]
+async fn pull(global: &GlobalArgs, model: Option<&str>) -> Result<ExitCode, CliError> {
+    use crate::model::embedded::weights::{DEFAULT_MODEL, ModelSpec, SpecError};
+    let config = settings::load(global)?;
+    let settings = config.resolve(&Settings::default(), None)?.settings;
+    let spec: ModelSpec = model
+        .unwrap_or(DEFAULT_MODEL)
+        .parse()
+        .map_err(|error: SpecError| CliError::usage(error.to_string()))?;
+    let offline = settings.offline == Some(true);
+    let path = crate::cli::models::fetch(&spec, offline, global.quiet).await?;
+    printer::print(&format!("{}\n", path.display()))?;
+    Ok(ExitCode::Success)
+}
+
+#[cfg(feature = "embedded")]
+fn path() -> Result<ExitCode, CliError> {
+    let path = crate::cli::paths::models()?;
+    printer::print(&format!("{}\n", path.display()))?;
+    Ok(ExitCode::Success)
+}
+
+#[cfg(not(feature = "embedded"))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the same signature as with the feature"
+)]
+fn embedded() -> Result<Vec<Available>, CliError> {
+    Ok(Vec::new())
+}
+
+#[cfg(not(feature = "embedded"))]
+#[expect(
+    clippy::unused_async,
+    reason = "the same signature as with the feature"
+)]
+async fn pull(_: &GlobalArgs, _: Option<&str>) -> Result<ExitCode, CliError> {
+    Err(CliError::usage(
+        "this build of reflect has no model of its own",
+    ))
+}
+
+#[cfg(not(feature = "embedded"))]
+fn path() -> Result<ExitCode, CliError> {
+    Err(CliError::usage(
+        "this build of reflect has no model of its own",
+    ))
+}

@@ -1,0 +1,140 @@
+//! What a command reads: the prompt, piped standard input, attached files.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::error::CliError;
+use super::printer;
+use crate::types::{ContextBlock, ExitCode, Task};
+
+/// The most that is read from standard input or one file. No model takes a prompt of this size; it keeps
+/// `yes | reflect draft …` from filling the memory.
+const LIMIT: u64 = 64 << 20;
+
+/// How long standard input may stay silent before people are told what is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where a task's parts come from.
+pub(super) struct Sources<'a> {
+    /// The argument: text, or `-` for standard input.
+    pub(super) prompt: Option<&'a str>,
+    pub(super) prompt_file: Option<&'a Path>,
+    pub(super) files: &'a [std::path::PathBuf],
+    pub(super) system: Option<&'a str>,
+    pub(super) ignore_stdin: bool,
+    pub(super) quiet: bool,
+}
+
+/// Reads a task. Standard input that is piped or redirected is the prompt if the argument is `-`, or if
+/// there is no other prompt; otherwise it is a context block.
+pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
+    let stdin = || -> Result<Option<String>, CliError> {
+        if sources.ignore_stdin || io::stdin().is_terminal() {
+            return Ok(None);
+        }
+        let text = read_stdin(sources.quiet)?;
+        Ok(Some(text).filter(|text| !text.trim().is_empty()))
+    };
+    let mut context = Vec::new();
+    let prompt = match (sources.prompt, sources.prompt_file) {
+        (Some("-"), _) => {
+            if io::stdin().is_terminal() && !sources.quiet {
+                printer::say("reading the prompt from standard input; end it with Ctrl-D");
+            }
+            read_stdin(sources.quiet)?
+        }
+        (prompt, file) => {
+            let prompt = match (prompt, file) {
+                (Some(prompt), _) => Some(prompt.to_owned()),
+                (None, Some(file)) => Some(read_file(file)?),
+                (None, None) => None,
+            };
+            match (prompt, stdin()?) {
+                (Some(prompt), piped) => {
+                    context.extend(piped.map(|content| ContextBlock {
+                        name: "stdin".to_owned(),
+                        content,
+                    }));
+                    prompt
+                }
+                (None, Some(piped)) => piped,
+                (None, None) => {
+                    return Err(CliError::usage("there is no prompt").hint(
+                        "give it as an argument, with `--prompt-file FILE`, or pipe it in: \
+                         `reflect draft \"Write …\" -c writing`",
+                    ));
+                }
+            }
+        }
+    };
+    if prompt.trim().is_empty() {
+        return Err(CliError::usage("the prompt is empty").hint("say what is to be written"));
+    }
+    for file in sources.files {
+        context.push(ContextBlock {
+            name: file.display().to_string(),
+            content: read_file(file)?,
+        });
+    }
+    Ok(Task {
+        prompt,
+        system: sources.system.map(str::to_owned),
+        context,
+    })
+}
+
+/// Reads a text file that the user named.
+pub(super) fn read_file(path: &Path) -> Result<String, CliError> {
+    let shown = path.display();
+    let file = fs_err::File::open(path).map_err(|error| CliError::usage(error.to_string()))?;
+    let metadata = file
+        .metadata()
+        .map_err(|error| CliError::usage(error.to_string()))?;
+    if metadata.is_dir() {
+        return Err(CliError::usage(format!(
+            "`{shown}` is a directory, not a file"
+        )));
+    }
+    read_text(file, &format!("`{shown}`"))
+}
+
+/// Reads standard input to its end, on a thread of its own, so that silence can be explained.
+fn read_stdin(quiet: bool) -> Result<String, CliError> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = sender.send(read_text(io::stdin(), "standard input"));
+    });
+    match receiver.recv_timeout(PATIENCE) {
+        Ok(result) => return result,
+        Err(mpsc::RecvTimeoutError::Timeout) if !quiet && !io::stdin().is_terminal() => {
+            printer::say(
+                "waiting for standard input to end; use --ignore-stdin if nothing is to be read from it",
+            )
+        }
+        Err(_) => {}
+    }
+    receiver
+        .recv()
+        .unwrap_or_else(|_| Err(CliError::failure("standard input could not be read")))
+}
+
+fn read_text(reader: impl Read, name: &str) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    reader
+        .take(LIMIT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CliError::new(ExitCode::Usage, format!("cannot read {name}: {error}")))?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(CliError::usage(format!(
+            "{name} is larger than {} MB, which no model takes",
+            LIMIT >> 20
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        CliError::usage(format!("{name} is not UTF-8 text (byte {place})"))
+            .hint("only text can be read; convert it to UTF-8 first, for instance with `iconv`")
+    })
+}

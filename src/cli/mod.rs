@@ -1,0 +1,78 @@
+//! Everything that knows a terminal: what can be typed, what is read, what is shown.
+
+mod args;
+mod commands;
+mod error;
+mod input;
+mod interrupt;
+mod models;
+mod observers;
+mod output;
+mod paths;
+mod printer;
+mod progress;
+mod settings;
+
+use clap::Parser as _;
+
+use self::args::{Cli, ColorWhen, Command};
+use self::error::CliError;
+use crate::types::ExitCode;
+
+/// Parses the command line, runs the command, and reports its failure. The one place where errors become
+/// exit codes.
+pub fn run() -> ExitCode {
+    // Wrong usage ends here, with clap's own message and code, which is ours for usage errors, too.
+    let cli = Cli::parse();
+    set_colors(cli.global.color);
+    match dispatch(&cli) {
+        Ok(code) => code,
+        Err(error) => {
+            printer::report(&error);
+            error.code
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
+    match &cli.command {
+        Command::Draft(args) => block_on(commands::draft::run(args, &cli.global)),
+        Command::History(command) => commands::history::run(command),
+        Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
+        Command::Config(command) => commands::config::run(command, &cli.global),
+        Command::Completions { shell } => commands::docs::completions(*shell),
+        Command::Man { out_dir } => commands::docs::man(out_dir.as_deref()),
+    }
+}
+
+/// Runs a command that waits for something. One thread is enough: it waits for models and little else.
+fn block_on(
+    command: impl Future<Output = Result<ExitCode, CliError>>,
+) -> Result<ExitCode, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failure(format!("cannot start: {error}")))?;
+    let result = runtime.block_on(command);
+    // A model in this process may still be at work on a call that nobody waits for.
+    runtime.shutdown_background();
+    result
+}
+
+/// Decides on colours once, by our own rule: the flag, then `NO_COLOR`, then `CLICOLOR_FORCE`, then whether
+/// standard error is a terminal. The library's own rule takes an empty `NO_COLOR` for set, and lets
+/// `CLICOLOR_FORCE` go before it.
+fn set_colors(when: ColorWhen) {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let colors = match when {
+        ColorWhen::Always => true,
+        ColorWhen::Never => false,
+        ColorWhen::Auto if set("NO_COLOR") => false,
+        ColorWhen::Auto if set("CLICOLOR_FORCE") => {
+            std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0")
+        }
+        ColorWhen::Auto => console::Term::stderr().is_term(),
+    };
+    console::set_colors_enabled(colors);
+    console::set_colors_enabled_stderr(colors);
+}

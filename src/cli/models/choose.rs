@@ -1,0 +1,156 @@
+//! Which model is used: what flags, environment or configuration say; else a running Ollama with a model;
+//! else a provider whose key is set; else the embedded one.
+
+use super::connect::Providers;
+use super::name::{ModelName, Written};
+use crate::cli::error::CliError;
+use crate::cli::paths;
+use crate::cli::settings::Plan;
+use crate::config::Origin;
+use crate::model::openai;
+
+/// The providers that are tried by their keys, and the model that is taken of each: good at writing and
+/// not dear; names that the providers keep up to date where they have such.
+const CLOUD: [(&str, &str); 8] = [
+    ("openai", "gpt-5-mini"),
+    ("anthropic", "claude-sonnet-4-5"),
+    ("gemini", "gemini-flash-latest"),
+    ("openrouter", "openrouter/auto"),
+    ("groq", "llama-3.3-70b-versatile"),
+    ("mistral", "mistral-medium-latest"),
+    ("deepseek", "deepseek-chat"),
+    ("together", "meta-llama/Llama-3.3-70B-Instruct-Turbo"),
+];
+
+const CHANGE: &str = "choose another with `--model PROVIDER:MODEL`";
+
+/// A model, and why it was chosen, in words that follow its name.
+pub(super) struct Chosen {
+    pub(super) name: ModelName,
+    pub(super) why: String,
+}
+
+/// The default model of a provider that has one.
+pub(super) fn default_model(provider: &str) -> Option<&'static str> {
+    CLOUD
+        .iter()
+        .find(|(name, _)| *name == provider)
+        .map(|(_, model)| *model)
+}
+
+/// The model that writes.
+pub(super) async fn writer(plan: &Plan, providers: &Providers<'_>) -> Result<Chosen, CliError> {
+    let settings = plan.settings();
+    let mut wanted = Written {
+        provider: None,
+        model: None,
+    };
+    if let Some(provider) = &settings.provider {
+        wanted = Written::provider(provider, &plan.config)?;
+    }
+    if let Some(model) = &settings.model {
+        let written = Written::read(model, &plan.config);
+        // A name with a provider in it says more than a provider that is set somewhere else.
+        wanted = Written {
+            provider: written.provider.or(wanted.provider),
+            model: written.model,
+        };
+    }
+    let said_by = ["model", "provider", "base_url"]
+        .iter()
+        .find_map(|key| plan.resolved.origin(key))
+        .filter(|origin| !matches!(origin, Origin::BuiltIn));
+    if wanted.provider.is_none() && (settings.base_url.is_some() || providers.openai_address()) {
+        wanted.provider = Some("openai".to_owned());
+    }
+    match wanted.provider {
+        Some(provider) => {
+            let why = said_by.map_or_else(
+                || format!("as OPENAI_BASE_URL says; {CHANGE}"),
+                |origin| format!("as {origin} says"),
+            );
+            Ok(Chosen {
+                name: ModelName {
+                    provider,
+                    model: wanted.model,
+                },
+                why,
+            })
+        }
+        None => found(plan, providers, wanted.model).await,
+    }
+}
+
+/// The model that judges, if it is another one.
+pub(super) fn judge(
+    plan: &Plan,
+    providers: &Providers<'_>,
+    writer: &ModelName,
+) -> Result<Option<ModelName>, CliError> {
+    let Some(text) = &plan.settings().judge_model else {
+        return Ok(None);
+    };
+    let written = Written::read(text, &plan.config);
+    let name = ModelName {
+        provider: written.provider.unwrap_or_else(|| writer.provider.clone()),
+        model: written.model,
+    };
+    providers.check(&name)?;
+    Ok(Some(name))
+}
+
+/// What is there, where nobody says which provider is meant.
+async fn found(
+    plan: &Plan,
+    providers: &Providers<'_>,
+    model: Option<String>,
+) -> Result<Chosen, CliError> {
+    let change = if model.is_some() {
+        "name another provider with `--model PROVIDER:MODEL`"
+    } else {
+        CHANGE
+    };
+    if let Some((address, installed)) = providers.running_ollama().await {
+        let name = model.clone().or(installed);
+        if let Some(name) = name {
+            return Ok(Chosen {
+                name: ModelName {
+                    provider: "ollama".to_owned(),
+                    model: Some(name),
+                },
+                why: format!("since Ollama runs at {address}; {change}"),
+            });
+        }
+    }
+    if plan.settings().offline != Some(true) {
+        for (provider, _) in CLOUD {
+            let variable = openai::preset(provider).and_then(|preset| preset.key_env);
+            let Some(variable) = variable.filter(|name| paths::env_text(name).is_some()) else {
+                continue;
+            };
+            return Ok(Chosen {
+                name: ModelName {
+                    provider: provider.to_owned(),
+                    model,
+                },
+                why: format!("since {variable} is set; your prompt leaves this machine; {change}"),
+            });
+        }
+    }
+    if let Some(model) = model {
+        return Err(CliError::usage(format!(
+            "it is not known which provider has the model `{model}`"
+        ))
+        .hint(
+            "no Ollama is running and no provider's key is set; say which one is meant, for \
+             instance `--model openai:NAME`, or give `--base-url`",
+        ));
+    }
+    Ok(Chosen {
+        name: ModelName::default_of("embedded"),
+        why: format!(
+            "since no Ollama with a model is running and no provider's key is set; it is tiny, good for \
+             trying things out and not for real drafts; {change}"
+        ),
+    })
+}

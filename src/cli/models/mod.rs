@@ -1,0 +1,69 @@
+//! From settings to models: which one is meant, where it is, with which key.
+
+mod choose;
+mod connect;
+#[cfg(feature = "embedded")]
+mod embedded;
+mod name;
+mod window;
+
+use std::sync::Arc;
+
+use super::error::CliError;
+use super::printer;
+use super::settings::Plan;
+use crate::model::{ChatModel, Sampling, Think};
+use crate::types::Task;
+
+pub(super) use self::connect::{Backend, Providers};
+#[cfg(feature = "embedded")]
+pub(super) use self::embedded::{fetch, local};
+
+/// The models of a run, and how they are asked.
+pub(super) struct Opened {
+    pub(super) writer: Arc<dyn ChatModel>,
+    pub(super) judge: Arc<dyn ChatModel>,
+    pub(super) writer_sampling: Sampling,
+    pub(super) judge_sampling: Sampling,
+    pub(super) think: Think,
+}
+
+/// Chooses and opens the models of a run, and says on standard error which they are and why.
+pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened, CliError> {
+    let settings = plan.settings();
+    let providers = Providers::new(&plan.config, settings);
+    let window = window::RunWindow::new(plan, task);
+    let chosen = choose::writer(plan, &providers).await?;
+    let (writer_name, why) = (chosen.name, chosen.why);
+    let writer = providers.open(&writer_name, &window, quiet).await?;
+    if !quiet {
+        printer::say(&format!("model: {}, {why}", writer.model.id()));
+    }
+    let judge = match choose::judge(plan, &providers, &writer_name)? {
+        Some(name) if name != writer_name => {
+            let judge = providers.open(&name, &window, quiet).await?;
+            if !quiet {
+                printer::say(&format!("judge: {}", judge.model.id()));
+            }
+            judge
+        }
+        _ => writer.clone(),
+    };
+    let think = settings.think.unwrap_or_default();
+    let writer_sampling = settings.sampling();
+    // A judge should say the same of the same text. Where the model runs with default settings of
+    // somebody's own, the likeliest token is asked for; cloud models often refuse to be told.
+    let judge_sampling = Sampling {
+        temperature: judge.local.then_some(0.0),
+        top_p: None,
+        seed: settings.seed.or(judge.local.then_some(0)),
+        max_tokens: None,
+    };
+    Ok(Opened {
+        writer: writer.model,
+        judge: judge.model,
+        writer_sampling,
+        judge_sampling,
+        think,
+    })
+}

@@ -1,0 +1,128 @@
+use crate::cli::error::CliError;
+use crate::config::Config;
+use crate::model::openai;
+use crate::source;
+
+/// A model as it is asked for: a provider and, unless that has a default, the provider's name of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct ModelName {
+    pub(in crate::cli) provider: String,
+    pub(in crate::cli) model: Option<String>,
+}
+
+impl ModelName {
+    /// A provider's default model.
+    pub(in crate::cli) fn default_of(provider: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            model: None,
+        }
+    }
+}
+
+/// What somebody wrote for a model: with a provider, or without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) provider: Option<String>,
+    pub(super) model: Option<String>,
+}
+
+impl Written {
+    /// Reads `PROVIDER:MODEL`, `MODEL`, or just `PROVIDER:`. A colon belongs to the model's own name, as
+    /// in `qwen3:8b`, unless what stands before it is a provider.
+    pub(super) fn read(text: &str, config: &Config) -> Self {
+        let text = text.trim();
+        if text.starts_with("hf:") || text.to_ascii_lowercase().ends_with(".gguf") {
+            let model = text.strip_prefix("embedded:").unwrap_or(text);
+            return Self {
+                provider: Some("embedded".to_owned()),
+                model: Some(model.to_owned()),
+            };
+        }
+        match text.split_once(':') {
+            Some((provider, model)) if is_known(provider, config) => Self {
+                provider: Some(provider.to_owned()),
+                model: Some(model.to_owned()).filter(|model| !model.is_empty()),
+            },
+            _ => Self {
+                provider: None,
+                model: Some(text.to_owned()).filter(|model| !model.is_empty()),
+            },
+        }
+    }
+
+    /// Reads a provider; `scripted:FILE` names its file, too.
+    pub(super) fn provider(text: &str, config: &Config) -> Result<Self, CliError> {
+        let text = text.trim();
+        let (provider, model) = match text.split_once(':') {
+            Some((provider, model)) => (provider, Some(model.to_owned())),
+            None => (text, None),
+        };
+        if !is_known(provider, config) {
+            let known = known(config);
+            let near = source::similar(provider, known.iter().map(String::as_str));
+            let hint = near.map_or_else(
+                || {
+                    format!(
+                        "known are {}",
+                        source::list(known.iter().map(String::as_str))
+                    )
+                },
+                |near| format!("did you mean `{near}`?"),
+            );
+            return Err(CliError::usage(format!("there is no provider `{provider}`")).hint(hint));
+        }
+        Ok(Self {
+            provider: Some(provider.to_owned()),
+            model,
+        })
+    }
+}
+
+/// The names of all providers.
+pub(super) fn known(config: &Config) -> Vec<String> {
+    let own = ["ollama", "embedded", "scripted"].map(str::to_owned);
+    let presets = openai::PRESETS.iter().map(|preset| preset.name.to_owned());
+    let mut known: Vec<String> = own.into_iter().chain(presets).collect();
+    known.extend(config.providers().keys().cloned());
+    known.dedup();
+    known
+}
+
+fn is_known(provider: &str, config: &Config) -> bool {
+    known(config).iter().any(|known| known == provider)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colon_belongs_to_the_model_unless_a_provider_stands_before_it() {
+        let config = Config::default();
+        for (text, provider, model) in [
+            ("qwen3", None, Some("qwen3")),
+            ("qwen3:8b", None, Some("qwen3:8b")),
+            ("ollama:qwen3:8b", Some("ollama"), Some("qwen3:8b")),
+            ("openai:gpt-5-mini", Some("openai"), Some("gpt-5-mini")),
+            ("groq:", Some("groq"), None),
+            ("hf:a/b/c.gguf", Some("embedded"), Some("hf:a/b/c.gguf")),
+            ("./my.GGUF", Some("embedded"), Some("./my.GGUF")),
+            ("embedded:x.gguf", Some("embedded"), Some("x.gguf")),
+            ("scripted:demo.toml", Some("scripted"), Some("demo.toml")),
+        ] {
+            let written = Written::read(text, &config);
+            assert_eq!(
+                (written.provider.as_deref(), written.model.as_deref()),
+                (provider, model),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_provider_is_an_error_with_a_suggestion() {
+        let error = Written::provider("olama", &Config::default()).unwrap_err();
+        assert_eq!(error.hint.as_deref(), Some("did you mean `ollama`?"));
+    }
+}

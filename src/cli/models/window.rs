@@ -1,0 +1,66 @@
+//! One context window for all calls of a run.
+
+use crate::cli::settings::Plan;
+use crate::evaluate;
+use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
+use crate::prompt::Prompts;
+use crate::types::{Evaluator, LengthUnit, Task};
+
+/// Tokens that a draft is taken to have if nothing says how long it is to be.
+const DRAFT: u64 = 1024;
+
+/// The context window that Ollama is asked for: one for the writer and the judge, since it loads the model
+/// again whenever it changes.
+pub(super) struct RunWindow {
+    pub(super) num_ctx: NumCtx,
+    /// Tokens that the longest call of the run may take.
+    need: u64,
+}
+
+impl RunWindow {
+    pub(super) fn new(plan: &Plan, task: &Task) -> Self {
+        let settings = plan.settings();
+        let num_ctx = settings.num_ctx.map_or_else(NumCtx::default, NumCtx::fixed);
+        let prompt: u64 = Prompts::new(task, &plan.criteria)
+            .draft(None)
+            .iter()
+            .map(|message| estimate_tokens(&message.content))
+            .sum();
+        let draft = settings.max_tokens.map_or_else(
+            || longest_draft(plan).unwrap_or(DRAFT).max(DRAFT),
+            u64::from,
+        );
+        // The longest calls: a revision (prompt, draft, feedback, new draft), a verdict (prompt, draft,
+        // instructions, verdict). Feedback and instructions are shorter than a verdict's cap.
+        let verdict = u64::from(evaluate::verdict_tokens(&plan.criteria));
+        let need = prompt + 2 * draft + verdict;
+        Self { num_ctx, need }
+    }
+
+    /// Decides the window, for a model that can hold so much.
+    pub(super) fn decide(&self, context_window: Option<u64>) -> u64 {
+        self.num_ctx.decide(num_ctx_for(self.need, context_window))
+    }
+}
+
+/// How many tokens the longest draft has that the criteria allow; `None` if they do not say.
+fn longest_draft(plan: &Plan) -> Option<u64> {
+    plan.criteria
+        .criteria
+        .iter()
+        .filter_map(|criterion| match &criterion.evaluator {
+            Evaluator::Length(length) => {
+                let most = length.max.or(length.min.map(|min| min.saturating_mul(2)))?;
+                Some(match length.unit {
+                    // Two tokens a word: rather too many than too few.
+                    LengthUnit::Words => most.saturating_mul(2),
+                    LengthUnit::Characters => most / 3,
+                    LengthUnit::Sentences => most.saturating_mul(50),
+                    LengthUnit::Lines => most.saturating_mul(30),
+                    LengthUnit::Paragraphs => most.saturating_mul(200),
+                })
+            }
+            _ => None,
+        })
+        .min()
+}

@@ -1,0 +1,39 @@
+//! Where things are kept, and the environment that says so.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::error::CliError;
+use crate::config;
+
+/// The environment of this process.
+pub(super) fn env(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// A variable of the environment that is text and not empty.
+pub(super) fn env_text(name: &str) -> Option<String> {
+    env(name)?
+        .into_string()
+        .ok()
+        .filter(|text| !text.trim().is_empty())
+}
+
+/// The run log.
+pub(super) fn store() -> Result<PathBuf, CliError> {
+    config::store_file(&env).ok_or_else(|| {
+        CliError::failure("there is no home directory to keep the run log in")
+            .hint("set `REFLECT_STATE_DIR`, or go without the log (`--no-log`)")
+    })
+}
+
+/// The folder for the weights of embedded models.
+#[cfg(feature = "embedded")]
+pub(super) fn models() -> Result<PathBuf, CliError> {
+    config::cache_dir(&env)
+        .map(|folder| folder.join("models"))
+        .ok_or_else(|| {
+            CliError::failure("there is no home directory to keep models in")
+                .hint("set `REFLECT_CACHE_DIR`")
+        })
+}

@@ -1,0 +1,267 @@
+//! What people see while a run goes on: a view of its events on standard error.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use console::{Term, measure_text_width, truncate_str};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::printer;
+use crate::engine::Observer;
+use crate::report;
+use crate::types::{Choice, DeltaKind, Event, Phase, RunRecord, Stamped};
+
+/// How many lines of a draft are shown while it is written.
+const TAIL_LINES: usize = 4;
+
+/// The progress of a run. On a terminal a status line with the end of what is being written, replaced by
+/// one line for each draft; elsewhere plain lines, one for each step.
+pub(super) struct Progress {
+    record: RunRecord,
+    live: Option<Live>,
+    quiet: bool,
+    /// The score that the next one is compared with: the one of the version it revises.
+    phase: Option<(Phase, u32)>,
+}
+
+/// What is drawn on a terminal.
+struct Live {
+    bar: ProgressBar,
+    /// What the model has written in this step.
+    tail: Tail,
+    /// Whether the model is reasoning rather than writing.
+    reasoning: bool,
+}
+
+impl Progress {
+    /// A view that draws only where standard error is a terminal, and says nothing if `quiet`.
+    pub(super) fn new(quiet: bool) -> Self {
+        let terminal = Term::stderr();
+        let live = (terminal.is_term() && !quiet && !is_dumb()).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(15));
+            bar.set_style(style());
+            bar.enable_steady_tick(Duration::from_millis(120));
+            Live {
+                bar,
+                tail: Tail::default(),
+                reasoning: false,
+            }
+        });
+        Self {
+            record: RunRecord::default(),
+            live,
+            quiet,
+            phase: None,
+        }
+    }
+
+    /// Removes what is drawn, so that something else can be printed.
+    pub(super) fn clear(&mut self) {
+        if let Some(live) = self.live.take() {
+            live.bar.finish_and_clear();
+        }
+    }
+
+    /// A line that stays.
+    pub(super) fn line(&self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        match &self.live {
+            Some(live) => live.bar.suspend(|| printer::say(line)),
+            None => printer::say(line),
+        }
+    }
+
+    fn begin(&mut self, phase: Phase, iteration: u32) {
+        self.phase = Some((phase, iteration));
+        let what = match phase {
+            Phase::Draft => format!("draft {iteration}: writing"),
+            Phase::Evaluate => format!("draft {iteration}: judging"),
+            Phase::Revise => {
+                let base = self.record.best().map_or(1, |best| best.iteration);
+                format!("draft {iteration}: revising draft {base}")
+            }
+        };
+        if let Some(live) = &mut self.live {
+            live.tail = Tail::default();
+            live.reasoning = false;
+            live.bar.reset_elapsed();
+            live.bar.set_prefix(what);
+            live.bar.set_message(String::new());
+        } else {
+            self.line(&what);
+        }
+    }
+
+    fn piece(&mut self, phase: Phase, kind: DeltaKind, text: &str) {
+        let Some(live) = &mut self.live else {
+            return;
+        };
+        live.reasoning = kind == DeltaKind::Reasoning;
+        live.tail.push(text);
+        let width = usize::from(Term::stderr().size().1).max(20);
+        let counted = if live.reasoning { "reasoning, " } else { "" };
+        let mut message = format!(" · {counted}{} words", live.tail.words);
+        // A verdict is JSON, which says nothing to people while it comes in.
+        if phase != Phase::Evaluate && !live.reasoning {
+            for line in live.tail.last_lines(width) {
+                message.push_str("\n  ");
+                message.push_str(&console::style(line).for_stderr().dim().to_string());
+            }
+        }
+        live.bar.set_message(message);
+    }
+}
+
+impl Observer for Progress {
+    fn on_event(&mut self, stamped: &Stamped) {
+        self.record.apply(stamped);
+        match &stamped.event {
+            Event::Phase { phase, iteration } => self.begin(*phase, *iteration),
+            Event::Delta {
+                phase, kind, text, ..
+            } => self.piece(*phase, *kind, text),
+            Event::Retry {
+                message, wait_ms, ..
+            } => {
+                #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
+                let wait = report::duration(*wait_ms as f64 / 1000.0);
+                self.line(&format!("{message}; trying again in {wait}"));
+                if let Some(live) = &mut self.live {
+                    live.tail = Tail::default();
+                    live.bar.set_message(String::new());
+                }
+            }
+            Event::Rejected {
+                iteration, reason, ..
+            } => self.line(&format!("draft {iteration}: not a draft: {reason}")),
+            Event::Evaluation { iteration, .. } => {
+                if let Some(version) = self.record.version(*iteration) {
+                    let before = version
+                        .based_on
+                        .and_then(|base| self.record.version(base))
+                        .and_then(crate::types::Version::score);
+                    let line = report::evaluation_line(version, before);
+                    self.line(&format!("draft {iteration}: {line}"));
+                }
+            }
+            Event::Decision {
+                choice: Choice::KeepIncumbent,
+                incumbent,
+                reason,
+                ..
+            } => self.line(&format!("keeping draft {incumbent}: {reason}")),
+            Event::Warning { message } => self.line(&format!("warning: {message}")),
+            Event::RunEnd { .. } => {
+                self.clear();
+                if !self.quiet && self.record.run_id.is_some() {
+                    printer::say(&format!("done: {}", report::summary(&self.record)));
+                }
+            }
+            Event::RunStart { .. }
+            | Event::Call { .. }
+            | Event::Draft { .. }
+            | Event::Decision { .. } => {}
+        }
+    }
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {prefix} · {elapsed}{msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner())
+        .tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ")
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// The end of a text that is being written, however long the text gets.
+#[derive(Default)]
+struct Tail {
+    lines: VecDeque<String>,
+    words: usize,
+    in_word: bool,
+}
+
+/// The most that is kept of a line: a draft may be one line of a megabyte.
+const KEPT_CHARS: usize = 600;
+
+impl Tail {
+    fn push(&mut self, text: &str) {
+        if self.lines.is_empty() {
+            self.lines.push_back(String::new());
+        }
+        for character in text.chars() {
+            let space = character.is_whitespace();
+            self.words += usize::from(!space && !self.in_word);
+            self.in_word = !space;
+            if character == '\n' {
+                self.lines.push_back(String::new());
+                if self.lines.len() > TAIL_LINES + 1 {
+                    self.lines.pop_front();
+                }
+            } else if let Some(line) = self.lines.back_mut()
+                && !character.is_control()
+            {
+                line.push(character);
+                if line.len() > 2 * KEPT_CHARS {
+                    *line = line.chars().skip(KEPT_CHARS / 2).collect();
+                }
+            }
+        }
+    }
+
+    /// The last lines, wrapped to the width of the terminal.
+    fn last_lines(&self, width: usize) -> Vec<String> {
+        let width = width.saturating_sub(4).max(10);
+        let mut rows = Vec::new();
+        for line in self.lines.iter().filter(|line| !line.trim().is_empty()) {
+            let mut rest = line.as_str();
+            while measure_text_width(rest) > width {
+                let row = truncate_str(rest, width, "").into_owned();
+                rest = &rest[row.len()..];
+                rows.push(row);
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            if !rest.is_empty() {
+                rows.push(rest.to_owned());
+            }
+        }
+        let skip = rows.len().saturating_sub(TAIL_LINES);
+        rows.split_off(skip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_shows_the_last_lines_wrapped() {
+        let mut tail = Tail::default();
+        tail.push("one\ntwo\n\nthree is a longer li");
+        tail.push("ne than fits");
+        assert_eq!(
+            tail.last_lines(24),
+            ["one", "two", "three is a longer li", "ne than fits"]
+        );
+        assert_eq!(tail.words, 9);
+    }
+
+    #[test]
+    fn the_tail_stays_small_and_takes_wide_characters() {
+        let mut tail = Tail::default();
+        for _ in 0..10_000 {
+            tail.push("漢字 \u{1b}[31m");
+        }
+        assert!(tail.lines.iter().map(String::len).sum::<usize>() < 10 * KEPT_CHARS);
+        for row in tail.last_lines(30) {
+            assert!(measure_text_width(&row) <= 30, "{row}");
+            assert!(!row.contains('\u{1b}'));
+        }
+    }
+}

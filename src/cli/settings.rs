@@ -1,0 +1,139 @@
+//! From flags to settings in force.
+
+use std::path::PathBuf;
+
+use super::args::{DraftArgs, GlobalArgs, LoopArgs, ModelArgs};
+use super::error::CliError;
+use super::{paths, printer};
+use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
+use crate::criteria;
+use crate::source::SourceError;
+use crate::types::{Criteria, LoopSettings};
+
+/// The criteria where nobody names any.
+const DEFAULT_CRITERIA: &str = "writing";
+
+/// Everything that is set, and the files it comes from.
+pub(super) struct Plan {
+    pub(super) config: Config,
+    pub(super) resolved: Resolved,
+    pub(super) criteria: Criteria,
+}
+
+impl Plan {
+    /// The settings, all layers laid over each other.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.resolved.settings
+    }
+}
+
+/// Reads the configuration and the criteria, and lays the flags over them.
+pub(super) fn plan(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
+    let config = load(global)?;
+    let flags = Settings {
+        profile: global.profile.clone(),
+        criteria: args.criteria.clone(),
+        loop_settings: loop_flags(&args.run)?,
+        ..model_flags(&args.model)?
+    };
+    let settings = config.resolve(&flags, None)?.settings;
+    let name = settings.criteria.as_deref().unwrap_or(DEFAULT_CRITERIA);
+    let mut criteria = criteria::resolve(name, &settings.criteria_path.unwrap_or_default())?;
+    if settings.criteria.is_none() && !global.quiet {
+        printer::say(&format!(
+            "criteria: {name}, built in; choose others with `--criteria FILE|NAME`"
+        ));
+    }
+    let resolved = config.resolve(&flags, Some(&criteria))?;
+    if let Some(threshold) = resolved.settings.loop_settings.threshold {
+        criteria.threshold = threshold;
+    }
+    Ok(Plan {
+        config,
+        resolved,
+        criteria,
+    })
+}
+
+/// Reads the configuration.
+pub(super) fn load(global: &GlobalArgs) -> Result<Config, CliError> {
+    let directory = std::env::current_dir()
+        .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
+    let chosen = global
+        .config
+        .as_ref()
+        .map(|path| path.clone().into_os_string());
+    let env = |name: &str| match (&chosen, name) {
+        (Some(path), "REFLECT_CONFIG") => Some(path.clone()),
+        _ => paths::env(name),
+    };
+    Ok(Config::load(&env, &directory)?)
+}
+
+/// What the flags about models set.
+fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
+    Ok(Settings {
+        model: args.model.clone(),
+        judge_model: args.judge_model.clone(),
+        provider: args.provider.clone(),
+        base_url: args.base_url.clone(),
+        offline: args.offline.then_some(true),
+        retries: args.retries,
+        num_ctx: args.num_ctx,
+        keep_alive: args.keep_alive.clone(),
+        think: args.think,
+        temperature: args.temperature,
+        top_p: args.top_p,
+        seed: args.seed,
+        max_tokens: args.max_tokens,
+        timeouts: TimeoutSettings {
+            connect: duration("--timeout-connect", args.timeout_connect.as_deref())?,
+            first_token: duration("--timeout-first-token", args.timeout_first_token.as_deref())?,
+            idle: duration("--timeout-idle", args.timeout_idle.as_deref())?,
+            total: duration("--timeout-total", args.timeout_total.as_deref())?,
+        },
+        ..Settings::default()
+    })
+}
+
+/// What the flags about the loop set.
+fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
+    Ok(LoopSettings {
+        max_iterations: args.max_iterations,
+        threshold: args.threshold,
+        strategy: args.strategy,
+        select: args.select,
+        plateau_iterations: args.plateau_iterations,
+        max_total_tokens: args.max_total_tokens,
+        max_time: duration("--max-time", args.max_time.as_deref())?
+            .map(|time| time.get().as_secs_f64()),
+    })
+}
+
+/// Where the user's configuration file is or would be.
+pub(super) fn user_file(global: &GlobalArgs) -> Result<PathBuf, CliError> {
+    global
+        .config
+        .clone()
+        .or_else(|| config::user_file(&paths::env))
+        .ok_or_else(|| {
+            CliError::failure("there is no home directory to keep a configuration in")
+                .hint("set `REFLECT_CONFIG`")
+        })
+}
+
+fn duration(flag: &str, text: Option<&str>) -> Result<Option<HumanDuration>, CliError> {
+    text.map(|text| {
+        text.parse()
+            .map_err(|error| CliError::usage(format!("{flag}: {error}")))
+    })
+    .transpose()
+}
+
+impl From<SourceError> for CliError {
+    fn from(error: SourceError) -> Self {
+        // The rendered form begins with a word that every message of ours begins with.
+        let text = error.render(false);
+        Self::usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
+    }
+}

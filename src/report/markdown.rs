@@ -1,0 +1,116 @@
+use std::fmt::Write as _;
+
+use super::text::{score, summary};
+use crate::types::{RunRecord, Status, Version};
+
+/// The selected draft and, after a rule, the critique report: for pasting into a pull request.
+pub fn markdown(record: &RunRecord) -> String {
+    let mut out = String::new();
+    if let Some(selected) = record.selected() {
+        let _ = writeln!(out, "{}\n\n---\n", selected.output.trim_end());
+    }
+    let _ = writeln!(
+        out,
+        "## Critique report\n\n{}.\n",
+        capitalized(&summary(record))
+    );
+    for version in &record.versions {
+        describe(&mut out, version, record.selected);
+    }
+    for warning in &record.warnings {
+        let _ = writeln!(out, "> Warning: {}\n", one_line(warning));
+    }
+    if let Some(error) = &record.error {
+        let _ = writeln!(out, "> Error: {}\n", one_line(error));
+    }
+    while out.ends_with("\n\n") {
+        out.pop();
+    }
+    out
+}
+
+fn describe(out: &mut String, version: &Version, selected: Option<u32>) {
+    let mark = if selected == Some(version.iteration) {
+        ", selected"
+    } else {
+        ""
+    };
+    let from = version
+        .based_on
+        .map(|base| format!(", revises draft {base}"))
+        .unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "### Draft {}: {}{mark}{from}\n",
+        version.iteration,
+        score(version.score())
+    );
+    let Some(evaluation) = &version.evaluation else {
+        out.push_str("Not judged.\n\n");
+        return;
+    };
+    out.push_str("| criterion | score | floor | | evidence |\n|---|---|---|---|---|\n");
+    for result in &evaluation.criteria {
+        let value = match result.status {
+            Status::Ok => result.score.map_or(String::new(), |s| format!("{s:.2}")),
+            Status::Unparsed => "unparsed".to_owned(),
+            Status::Failed => "failed".to_owned(),
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {value} | {:.2} | {} | {} |",
+            cell(&result.name),
+            result.threshold,
+            match (result.status, result.passed) {
+                (Status::Ok, true) => "✓",
+                (Status::Ok, false) => "✗",
+                _ => "?",
+            },
+            cell(result.evidence.as_deref().unwrap_or_default())
+        );
+    }
+    out.push('\n');
+    for issue in &evaluation.issues {
+        let _ = write!(
+            out,
+            "- **{}**, {}: {}",
+            issue.severity.as_str(),
+            issue.kind.as_str(),
+            one_line(&issue.description)
+        );
+        if let Some(fix) = &issue.suggested_fix {
+            let _ = write!(out, " *Fix:* {}", one_line(fix));
+        }
+        out.push('\n');
+    }
+    if !evaluation.issues.is_empty() {
+        out.push('\n');
+    }
+    if !version.improvements_applied.is_empty() {
+        out.push_str("Resolved: ");
+        let resolved: Vec<String> = version
+            .improvements_applied
+            .iter()
+            .map(|text| one_line(text))
+            .collect();
+        out.push_str(&resolved.join("; "));
+        out.push_str("\n\n");
+    }
+}
+
+/// Text for a table: a line break or a bar would end the cell.
+fn cell(text: &str) -> String {
+    one_line(text).replace('|', "\\|")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map(|first| first.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
+}

@@ -1,0 +1,181 @@
+use std::fmt::Write as _;
+
+use crate::types::{Evaluation, RunRecord, Severity, Status, TokenUsage, Version};
+
+/// How a score is shown.
+pub fn score(value: Option<f64>) -> String {
+    value.map_or_else(
+        || "no score".to_owned(),
+        |value| format!("score {value:.2}"),
+    )
+}
+
+/// A number with its thousands set apart.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Tokens, with those from a cache; empty where nothing is known.
+pub fn tokens(usage: &TokenUsage) -> Option<String> {
+    let total = usage.total?;
+    Some(match usage.cached {
+        Some(cached) if cached > 0 => {
+            format!("{} tokens ({} cached)", thousands(total), thousands(cached))
+        }
+        _ => format!("{} tokens", thousands(total)),
+    })
+}
+
+/// A time as people say it.
+pub fn duration(seconds: f64) -> String {
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a run takes less than 600 million years"
+    )]
+    let seconds = seconds.round() as u64;
+    format!("{} min {:02} s", seconds / 60, seconds % 60)
+}
+
+/// A verdict on one line: the score, how it changed, and what failed.
+pub fn evaluation_line(version: &Version, before: Option<f64>) -> String {
+    let Some(evaluation) = &version.evaluation else {
+        return "not judged".to_owned();
+    };
+    let mut parts = vec![match (evaluation.overall_score, before) {
+        (Some(now), Some(before)) => format!("score {now:.2} ({:+.2})", now - before),
+        (now, _) => score(now),
+    }];
+    if evaluation.satisfactory {
+        parts.push("meets the criteria".to_owned());
+    }
+    for result in &evaluation.criteria {
+        match (result.status, result.score) {
+            (Status::Ok, Some(score)) if !result.passed => {
+                parts.push(format!("✗ {} {score:.2}", result.name));
+            }
+            (Status::Unparsed, _) => parts.push(format!("? {} unparsed", result.name)),
+            (Status::Failed, _) => parts.push(format!("? {} failed", result.name)),
+            _ => {}
+        }
+    }
+    let grave = evaluation
+        .issues
+        .iter()
+        .filter(|issue| issue.severity >= Severity::Major)
+        .count();
+    match grave {
+        0 => {}
+        1 => parts.push("1 major issue".to_owned()),
+        _ => parts.push(format!("{grave} major issues")),
+    }
+    parts.extend(tokens(&version.token_usage));
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of one call")]
+    parts.push(duration(version.duration_ms as f64 / 1000.0));
+    parts.join(" · ")
+}
+
+/// How a run ended, on one line.
+pub fn summary(record: &RunRecord) -> String {
+    let mut parts = Vec::new();
+    if let Some(reason) = record.convergence_reason {
+        parts.push(reason.describe().to_owned());
+    }
+    if let Some(selected) = record.selected() {
+        parts.push(format!(
+            "draft {} of {}, {}",
+            selected.iteration,
+            record.versions.len(),
+            score(selected.score())
+        ));
+        if let Some(first) = record.versions.first()
+            && first.iteration != selected.iteration
+        {
+            parts.push(format!("first draft {}", score(first.score())));
+        } else if record.versions.len() > 1 {
+            parts.push("no revision beat the first draft".to_owned());
+        }
+    }
+    parts.push(match record.total_llm_calls {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    });
+    parts.extend(tokens(&record.token_usage));
+    parts.extend(record.execution_time().map(duration));
+    parts.join(" · ")
+}
+
+/// The critique of one version: the criteria one by one, then the issues.
+pub fn critique(evaluation: &Evaluation) -> String {
+    let mut out = String::new();
+    let width = evaluation
+        .criteria
+        .iter()
+        .map(|result| result.name.chars().count())
+        .max()
+        .unwrap_or(0);
+    for result in &evaluation.criteria {
+        let mark = match (result.status, result.passed) {
+            (Status::Ok, true) => '✓',
+            (Status::Ok, false) => '✗',
+            _ => '?',
+        };
+        let value = match result.status {
+            Status::Ok => result.score.map_or(String::new(), |s| format!("{s:.2}")),
+            Status::Unparsed => "unparsed".to_owned(),
+            Status::Failed => "failed".to_owned(),
+        };
+        let _ = write!(out, "  {mark} {:width$}  {value}", result.name);
+        if let Some(evidence) = &result.evidence {
+            let _ = write!(out, "  {}", evidence.replace('\n', " "));
+        }
+        out.push('\n');
+    }
+    for issue in &evaluation.issues {
+        let _ = write!(
+            out,
+            "  - {}, {}: {}",
+            issue.severity.as_str(),
+            issue.kind.as_str(),
+            issue.description
+        );
+        if let Some(criterion) = &issue.criterion {
+            let _ = write!(out, " [{criterion}]");
+        }
+        if let Some(fix) = &issue.suggested_fix {
+            let _ = write!(out, "\n    fix: {fix}");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(1000), "1,000");
+        assert_eq!(thousands(12_345_678), "12,345,678");
+        assert_eq!(duration(0.04), "0.0 s");
+        assert_eq!(duration(59.94), "59.9 s");
+        assert_eq!(duration(61.0), "1 min 01 s");
+        assert_eq!(tokens(&TokenUsage::default()), None);
+        let usage = TokenUsage::new(Some(1000), Some(200), Some(800));
+        assert_eq!(tokens(&usage).unwrap(), "1,200 tokens (800 cached)");
+    }
+}
