@@ -10,7 +10,8 @@
 mod support;
 
 use std::net::TcpListener;
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -19,13 +20,13 @@ use reflect::model::ollama::{
 };
 use reflect::model::openai::{OpenAiModel, OpenAiOptions, StructuredOutput, list_models};
 use reflect::model::{
-    ApiKey, BaseUrl, ChatEvent, ChatModel, ChatRequest, Connection, EndReason, ErrorClass, Message,
-    ModelError, Purpose, Reply as Answer, ResponseSchema, RetryPolicy, Role, Sampling, Think,
-    Timeouts, complete,
+    ApiKey, BaseUrl, ChatEvent, ChatModel, ChatRequest, Connection, EndReason, ErrorClass,
+    HttpClient, Message, ModelError, Purpose, Reply as Answer, ResponseSchema, RetryPolicy, Role,
+    Sampling, Think, Timeouts, complete,
 };
 use reflect::types::{ModelId, TokenUsage};
 use serde_json::{Value, json};
-use support::server::{Chunks, Fault, Protocol, Reply, Server};
+use support::server::{Chunks, Fault, Planned, Protocol, Reply, Server};
 
 const BOTH: [Protocol; 2] = [Protocol::Ollama, Protocol::OpenAi];
 
@@ -65,7 +66,7 @@ impl Setup {
         };
         let mut connection = Connection::new(base.unwrap()).with_key(self.key.clone());
         connection.retries = self.retries;
-        connection.timeouts = self.timeouts;
+        connection.client = HttpClient::new(self.timeouts);
         connection
     }
 
@@ -975,6 +976,61 @@ fn connections_are_used_again() {
     }
 }
 
+/// Runs another test of this program with a proxy in the environment that nobody listens at.
+#[test]
+fn a_proxy_is_never_asked_for_loopback() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_plain_answer_comes_in_pieces"])
+        .env("HTTP_PROXY", format!("http://{free}"))
+        .env("http_proxy", format!("http://{free}"))
+        .env("ALL_PROXY", format!("http://{free}"))
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}
+
+/// Not run by itself, since it needs a proxy in the environment: see the next test.
+#[test]
+#[ignore = "run by another test"]
+fn a_call_through_the_proxy_of_the_environment() {
+    let model = Setup::new(Protocol::OpenAi).model("http://somewhere.example/v1");
+    assert_eq!(call(&*model, writing()).ok().text, "by proxy");
+}
+
+#[test]
+fn a_proxy_is_asked_for_other_addresses() {
+    let proxy = Server::start();
+    proxy.reply_text("by proxy");
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--ignored",
+            "--exact",
+            "a_call_through_the_proxy_of_the_environment",
+        ])
+        .env("HTTP_PROXY", proxy.url())
+        .env("http_proxy", proxy.url())
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+    assert!(proxy.chats()[0].path.contains("somewhere.example"));
+}
+
 #[test]
 fn dropping_the_stream_ends_the_call() {
     let server = Server::start();
@@ -1108,21 +1164,16 @@ fn the_demand_for_json_goes_down_step_by_step() {
 #[test]
 fn calls_at_the_same_time_learn_together() {
     let server = Server::start();
-    server.on(support::server::Purpose::Judge, |request| {
-        // Never reached with a schema, see below.
-        assert_eq!(
-            request.body["response_format"]["type"],
-            json!("json_object")
-        );
-        Reply::text("{}")
+    let arrived = Arc::new(Barrier::new(2));
+    server.on(support::server::Purpose::Judge, move |request| {
+        if request.body["response_format"]["type"] == json!("json_schema") {
+            // Both are on their way before either is rejected.
+            arrived.wait();
+            let error = json!({"error": {"message": "json_schema is not supported"}});
+            return Planned::from(Fault::error(400, &error));
+        }
+        Reply::text("{}").into()
     });
-    let reject = || {
-        Fault::error(
-            400,
-            &json!({"error": {"message": "json_schema is not supported"}}),
-        )
-    };
-    server.fault_at(1, reject()).fault_at(2, reject());
     let model = Setup::new(Protocol::OpenAi).model(&server.url());
     run(async {
         let (one, two) = futures_util::join!(
@@ -1133,6 +1184,49 @@ fn calls_at_the_same_time_learn_together() {
         two.1.unwrap();
     });
     assert_eq!(server.calls(), 4);
+    // One step down the ladder, not two.
+    let last = &server.chats()[3].body;
+    assert_eq!(last["response_format"]["type"], json!("json_object"));
+}
+
+#[test]
+fn a_model_that_cannot_be_kept_from_reasoning_does_little_of_it() {
+    let server = Server::start();
+    server
+        .fault(unsupported("reasoning_effort"))
+        .fault(unsupported("reasoning_effort"))
+        .reply_text("a");
+    let outcome = ask(&Setup::new(Protocol::OpenAi), &server, everything());
+    assert_eq!(outcome.ok().attempts, 3);
+    let chats = server.chats();
+    let efforts = chats.iter().map(|chat| &chat.body["reasoning_effort"]);
+    assert!(efforts.eq([&json!("none"), &json!("low"), &json!(null)]));
+}
+
+#[test]
+fn the_scripted_server_follows_its_plan() {
+    let server = Server::start();
+    server
+        .reply_verdict(&json!({"score": 1}))
+        .reply_text("second")
+        .fault_at(2, Fault::status(400))
+        .on(support::server::Purpose::Write, |request| {
+            Reply::text(&request.prompt()).first_wait(Duration::from_millis(5))
+        });
+    let setup = Setup::new(Protocol::Ollama);
+    assert_eq!(ask(&setup, &server, judging()).ok().text, "{\"score\":1}");
+    assert_eq!(ask(&setup, &server, writing()).error().status, Some(400));
+    assert_eq!(ask(&setup, &server, writing()).ok().text, "second");
+    let echo = ask(&setup, &server, writing()).ok().text;
+    assert_eq!(echo, "You write.\nWrite a line.");
+    assert_eq!(ask(&setup, &server, judging()).reply.attempts, 3);
+    assert_eq!(server.calls(), 7);
+    assert!(
+        server
+            .requests()
+            .iter()
+            .all(|request| request.method == "POST")
+    );
 }
 
 #[test]

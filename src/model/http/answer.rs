@@ -306,3 +306,37 @@ impl Answer {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// All events of a body that comes in these chunks, and how it ended.
+    pub(crate) fn decode<W: Wire>(
+        mut decoder: Decoder<W>,
+        chunks: &[&[u8]],
+    ) -> (Vec<ChatEvent>, Result<(), ModelError>) {
+        let mut result = Ok(());
+        for chunk in chunks {
+            result = decoder.feed(chunk);
+            if result.is_err() || decoder.has_ended() {
+                break;
+            }
+        }
+        if result.is_ok() && !decoder.has_ended() {
+            result = decoder.finish();
+        }
+        (decoder.events().drain(..).collect(), result)
+    }
+
+    /// Checks that a body means the same however it is cut in two, and byte by byte.
+    pub(crate) fn check_all_cuts<W: Wire>(make: impl Fn() -> Decoder<W>, body: &[u8]) {
+        let whole = decode(make(), &[body]);
+        for cut in 0..=body.len() {
+            let (head, tail) = body.split_at(cut);
+            assert_eq!(decode(make(), &[head, tail]), whole, "cut at {cut}");
+        }
+        let bytes: Vec<&[u8]> = body.chunks(1).collect();
+        assert_eq!(decode(make(), &bytes), whole, "byte by byte");
+    }
+}
