@@ -227,17 +227,17 @@ impl Answer {
         self.reason = Some(reason);
     }
 
-    /// Nothing follows. Does nothing before [`Self::stop`].
-    pub(crate) fn end(&mut self) {
+    /// Nothing follows. Says whether the answer has ended: not before [`Self::stop`].
+    pub(crate) fn end(&mut self) -> bool {
         if self.ended || self.reason.is_none() {
-            return;
+            return self.ended;
         }
         let (mut reasoning, mut answer) = (String::new(), String::new());
         self.splitter.finish(&mut reasoning, &mut answer);
         self.emit(reasoning, answer);
         self.emit_logprobs();
         if self.ended {
-            return;
+            return true;
         }
         let reason = match self.reason.take() {
             // Some servers say `stop` after a refusal.
@@ -248,10 +248,11 @@ impl Answer {
                 EndReason::Refused(format!("{}: {}", why, self.refusal))
             }
             Some(reason) => reason,
-            None => return,
+            None => return false,
         };
         self.ended = true;
         self.events.push_back(ChatEvent::End(reason));
+        true
     }
 
     fn emit(&mut self, reasoning: String, answer: String) {

@@ -149,7 +149,12 @@ impl Wire for OpenAiWire {
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix("[DONE]") {
                 // Says that nothing follows, not that the answer is complete.
-                answer.end();
+                if !answer.end() {
+                    return Err(ModelError::new(
+                        ErrorClass::CutOff,
+                        "the answer ended without saying that it is complete",
+                    ));
+                }
                 rest = after.trim_start();
             } else if let Some(after) = rest.strip_prefix("data:") {
                 rest = after.trim_start();
