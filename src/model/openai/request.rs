@@ -199,7 +199,7 @@ pub(crate) fn adjust(
     request: &ChatRequest,
     quirks: &mut Quirks,
 ) -> Option<String> {
-    // 403: OpenAI on log-probabilities. 500 and 501: llama.cpp on grammars and what it lacks.
+    // 403: OpenAI on log-probabilities. 500 and 501: llama.cpp on schemas that it cannot use.
     if !matches!(failure.status, Some(400 | 403 | 422 | 500 | 501)) {
         return None;
     }
@@ -231,7 +231,8 @@ pub(crate) fn adjust(
             failure.message
         ));
     }
-    if !failure.says_unsupported() {
+    // What a server says when it breaks down names parameters by accident only.
+    if !failure.says_unsupported() || matches!(failure.status, Some(500 | 501)) {
         return None;
     }
 
