@@ -14,8 +14,8 @@ fn times_run_out() {
     let setup = |protocol| Setup {
         retries: RetryPolicy::none(),
         timeouts: Timeouts {
-            first_token: Duration::from_millis(120),
-            idle: Duration::from_millis(60),
+            first_token: Duration::from_millis(400),
+            idle: Duration::from_millis(300),
             ..Timeouts::default()
         },
         ..Setup::new(protocol)
@@ -23,10 +23,10 @@ fn times_run_out() {
     let second = Duration::from_secs(2);
     for protocol in BOTH {
         for (fault, words) in [
-            (Fault::SlowFirst(second), "no answer within 0.12 s"),
+            (Fault::SlowFirst(second), "no answer within 0.4 s"),
             (
                 Fault::Idle(vec!["a".to_owned()], second),
-                "nothing more came within 0.06 s",
+                "nothing more came within 0.3 s",
             ),
         ] {
             let server = Server::start();
@@ -39,7 +39,7 @@ fn times_run_out() {
         }
         // A slow answer that goes on is none of them.
         let server = Server::start();
-        server.reply(Reply::pieces(&["a"; 8]).wait(Duration::from_millis(25)));
+        server.reply(Reply::pieces(&["a"; 8]).wait(Duration::from_millis(60)));
         assert_eq!(
             ask(&setup(protocol), &server, writing()).ok().text,
             "aaaaaaaa"
@@ -80,7 +80,7 @@ fn nobody_listens() {
         assert_eq!(outcome.reply.attempts, 1);
         let error = outcome.error();
         assert_eq!(error.class, ErrorClass::Unreachable);
-        assert!(start.elapsed() < Duration::from_millis(300));
+        assert!(start.elapsed() < Duration::from_secs(1));
         let hint = error.hint.unwrap();
         match protocol {
             Protocol::Ollama => {
@@ -94,7 +94,7 @@ fn nobody_listens() {
     let start = Instant::now();
     let running = run(ollama_is_running(&connection, Duration::from_millis(300)));
     assert_eq!(running, None);
-    assert!(start.elapsed() < Duration::from_millis(300));
+    assert!(start.elapsed() < Duration::from_secs(1));
 }
 
 #[test]
