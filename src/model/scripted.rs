@@ -372,3 +372,97 @@ impl ChatModel for ScriptedModel {
         Ok(ModelInfo::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Message, Reply, Role, complete};
+
+    fn model(script: &str) -> ScriptedModel {
+        ScriptedModel::parse(Path::new("script.toml"), script).unwrap()
+    }
+
+    fn run<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap()
+            .block_on(future)
+    }
+
+    fn ask(
+        model: &ScriptedModel,
+        purpose: Purpose,
+        prompt: &str,
+    ) -> (Reply, Result<(), ModelError>) {
+        let request = ChatRequest::new(purpose, vec![Message::new(Role::User, prompt)]);
+        run(complete(model, request, |_| {}))
+    }
+
+    fn text(model: &ScriptedModel, purpose: Purpose, prompt: &str) -> String {
+        let (reply, result) = ask(model, purpose, prompt);
+        result.unwrap();
+        reply.text
+    }
+
+    /// The example of the documentation is a script.
+    #[test]
+    fn the_documented_example_works() {
+        let example: String = include_str!("scripted.rs")
+            .lines()
+            .skip_while(|line| !line.contains("```toml"))
+            .skip(1)
+            .take_while(|line| !line.contains("```"))
+            .map(|line| line.trim_start_matches("//!").trim_start().to_owned() + "\n")
+            // One answer is shown in two ways.
+            .filter(|line| !line.starts_with("text = \"An old"))
+            .collect();
+        let model = model(&example);
+        let (reply, result) = ask(&model, Purpose::Write, "a haiku, please");
+        result.unwrap();
+        assert_eq!(reply.text, "An old silent pond");
+        assert_eq!(reply.attempts, 2);
+        assert_eq!(reply.end, Some(EndReason::Length));
+        assert_eq!(reply.usage, TokenUsage::new(Some(20), Some(5), Some(12)));
+        assert_eq!(reply.logprobs[0].top[1], ("The".to_owned(), -2.4));
+        assert_eq!(text(&model, Purpose::Judge, "x"), "{\"score\":0.9}");
+        let (reply, result) = ask(&model, Purpose::Write, "something else");
+        assert_eq!(result.unwrap_err().class, ErrorClass::CutOff);
+        assert_eq!(reply.text, "this much came");
+    }
+
+    #[test]
+    fn replies_are_given_in_order_where_their_conditions_hold() {
+        let model = model(
+            "[[reply]]\npurpose = 'judge'\ntext = 'j'\ntimes = 2\n\
+             [[reply]]\ncontains = 'two'\ntext = 'b'\n\
+             [[reply]]\ntext = 'a'\n\
+             [[reply]]\npurpose = 'write'\ntext = 'z'\ntimes = 0\n",
+        );
+        assert_eq!(text(&model, Purpose::Write, "one"), "a");
+        assert_eq!(text(&model, Purpose::Write, "two"), "b");
+        assert_eq!(text(&model, Purpose::Write, "two"), "z");
+        assert_eq!(text(&model, Purpose::Write, "two"), "z");
+        assert_eq!(text(&model, Purpose::Judge, "two"), "j");
+        assert_eq!(text(&model.clone(), Purpose::Judge, "two"), "j");
+        let error = ask(&model, Purpose::Judge, "two").1.unwrap_err();
+        assert!(error.message.contains("`script.toml`"), "{error}");
+        assert!(error.message.contains("judge"), "{error}");
+    }
+
+    #[test]
+    fn a_wrong_script_says_where() {
+        for (script, words) in [
+            ("[[reply]]\ntxt = 'a'\n", "txt"),
+            ("[[reply]]\ntext = 'a'\npieces = ['b']\n", "more than one"),
+            ("[[reply]]\nend = 'never'\n", "never"),
+            ("[[reply]\n", "line 1"),
+        ] {
+            let error = ScriptedModel::parse(Path::new("s.toml"), script).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+            assert!(error.to_string().contains("s.toml"), "{error}");
+        }
+        let error = ScriptedModel::open(Path::new("/nowhere/s.toml")).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/s.toml"));
+    }
+}

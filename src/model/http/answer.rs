@@ -227,17 +227,17 @@ impl Answer {
         self.reason = Some(reason);
     }
 
-    /// Nothing follows. Does nothing before [`Self::stop`].
-    pub(crate) fn end(&mut self) {
+    /// Nothing follows. Says whether the answer has ended: not before [`Self::stop`].
+    pub(crate) fn end(&mut self) -> bool {
         if self.ended || self.reason.is_none() {
-            return;
+            return self.ended;
         }
         let (mut reasoning, mut answer) = (String::new(), String::new());
         self.splitter.finish(&mut reasoning, &mut answer);
         self.emit(reasoning, answer);
         self.emit_logprobs();
         if self.ended {
-            return;
+            return true;
         }
         let reason = match self.reason.take() {
             // Some servers say `stop` after a refusal.
@@ -248,10 +248,11 @@ impl Answer {
                 EndReason::Refused(format!("{}: {}", why, self.refusal))
             }
             Some(reason) => reason,
-            None => return,
+            None => return false,
         };
         self.ended = true;
         self.events.push_back(ChatEvent::End(reason));
+        true
     }
 
     fn emit(&mut self, reasoning: String, answer: String) {
@@ -304,5 +305,39 @@ impl Answer {
             self.pieces += 1;
             self.events.push_back(ChatEvent::Logprobs(tokens));
         }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// All events of a body that comes in these chunks, and how it ended.
+    pub(crate) fn decode<W: Wire>(
+        mut decoder: Decoder<W>,
+        chunks: &[&[u8]],
+    ) -> (Vec<ChatEvent>, Result<(), ModelError>) {
+        let mut result = Ok(());
+        for chunk in chunks {
+            result = decoder.feed(chunk);
+            if result.is_err() || decoder.has_ended() {
+                break;
+            }
+        }
+        if result.is_ok() && !decoder.has_ended() {
+            result = decoder.finish();
+        }
+        (decoder.events().drain(..).collect(), result)
+    }
+
+    /// Checks that a body means the same however it is cut in two, and byte by byte.
+    pub(crate) fn check_all_cuts<W: Wire>(make: impl Fn() -> Decoder<W>, body: &[u8]) {
+        let whole = decode(make(), &[body]);
+        for cut in 0..=body.len() {
+            let (head, tail) = body.split_at(cut);
+            assert_eq!(decode(make(), &[head, tail]), whole, "cut at {cut}");
+        }
+        let bytes: Vec<&[u8]> = body.chunks(1).collect();
+        assert_eq!(decode(make(), &bytes), whole, "byte by byte");
     }
 }

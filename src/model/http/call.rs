@@ -71,7 +71,7 @@ pub(crate) fn chat<A: Adapter>(adapter: &A, request: ChatRequest) -> ChatStream<
         stage: Stage::Send,
         retries: 0,
         adjustments: 0,
-        deadline: Instant::now() + adapter.connection().timeouts.total,
+        deadline: Instant::now() + adapter.connection().client.timeouts().total,
     };
     stream::unfold(call, |mut call| async {
         let event = call.next().await?;
@@ -144,11 +144,12 @@ impl<A: Adapter> Call<'_, A> {
             .headers(connection.headers(url))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body);
-        let due = Instant::now() + connection.timeouts.first_token;
+        let first_token = connection.client.timeouts().first_token;
+        let due = Instant::now() + first_token;
         let mut response = match timeout_at(due.min(self.deadline), request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return self.fail(transport_error(&error, url, false)),
-            Err(_) => return self.time_out(connection.timeouts.first_token, "no answer"),
+            Err(_) => return self.time_out(first_token, "no answer"),
         };
         if response.status().is_success() {
             self.stage = Stage::Receive(Box::new(Receiving {
@@ -170,7 +171,12 @@ impl<A: Adapter> Call<'_, A> {
             return;
         }
         let connection = self.adapter.connection();
-        if self.adjustments < MAX_ADJUSTMENTS {
+        // 403 and 500 stand for a rejected parameter, too, with some servers.
+        let adjustable = matches!(
+            failure.class(),
+            ErrorClass::Rejected | ErrorClass::Auth | ErrorClass::Transient
+        );
+        if adjustable && self.adjustments < MAX_ADJUSTMENTS {
             let mut quirks = lock(self.adapter.quirks());
             // Another call may have learned the same in the meantime.
             let known = *quirks != *sent;
@@ -196,7 +202,7 @@ impl<A: Adapter> Call<'_, A> {
     }
 
     async fn receive(&mut self, mut receiving: Box<Receiving<A::Wire>>) {
-        let timeouts = self.adapter.connection().timeouts;
+        let timeouts = self.adapter.connection().client.timeouts();
         let Receiving {
             response,
             decoder,
@@ -245,7 +251,7 @@ impl<A: Adapter> Call<'_, A> {
 
     fn time_out(&mut self, limit: Duration, what: &str) {
         let error = if Instant::now() >= self.deadline {
-            let total = self.adapter.connection().timeouts.total;
+            let total = self.adapter.connection().client.timeouts().total;
             format!("the call took longer than {} s in all", total.as_secs_f32())
         } else {
             format!("{what} within {} s", limit.as_secs_f32())

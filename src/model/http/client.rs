@@ -37,8 +37,8 @@ impl Default for Timeouts {
     }
 }
 
-/// Connections to servers. A clone shares them; so give the writer and the judge clones of the same
-/// one. Nothing is built before the first request.
+/// Connections to servers, and how long is waited for them. A clone shares them; so give the writer and
+/// the judge clones of the same one. Nothing is built before the first request.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     shared: Arc<Shared>,
@@ -46,27 +46,32 @@ pub struct HttpClient {
 
 #[derive(Debug)]
 struct Shared {
-    connect_timeout: Duration,
+    timeouts: Timeouts,
     loopback: OnceLock<Result<reqwest::Client, String>>,
     outside: OnceLock<Result<reqwest::Client, String>>,
 }
 
 impl Default for HttpClient {
     fn default() -> Self {
-        Self::new(Timeouts::default().connect)
+        Self::new(Timeouts::default())
     }
 }
 
 impl HttpClient {
-    /// A client that waits so long for a connection.
-    pub fn new(connect_timeout: Duration) -> Self {
+    /// A client that waits so long.
+    pub fn new(timeouts: Timeouts) -> Self {
         Self {
             shared: Arc::new(Shared {
-                connect_timeout,
+                timeouts,
                 loopback: OnceLock::new(),
                 outside: OnceLock::new(),
             }),
         }
+    }
+
+    /// How long it waits.
+    pub fn timeouts(&self) -> Timeouts {
+        self.shared.timeouts
     }
 
     /// The client for an address. Proxies of the environment hold for all but loopback addresses.
@@ -77,7 +82,7 @@ impl HttpClient {
         } else {
             &self.shared.outside
         };
-        cell.get_or_init(|| build(self.shared.connect_timeout, loopback))
+        cell.get_or_init(|| build(self.shared.timeouts.connect, loopback))
             .as_ref()
             .map_err(|message| ModelError::new(ErrorClass::Unreachable, message))
     }

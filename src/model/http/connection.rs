@@ -8,7 +8,7 @@ use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use serde_json::Value;
 
-use super::client::{HttpClient, Timeouts, is_loopback, shown, transport_error};
+use super::client::{HttpClient, is_loopback, shown, transport_error};
 use super::failure::Failure;
 use super::retry::{RetryPolicy, retry_after};
 use crate::model::base_url::BaseUrl;
@@ -34,10 +34,8 @@ pub struct Connection {
     pub base_url: BaseUrl,
     /// The key, if one is needed. It is sent only if it belongs to the server of `base_url`.
     pub key: Option<ApiKey>,
-    /// The connections themselves; shared by all that clone the same client.
+    /// The connections themselves, and how long is waited; shared by all that clone the same client.
     pub client: HttpClient,
-    /// How long is waited.
-    pub timeouts: Timeouts,
     /// How failed calls are repeated.
     pub retries: RetryPolicy,
     headers: HeaderMap,
@@ -59,7 +57,6 @@ impl Connection {
             base_url,
             key: None,
             client: HttpClient::default(),
-            timeouts: Timeouts::default(),
             retries: RetryPolicy::default(),
             headers: HeaderMap::new(),
             warned: Arc::new(AtomicBool::new(false)),

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod call;
+mod classify;
 pub(crate) mod clean;
 pub(crate) mod client;
 mod connection;

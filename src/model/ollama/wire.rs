@@ -152,3 +152,79 @@ fn no_line(text: &str) -> ModelError {
         format!("what came is no line of Ollama's chat: {said}"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::http::answer::Decoder;
+    use crate::model::http::answer::tests::{check_all_cuts, decode};
+    use crate::model::http::framing::Framing;
+    use crate::model::{ChatEvent, ChatRequest, Purpose};
+
+    fn decoder() -> Decoder<OllamaWire> {
+        let request = ChatRequest::new(Purpose::Judge, Vec::new());
+        let wire = OllamaWire {
+            overflow: None,
+            reported: Arc::default(),
+        };
+        Decoder::new(Framing::lines(), wire, &request)
+    }
+
+    #[test]
+    fn a_stream_means_the_same_however_it_is_cut() {
+        let body = concat!(
+            "{\"message\":{\"role\":\"assistant\",\"content\":\"\",\"thinking\":\"grü\"},\"done\":false}\n",
+            "{\"message\":{\"content\":\"{\\\"score\\\":\"},\"done\":false}\r\n\n",
+            "{\"message\":{\"content\":\"1, \\\"é𝄞\\\"}\"},\"logprobs\":[{\"token\":\"1\",\"logprob\":-0.1}]}\n",
+            "{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"length\",\"eval_count\":4}",
+        );
+        check_all_cuts(decoder, body.as_bytes());
+        let (events, result) = decode(decoder(), &[body.as_bytes()]);
+        result.unwrap();
+        assert_eq!(
+            events.first(),
+            Some(&ChatEvent::Reasoning("grü".to_owned()))
+        );
+        assert!(events.contains(&ChatEvent::Usage(TokenUsage::new(None, Some(4), None))));
+        assert_eq!(events.last(), Some(&ChatEvent::End(EndReason::Length)));
+        check_all_cuts(
+            decoder,
+            b"{\"message\":{\"content\":\"a\"}}\n{\"error\":\"x\"}\n",
+        );
+    }
+
+    #[test]
+    fn a_reasoning_tag_from_the_prompt_is_recognized_in_a_verdict() {
+        let body = concat!(
+            "{\"message\":{\"content\":\"First,\\n\"}}\n",
+            "{\"message\":{\"content\":\"then.\\n</think>\\n\\n{}\"},\"done\":true}\n",
+        );
+        let (events, result) = decode(decoder(), &[body.as_bytes()]);
+        result.unwrap();
+        assert_eq!(
+            events,
+            [
+                ChatEvent::Reasoning("First,\nthen.\n".to_owned()),
+                ChatEvent::Text("{}".to_owned()),
+                ChatEvent::End(EndReason::Stop),
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_is_too_strange(
+            parts in prop::collection::vec(prop::sample::select(vec![
+                "{\"message\":{\"content\":\"a\"}}", "\n", "\r\n", "{\"done\":true}", "{", "}", "null", "ä", "7",
+                "{\"error\":\"x\"}", "{\"message\":null,\"done\":false}", "{\"done\":true,\"done_reason\":\"load\"}",
+            ]), 0..12),
+            cut in 0_usize..400,
+        ) {
+            let body = parts.concat().into_bytes();
+            let (head, tail) = body.split_at(cut.min(body.len()));
+            prop_assert_eq!(decode(decoder(), &[head, tail]), decode(decoder(), &[&body]));
+        }
+    }
+}

@@ -199,7 +199,7 @@ pub(crate) fn adjust(
     request: &ChatRequest,
     quirks: &mut Quirks,
 ) -> Option<String> {
-    // 403: OpenAI on log-probabilities. 500 and 501: llama.cpp on grammars and what it lacks.
+    // 403: OpenAI on log-probabilities. 500 and 501: llama.cpp on schemas that it cannot use.
     if !matches!(failure.status, Some(400 | 403 | 422 | 500 | 501)) {
         return None;
     }
@@ -231,7 +231,8 @@ pub(crate) fn adjust(
             failure.message
         ));
     }
-    if !failure.says_unsupported() {
+    // What a server says when it breaks down names parameters by accident only.
+    if !failure.says_unsupported() || matches!(failure.status, Some(500 | 501)) {
         return None;
     }
 
@@ -270,4 +271,79 @@ pub(crate) fn adjust(
         "{who} does not accept `{name}` ({}); it is left out from now on",
         failure.message
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::model::{BaseUrl, Connection, Purpose, ResponseSchema};
+    use crate::types::ModelId;
+
+    fn sent(provider: &str, url: &str, request: &ChatRequest) -> Value {
+        let base_url = BaseUrl::openai(url).unwrap();
+        let dialect = Dialect::of(provider, &base_url);
+        let id = ModelId {
+            provider: provider.to_owned(),
+            model: "m".to_owned(),
+        };
+        let options = OpenAiOptions::new(id, Connection::new(base_url));
+        let quirks = Quirks::new(dialect, None);
+        serde_json::from_slice(&body(&options, dialect, request, &quirks).unwrap()).unwrap()
+    }
+
+    fn request() -> ChatRequest {
+        let mut request = ChatRequest::new(Purpose::Judge, Vec::new());
+        request.sampling.max_tokens = Some(9);
+        request.prediction = Some("as before".to_owned());
+        request
+    }
+
+    fn with_schema() -> ChatRequest {
+        ChatRequest {
+            schema: Some(Arc::new(ResponseSchema {
+                name: "verdict".to_owned(),
+                schema: json!({}),
+            })),
+            think: Think::Off,
+            ..request()
+        }
+    }
+
+    #[test]
+    fn every_server_gets_its_dialect() {
+        let openai = "https://api.openai.com/v1";
+        let body = sent("openai", openai, &request());
+        assert_eq!(body["max_completion_tokens"], json!(9));
+        assert!(body.get("max_tokens").is_none());
+        // Not together with a limit.
+        assert!(body.get("prediction").is_none());
+        let mut unlimited = request();
+        unlimited.sampling.max_tokens = None;
+        let body = sent("openai", openai, &unlimited);
+        assert_eq!(
+            body["prediction"],
+            json!({"type": "content", "content": "as before"})
+        );
+        let body = sent("x", "http://localhost:8080", &unlimited);
+        assert!(body.get("prediction").is_none());
+
+        let body = sent("groq", "https://api.groq.com/openai/v1", &with_schema());
+        assert_eq!(body["stream"], json!(false));
+        assert!(body.get("stream_options").is_none());
+        let body = sent("groq", "https://api.groq.com/openai/v1", &request());
+        assert_eq!(body["stream"], json!(true));
+
+        let body = sent("deepseek", "https://api.deepseek.com", &with_schema());
+        assert_eq!(body["response_format"], json!({"type": "json_object"}));
+        let body = sent("anthropic", "https://api.anthropic.com/v1", &with_schema());
+        assert!(body.get("response_format").is_none());
+        let body = sent("llamacpp", "http://localhost:8080", &with_schema());
+        assert_eq!(
+            body["chat_template_kwargs"],
+            json!({"enable_thinking": false})
+        );
+        assert!(body.get("reasoning_effort").is_none());
+    }
 }

@@ -149,7 +149,12 @@ impl Wire for OpenAiWire {
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix("[DONE]") {
                 // Says that nothing follows, not that the answer is complete.
-                answer.end();
+                if !answer.end() {
+                    return Err(ModelError::new(
+                        ErrorClass::CutOff,
+                        "the answer ended without saying that it is complete",
+                    ));
+                }
                 rest = after.trim_start();
             } else if let Some(after) = rest.strip_prefix("data:") {
                 rest = after.trim_start();
@@ -314,5 +319,123 @@ fn no_json(text: &str) -> ModelError {
         error.with_hint("is the base URL right? most end with /v1")
     } else {
         error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::http::answer::Decoder;
+    use crate::model::http::answer::tests::{check_all_cuts, decode};
+    use crate::model::http::framing::Framing;
+    use crate::model::{ChatEvent, ChatRequest, Purpose};
+
+    fn decoder() -> Decoder<OpenAiWire> {
+        let request = ChatRequest::new(Purpose::Write, Vec::new());
+        Decoder::new(Framing::events_or_json(), OpenAiWire, &request)
+    }
+
+    fn events(body: &str) -> Vec<ChatEvent> {
+        let (events, result) = decode(decoder(), &[body.as_bytes()]);
+        result.unwrap();
+        events
+    }
+
+    fn text(piece: &str) -> ChatEvent {
+        ChatEvent::Text(piece.to_owned())
+    }
+
+    #[test]
+    fn a_stream_means_the_same_however_it_is_cut() {
+        let body = concat!(
+            ": OPENROUTER PROCESSING\n\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"<think>grü\"}}]}\r\n\r\n",
+            "data:{\"choices\":[{\"delta\":{\"content\":\"beln</think> 𝄞 ok\"},\"logprobs\":{\"content\":",
+            "[{\"token\":\"ok\",\"logprob\":-0.5}]}}]}\n\n",
+            "event: x\ndata: {\"choices\":\ndata: [{\"finish_reason\":\"stop\"}]}\n\n",
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2,",
+            "\"total_tokens\":9,\"prompt_tokens_details\":{\"cached_tokens\":1}}}\n\n",
+            "data: [DONE]",
+        );
+        check_all_cuts(decoder, body.as_bytes());
+        let events = events(body);
+        assert!(events.contains(&text("𝄞 ok")));
+        let usage = TokenUsage {
+            prompt: Some(3),
+            completion: Some(2),
+            total: Some(9),
+            cached: Some(1),
+        };
+        assert!(events.contains(&ChatEvent::Usage(usage)));
+        assert_eq!(events.last(), Some(&ChatEvent::End(EndReason::Stop)));
+        check_all_cuts(
+            decoder,
+            b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"error\":\"x\"}\n\n",
+        );
+        check_all_cuts(
+            decoder,
+            "\n{\"choices\":[{\"message\":{\"content\":\"ä\"},\"finish_reason\":\"stop\"}]}"
+                .as_bytes(),
+        );
+    }
+
+    #[test]
+    fn events_that_are_glued_together_are_separated() {
+        let one = json!({"choices": [{"delta": {"content": "a"}}]});
+        let two = json!({"choices": [{"delta": {"content": "b"}, "finish_reason": "stop"}]});
+        for body in [
+            format!("data: {one}\ndata: {two}\n\n"),
+            format!("data: {one}data: {two}\n\n"),
+            format!("data: {one}{two}data: [DONE]\n\n"),
+            format!("{one}\n{two}\n"),
+        ] {
+            let end = ChatEvent::End(EndReason::Stop);
+            assert_eq!(events(&body), [text("a"), text("b"), end], "{body}");
+        }
+    }
+
+    #[test]
+    fn mistral_answers_in_parts_and_groq_counts_elsewhere() {
+        let parts = json!({"choices": [{"delta": {"content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+            {"type": "text", "text": "a"}]}, "finish_reason": "stop"}],
+            "x_groq": {"usage": {"prompt_tokens": 1, "completion_tokens": 2}}});
+        assert_eq!(
+            events(&format!("data: {parts}\n\n")),
+            [
+                ChatEvent::Reasoning("hm".to_owned()),
+                text("a"),
+                ChatEvent::Usage(TokenUsage::new(Some(1), Some(2), None)),
+                ChatEvent::End(EndReason::Stop),
+            ]
+        );
+    }
+
+    #[test]
+    fn other_choices_are_no_part_of_the_answer() {
+        let chunk = json!({"choices": [
+            {"index": 1, "delta": {"content": "x"}, "finish_reason": "length"},
+            {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}]});
+        let end = ChatEvent::End(EndReason::Stop);
+        assert_eq!(events(&format!("data: {chunk}\n\n")), [text("a"), end]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_is_too_strange(
+            parts in prop::collection::vec(prop::sample::select(vec![
+                "data: ", "{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}", "\n\n", "\r\n", "{", "}", "[DONE]",
+                "{\"choices\":[{\"finish_reason\":\"stop\"}]}", "{\"error\":{\"code\":429}}", "null", "\u{feff}",
+                "{\"choices\":null,\"usage\":{\"prompt_tokens\":1}}", "{\"error\":null}", "7", "<html>", "ä",
+            ]), 0..12),
+            cut in 0_usize..400,
+        ) {
+            let body = parts.concat().into_bytes();
+            let (head, tail) = body.split_at(cut.min(body.len()));
+            prop_assert_eq!(decode(decoder(), &[head, tail]), decode(decoder(), &[&body]));
+        }
     }
 }

@@ -34,11 +34,33 @@ pub enum Purpose {
     Judge,
 }
 
-type Handler = Arc<dyn Fn(&Recorded) -> Reply + Send + Sync>;
+type Handler = Arc<dyn Fn(&Recorded) -> Planned + Send + Sync>;
 
-enum Action {
+/// What a call gets: an answer or a failure.
+pub enum Planned {
     Reply(Box<Reply>),
     Fault(Box<Fault>),
+}
+
+impl From<Reply> for Planned {
+    fn from(reply: Reply) -> Self {
+        Self::Reply(Box::new(reply))
+    }
+}
+
+impl From<Fault> for Planned {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(Box::new(fault))
+    }
+}
+
+impl Planned {
+    fn response(&self, protocol: Protocol, streams: bool) -> Response {
+        match self {
+            Self::Reply(reply) => reply.response(protocol, streams),
+            Self::Fault(fault) => fault.response(protocol, streams),
+        }
+    }
 }
 
 /// The server. It stops when it is dropped.
@@ -54,7 +76,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Action>,
+    queue: VecDeque<Planned>,
     faults: BTreeMap<usize, Fault>,
     handlers: BTreeMap<Purpose, Handler>,
     requests: Vec<Recorded>,
@@ -109,7 +131,7 @@ impl Server {
 
     /// The next call that nothing was planned for gets this.
     pub fn reply(&self, reply: Reply) -> &Self {
-        self.state().queue.push_back(Action::Reply(Box::new(reply)));
+        self.state().queue.push_back(reply.into());
         self
     }
 
@@ -125,7 +147,7 @@ impl Server {
 
     /// The next call fails.
     pub fn fault(&self, fault: Fault) -> &Self {
-        self.state().queue.push_back(Action::Fault(Box::new(fault)));
+        self.state().queue.push_back(fault.into());
         self
     }
 
@@ -136,13 +158,14 @@ impl Server {
         self
     }
 
-    /// Answers the calls of a purpose that nothing else was planned for.
-    pub fn on(
+    /// Answers the calls of a purpose that nothing else was planned for, with a reply or a fault.
+    pub fn on<R: Into<Planned>>(
         &self,
         purpose: Purpose,
-        handler: impl Fn(&Recorded) -> Reply + Send + Sync + 'static,
+        handler: impl Fn(&Recorded) -> R + Send + Sync + 'static,
     ) -> &Self {
-        self.state().handlers.insert(purpose, Arc::new(handler));
+        let handler: Handler = Arc::new(move |request| handler(request).into());
+        self.state().handlers.insert(purpose, handler);
         self
     }
 
@@ -217,21 +240,18 @@ fn answer(request: &Recorded, shared: &Shared) -> Response {
     if let Some(fault) = state.faults.remove(&call) {
         return fault.response(protocol, streams);
     }
-    match state.queue.pop_front() {
-        Some(Action::Reply(reply)) => reply.response(protocol, streams),
-        Some(Action::Fault(fault)) => fault.response(protocol, streams),
-        None => {
-            let handler = state.handlers.get(&request.purpose()).cloned();
-            // A handler may take its time, or look at the server.
-            drop(state);
-            match handler {
-                Some(handler) => handler(request).response(protocol, streams),
-                None => Response::json(
-                    500,
-                    &json!({"error": {"message": format!("the test has no reply for call {call}")}}),
-                ),
-            }
-        }
+    if let Some(planned) = state.queue.pop_front() {
+        return planned.response(protocol, streams);
+    }
+    let handler = state.handlers.get(&request.purpose()).cloned();
+    // A handler may take its time, or look at the server.
+    drop(state);
+    match handler {
+        Some(handler) => handler(request).response(protocol, streams),
+        None => Response::json(
+            500,
+            &json!({"error": {"message": format!("the test has no reply for call {call}")}}),
+        ),
     }
 }
 

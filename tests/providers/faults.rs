@@ -1,0 +1,268 @@
+//! What goes wrong at the server.
+
+use crate::setup::{BOTH, Setup, ask, call, run, writing};
+use crate::support::server::Purpose as Asked;
+use crate::support::server::{Fault, Protocol, Reply, Server};
+use reflect::model::ollama::{list_installed, ollama_is_running};
+use reflect::model::openai::list_models;
+use reflect::model::{ErrorClass, RetryPolicy};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+#[test]
+fn error_statuses_have_their_class() {
+    use ErrorClass::{Auth, ContextTooLong, NotFound, Quota, Rate, Rejected, Transient};
+    for protocol in BOTH {
+        for (status, class) in [
+            (400, Rejected),
+            (401, Auth),
+            (402, Quota),
+            (403, Auth),
+            (404, NotFound),
+            (413, ContextTooLong),
+            (429, Rate),
+            (500, Transient),
+            (503, Transient),
+            (529, Transient),
+        ] {
+            let server = Server::start();
+            for _ in 0..3 {
+                server.fault(Fault::status(status));
+            }
+            let outcome = ask(&Setup::new(protocol), &server, writing());
+            let tries = if class.is_retryable() { 3 } else { 1 };
+            assert_eq!(outcome.reply.attempts, tries, "{status}");
+            assert_eq!(server.calls(), tries as usize, "{status}");
+            let error = outcome.error();
+            assert_eq!(error.class, class, "{status}");
+            assert_eq!(error.status, Some(status));
+            assert!(error.message.contains("scripted"), "{error}");
+            assert!(error.url.unwrap().starts_with(&server.url()));
+        }
+    }
+}
+
+#[test]
+fn quota_is_not_retried() {
+    let server = Server::start();
+    server.fault(Fault::error(
+        429,
+        &json!({"error": {"message": "You exceeded your current quota", "type": "insufficient_quota",
+            "code": "insufficient_quota"}}),
+    ));
+    let error = ask(&Setup::new(Protocol::OpenAi), &server, writing()).error();
+    assert_eq!(error.class, ErrorClass::Quota);
+    assert_eq!(server.calls(), 1);
+}
+
+#[test]
+fn a_server_says_how_long_to_wait() {
+    for (header, value, expected) in [
+        ("Retry-After", "0", 0),
+        ("Retry-After", "0.02", 20),
+        ("retry-after-ms", "15", 15),
+        // More than the cap of this test.
+        ("Retry-After", "9000", 40),
+        ("Retry-After", "Sun, 06 Nov 1994 08:49:37 GMT", 0),
+    ] {
+        let server = Server::start();
+        server
+            .fault(Fault::rate_limit(header, value))
+            .reply_text("a");
+        let start = Instant::now();
+        let outcome = ask(&Setup::new(Protocol::OpenAi), &server, writing());
+        let (error, wait) = outcome.retries()[0];
+        assert_eq!(error.class, ErrorClass::Rate);
+        assert_eq!(wait, Duration::from_millis(expected), "{header}: {value}");
+        assert!(start.elapsed() >= wait);
+        assert_eq!(outcome.ok().text, "a");
+    }
+}
+
+#[test]
+fn a_retry_makes_void_what_came_before() {
+    for protocol in BOTH {
+        let server = Server::start();
+        server
+            .fault(Fault::Unfinished(vec!["lost".to_owned()]))
+            .fault(Fault::Reset)
+            .reply_text("found");
+        let outcome = ask(&Setup::new(protocol), &server, writing());
+        assert_eq!(outcome.retries()[0].0.class, ErrorClass::CutOff);
+        assert_eq!(outcome.retries()[1].0.class, ErrorClass::Transient);
+        let reply = outcome.ok();
+        assert_eq!(reply.text, "found");
+        assert_eq!(reply.attempts, 3);
+    }
+}
+
+#[test]
+fn an_end_without_a_terminal_event_is_no_success() {
+    for protocol in BOTH {
+        for fault in [
+            Fault::Unfinished(vec!["a".to_owned()]),
+            Fault::Cut(Reply::pieces(&["a", "b", "c", "d"])),
+            Fault::Raw(Vec::new()),
+        ] {
+            let server = Server::start();
+            for _ in 0..3 {
+                server.fault(fault.clone());
+            }
+            let error = ask(&Setup::new(protocol), &server, writing()).error();
+            assert_eq!(error.class, ErrorClass::CutOff, "{fault:?}");
+            assert_eq!(server.calls(), 3);
+        }
+    }
+    // `[DONE]` does not make it complete.
+    let server = Server::start();
+    server.on(Asked::Write, |_| Reply::text("a").finish(""));
+    let error = ask(&Setup::new(Protocol::OpenAi), &server, writing()).error();
+    assert_eq!(error.class, ErrorClass::CutOff);
+}
+
+#[test]
+fn an_error_inside_an_answer_is_an_error() {
+    let setup = |protocol| Setup {
+        retries: RetryPolicy::none(),
+        ..Setup::new(protocol)
+    };
+    for protocol in BOTH {
+        for (error, class) in [
+            (
+                json!("model runner has unexpectedly stopped"),
+                ErrorClass::Transient,
+            ),
+            (
+                json!({"message": "slow down", "code": 429}),
+                ErrorClass::Rate,
+            ),
+            (
+                json!({"message": "no", "type": "authentication_error"}),
+                ErrorClass::Auth,
+            ),
+            (
+                json!({"message": "x", "code": "insufficient_quota"}),
+                ErrorClass::Quota,
+            ),
+            (
+                json!({"message": "request (9000 tokens) exceeds the available context size (4096 tokens)",
+                    "type": "exceed_context_size_error", "code": 400}),
+                ErrorClass::ContextTooLong,
+            ),
+        ] {
+            let server = Server::start();
+            server.fault(Fault::ErrorInside(
+                vec!["partial".to_owned()],
+                error.clone(),
+            ));
+            let outcome = ask(&setup(protocol), &server, writing());
+            assert_eq!(outcome.reply.text, "partial");
+            assert_eq!(outcome.error().class, class, "{error}");
+        }
+    }
+    // OpenRouter ends with a reason of its own.
+    let server = Server::start();
+    server.reply(Reply::text("a").finish("error"));
+    let error = ask(&setup(Protocol::OpenAi), &server, writing()).error();
+    assert_eq!(error.class, ErrorClass::Transient);
+}
+
+#[test]
+fn what_is_no_answer_at_all_is_shown_cleaned() {
+    for (protocol, bytes) in [
+        (Protocol::Ollama, "upstream \u{1b}[31mfailed\u{1b}[0m\n"),
+        (
+            Protocol::Ollama,
+            "{\"message\":{\"content\":\"a\"},\"done\":false}\nupstream failed\n",
+        ),
+        (Protocol::Ollama, "{\"something\": \"upstream failed\"}\n"),
+        (Protocol::OpenAi, "data: upstream failed\n\n"),
+        (
+            Protocol::OpenAi,
+            "<html><title>upstream failed</title></html>",
+        ),
+        (
+            Protocol::OpenAi,
+            "{\"choices\": 7, \"say\": \"upstream failed\"}",
+        ),
+    ] {
+        let server = Server::start();
+        server.fault(Fault::Raw(bytes.as_bytes().to_vec()));
+        let error = ask(&Setup::new(protocol), &server, writing()).error();
+        assert_eq!(error.class, ErrorClass::Protocol, "{bytes}");
+        assert!(error.message.contains("upstream failed"), "{error}");
+        assert!(!error.message.contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn a_complete_answer_does_not_wait_for_the_end_of_the_stream() {
+    let server = Server::start();
+    let chunk = json!({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]});
+    let head = format!("data: {chunk}\n\ndata: [DONE]\n\n");
+    server.fault(Fault::Raw(head.into_bytes()));
+    assert_eq!(
+        ask(&Setup::new(Protocol::OpenAi), &server, writing())
+            .ok()
+            .text,
+        "a"
+    );
+}
+
+#[test]
+fn a_missing_model_comes_with_advice() {
+    let server = Server::start();
+    server.models(&[("tests:7b", 1), ("other", 1)]);
+    server.fault(Fault::error(
+        404,
+        &json!({"error": "model 'test' not found"}),
+    ));
+    let error = ask(&Setup::new(Protocol::Ollama), &server, writing()).error();
+    assert_eq!(error.class, ErrorClass::NotFound);
+    let hint = error.hint.unwrap();
+    assert!(
+        hint.contains("ollama pull test") && hint.contains("`tests:7b`"),
+        "{hint}"
+    );
+
+    server.fault(Fault::error(
+        404,
+        &json!({"error": {"message": "The model `test` does not exist", "code": "model_not_found"}}),
+    ));
+    let error = ask(&Setup::new(Protocol::OpenAi), &server, writing()).error();
+    assert_eq!(error.hint.as_deref(), Some("did you mean `tests:7b`?"));
+}
+
+#[test]
+fn a_wrong_path_names_the_address() {
+    let server = Server::start();
+    server.fault(Fault::error(404, &json!({"detail": "Not Found"})));
+    let url = format!("{}/proxy", server.url());
+    let error = call(&*Setup::new(Protocol::OpenAi).model(&url), writing()).error();
+    assert_eq!(error.class, ErrorClass::NotFound);
+    assert_eq!(error.url.unwrap(), format!("{url}/chat/completions"));
+    assert!(error.hint.unwrap().contains("/v1"));
+}
+
+#[test]
+fn what_a_server_has_is_listed() {
+    let server = Server::start();
+    server.models(&[("b", 4096), ("test", 8192)]);
+    let ollama = Setup::new(Protocol::Ollama).connection(&server.url());
+    let found = run(ollama_is_running(&ollama, Duration::from_millis(300))).unwrap();
+    assert_eq!(found, run(list_installed(&ollama)).unwrap());
+    assert_eq!(found[1].name, "test");
+    assert_eq!(found[1].details.as_deref(), Some("1.0B Q4_K_M"));
+    let openai = Setup::new(Protocol::OpenAi).connection(&server.openai_url());
+    let found = run(list_models(&openai)).unwrap();
+    assert_eq!(found[0].context_window, Some(4096));
+    for protocol in BOTH {
+        let model = Setup::new(protocol).model(&server.url());
+        assert_eq!(run(model.info()).unwrap().context_window, Some(8192));
+    }
+    server.models(&[("b", 1), ("c", 1)]);
+    for protocol in BOTH {
+        let error = run(Setup::new(protocol).model(&server.url()).info()).unwrap_err();
+        assert_eq!(error.class, ErrorClass::NotFound, "{error}");
+    }
+}

@@ -1,0 +1,232 @@
+//! What goes wrong on the way, and the ways that are taken.
+
+use crate::setup::{BOTH, Setup, ask, call, run, writing};
+use crate::support::server::{Fault, Protocol, Reply, Server};
+use futures_util::StreamExt;
+use reflect::model::ollama::ollama_is_running;
+use reflect::model::{ApiKey, ChatEvent, ErrorClass, RetryPolicy, Timeouts, complete};
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[test]
+fn times_run_out() {
+    let setup = |protocol| Setup {
+        retries: RetryPolicy::none(),
+        timeouts: Timeouts {
+            first_token: Duration::from_millis(400),
+            idle: Duration::from_millis(300),
+            ..Timeouts::default()
+        },
+        ..Setup::new(protocol)
+    };
+    let second = Duration::from_secs(2);
+    for protocol in BOTH {
+        for (fault, words) in [
+            (Fault::SlowFirst(second), "no answer within 0.4 s"),
+            (
+                Fault::Idle(vec!["a".to_owned()], second),
+                "nothing more came within 0.3 s",
+            ),
+        ] {
+            let server = Server::start();
+            server.fault(fault);
+            let start = Instant::now();
+            let error = ask(&setup(protocol), &server, writing()).error();
+            assert_eq!(error.class, ErrorClass::Transient);
+            assert!(error.message.contains(words), "{error}");
+            assert!(start.elapsed() < second);
+        }
+        // A slow answer that goes on is none of them.
+        let server = Server::start();
+        server.reply(Reply::pieces(&["a"; 8]).wait(Duration::from_millis(60)));
+        assert_eq!(
+            ask(&setup(protocol), &server, writing()).ok().text,
+            "aaaaaaaa"
+        );
+    }
+}
+
+#[test]
+fn a_call_has_a_limit_in_all() {
+    let server = Server::start();
+    server.reply(Reply::pieces(&["a"; 200]).wait(Duration::from_millis(10)));
+    let setup = Setup {
+        timeouts: Timeouts {
+            total: Duration::from_millis(200),
+            ..Timeouts::default()
+        },
+        ..Setup::new(Protocol::Ollama)
+    };
+    let error = ask(&setup, &server, writing()).error();
+    assert!(
+        error.message.contains("longer than 0.2 s in all"),
+        "{error}"
+    );
+    assert_eq!(server.calls(), 1);
+}
+
+#[test]
+fn nobody_listens() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let url = format!("http://{free}");
+    for protocol in BOTH {
+        let start = Instant::now();
+        let model = Setup::new(protocol).model(&url);
+        let outcome = call(&*model, writing());
+        assert_eq!(outcome.reply.attempts, 1);
+        let error = outcome.error();
+        assert_eq!(error.class, ErrorClass::Unreachable);
+        assert!(start.elapsed() < Duration::from_secs(1));
+        let hint = error.hint.unwrap();
+        match protocol {
+            Protocol::Ollama => {
+                assert!(hint.contains("is `ollama serve` running? tried"), "{hint}");
+                assert!(hint.contains(&url), "{hint}");
+            }
+            Protocol::OpenAi => assert!(hint.contains("no server listens there"), "{hint}"),
+        }
+    }
+    let connection = Setup::new(Protocol::Ollama).connection(&url);
+    let start = Instant::now();
+    let running = run(ollama_is_running(&connection, Duration::from_millis(300)));
+    assert_eq!(running, None);
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn tls_that_is_none() {
+    let server = Server::start();
+    let url = server.url().replace("http://", "https://");
+    let error = call(&*Setup::new(Protocol::OpenAi).model(&url), writing()).error();
+    assert_eq!(error.class, ErrorClass::Unreachable, "{error}");
+    assert!(error.message.starts_with("TLS failed"), "{error}");
+}
+
+#[test]
+fn a_name_that_does_not_exist() {
+    let setup = Setup {
+        retries: RetryPolicy::none(),
+        ..Setup::new(Protocol::OpenAi)
+    };
+    let error = call(&*setup.model("http://nowhere.invalid"), writing()).error();
+    // Without a network, even the name server is out of reach.
+    assert!(
+        matches!(error.class, ErrorClass::Unreachable | ErrorClass::Transient),
+        "{error}"
+    );
+    if error.message.contains("cannot be resolved") {
+        assert!(error.message.contains("nowhere.invalid"), "{error}");
+    } else {
+        eprintln!("a proxy answers for all names here: {error}");
+    }
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let target = Server::start();
+    let server = Server::start();
+    server.fault(Fault::Status {
+        status: 307,
+        headers: vec![(
+            "Location".to_owned(),
+            format!("{}/v1/chat/completions", target.url()),
+        )],
+        body: String::new(),
+    });
+    let setup = Setup {
+        key: Some(ApiKey::for_url("sk-12345678", &server.url()).unwrap()),
+        ..Setup::new(Protocol::OpenAi)
+    };
+    let error = ask(&setup, &server, writing()).error();
+    assert!(error.message.contains(&target.url()), "{error}");
+    assert!(target.requests().is_empty());
+}
+
+#[test]
+fn connections_are_used_again() {
+    for protocol in BOTH {
+        let server = Server::start();
+        server.reply_text("a").reply_text("b").reply_text("c");
+        let model = Setup::new(protocol).model(&server.url());
+        run(async {
+            for _ in 0..3 {
+                complete(&*model, writing(), |_| {}).await.1.unwrap();
+            }
+        });
+        assert_eq!(server.connections(), 1, "{protocol:?}");
+    }
+}
+
+/// Runs another test of this program with a proxy in the environment that nobody listens at.
+#[test]
+fn a_proxy_is_never_asked_for_loopback() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "answers::a_plain_answer_comes_in_pieces"])
+        .env("HTTP_PROXY", format!("http://{free}"))
+        .env("http_proxy", format!("http://{free}"))
+        .env("ALL_PROXY", format!("http://{free}"))
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}
+
+/// Not run by itself, since it needs a proxy in the environment: see the next test.
+#[test]
+#[ignore = "run by another test"]
+fn a_call_through_the_proxy_of_the_environment() {
+    let model = Setup::new(Protocol::OpenAi).model("http://somewhere.example/v1");
+    assert_eq!(call(&*model, writing()).ok().text, "by proxy");
+}
+
+#[test]
+fn a_proxy_is_asked_for_other_addresses() {
+    let proxy = Server::start();
+    proxy.reply_text("by proxy");
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--ignored",
+            "--exact",
+            "network::a_call_through_the_proxy_of_the_environment",
+        ])
+        .env("HTTP_PROXY", proxy.url())
+        .env("http_proxy", proxy.url())
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+    assert!(proxy.chats()[0].path.contains("somewhere.example"));
+}
+
+#[test]
+fn dropping_the_stream_ends_the_call() {
+    let server = Server::start();
+    server.reply(Reply::pieces(&["a"; 1000]).wait(Duration::from_millis(5)));
+    let model = Setup::new(Protocol::Ollama).model(&server.url());
+    run(async {
+        let mut stream = model.chat(writing());
+        assert_eq!(
+            stream.next().await.unwrap().unwrap(),
+            ChatEvent::Text("a".to_owned())
+        );
+    });
+    assert_eq!(server.calls(), 1);
+}
