@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use serde::de::DeserializeOwned;
+use serde::de::value::{Error as ValueError, StringDeserializer};
 
 use crate::model::Think;
 use crate::types::{Select, Strategy};
@@ -213,7 +216,7 @@ pub(super) struct ModelArgs {
     pub keep_alive: Option<String>,
 
     /// How much the model reasons first
-    #[arg(long, value_name = "HOW", hide_short_help = true, value_parser = parse_think)]
+    #[arg(long, value_name = "HOW", hide_short_help = true, value_parser = word::<Think>(&["auto", "on", "off", "low", "medium", "high"]))]
     pub think: Option<Think>,
 
     /// Fetch nothing: use only models that are on this machine
@@ -257,12 +260,12 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub plateau_iterations: Option<u32>,
 
-    /// How drafts are revised [default: full_rewrite] [possible values: full_rewrite]
-    #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = parse_strategy)]
+    /// How drafts are revised
+    #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = word::<Strategy>(&["full_rewrite"]))]
     pub strategy: Option<Strategy>,
 
-    /// Which draft is the answer [default: highest_score] [possible values: highest_score, latest, first_satisfactory]
-    #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = parse_select)]
+    /// Which draft is the answer; the one with the highest score by default
+    #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<Select>(&["highest_score", "latest", "first_satisfactory"]))]
     pub select: Option<Select>,
 
     /// Stop once so many tokens are used
@@ -395,19 +398,11 @@ fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "it must be a number from 0 to 1".to_owned())
 }
 
-fn parse_word<T: serde::de::DeserializeOwned>(text: &str, allowed: &str) -> Result<T, String> {
-    let word = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(text);
-    T::deserialize(word).map_err(|_| format!("it must be one of {allowed}"))
-}
-
-fn parse_think(text: &str) -> Result<Think, String> {
-    parse_word(text, "auto, on, off, low, medium, high")
-}
-
-fn parse_strategy(text: &str) -> Result<Strategy, String> {
-    parse_word(text, "full_rewrite")
-}
-
-fn parse_select(text: &str) -> Result<Select, String> {
-    parse_word(text, "highest_score, latest, first_satisfactory")
+/// Takes one of the words that a type has in JSON.
+fn word<T>(words: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words.iter().copied())
+        .try_map(|text| T::deserialize(StringDeserializer::<ValueError>::new(text)))
 }

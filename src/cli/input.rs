@@ -111,7 +111,7 @@ fn read_stdin(quiet: bool) -> Result<String, CliError> {
         Err(mpsc::RecvTimeoutError::Timeout) if !quiet && !io::stdin().is_terminal() => {
             printer::say(
                 "waiting for standard input to end; use --ignore-stdin if nothing is to be read from it",
-            )
+            );
         }
         Err(_) => {}
     }

@@ -67,9 +67,10 @@ impl Progress {
         if self.quiet {
             return;
         }
-        match &self.live {
-            Some(live) => live.bar.suspend(|| printer::say(line)),
-            None => printer::say(line),
+        if let Some(shown) = &self.live {
+            shown.bar.suspend(|| printer::say(line));
+        } else {
+            printer::say(line);
         }
     }
 

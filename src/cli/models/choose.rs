@@ -1,7 +1,7 @@
 //! Which model is used: what flags, environment or configuration say; else a running Ollama with a model;
 //! else a provider whose key is set; else the embedded one.
 
-use super::connect::Providers;
+use super::connect::{Providers, openai_env_url};
 use super::name::{ModelName, Written};
 use crate::cli::error::CliError;
 use crate::cli::paths;
@@ -60,7 +60,7 @@ pub(super) async fn writer(plan: &Plan, providers: &Providers<'_>) -> Result<Cho
         .iter()
         .find_map(|key| plan.resolved.origin(key))
         .filter(|origin| !matches!(origin, Origin::BuiltIn));
-    if wanted.provider.is_none() && (settings.base_url.is_some() || providers.openai_address()) {
+    if wanted.provider.is_none() && (settings.base_url.is_some() || openai_env_url().is_some()) {
         wanted.provider = Some("openai".to_owned());
     }
     match wanted.provider {

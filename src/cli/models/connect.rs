@@ -15,7 +15,7 @@ use crate::config::{self, Config, Provider, ProviderKind, Settings, StructuredOu
 use crate::model::ollama::{self, OllamaModel, OllamaOptions};
 use crate::model::openai::{self, OpenAiModel, OpenAiOptions};
 use crate::model::{
-    ApiKey, BaseUrl, ChatModel, Connection, HttpClient, RetryPolicy, ScriptedModel, Timeouts,
+    ApiKey, BaseUrl, ChatModel, Connection, HttpClient, RetryPolicy, ScriptedModel,
 };
 use crate::source;
 use crate::types::{ExitCode, ModelId};
@@ -37,7 +37,6 @@ pub(in crate::cli) struct Providers<'a> {
     settings: &'a Settings,
     /// One for all, so that the writer and the judge share connections.
     client: HttpClient,
-    timeouts: Timeouts,
     retries: RetryPolicy,
 }
 
@@ -51,7 +50,6 @@ pub(in crate::cli) enum Backend {
 
 impl<'a> Providers<'a> {
     pub(in crate::cli) fn new(config: &'a Config, settings: &'a Settings) -> Self {
-        let timeouts = settings.timeouts.get();
         let mut retries = RetryPolicy::default();
         if let Some(number) = settings.retries {
             retries.max_retries = number;
@@ -59,15 +57,9 @@ impl<'a> Providers<'a> {
         Self {
             config,
             settings,
-            client: HttpClient::new(timeouts.connect),
-            timeouts,
+            client: HttpClient::new(settings.timeouts.get()),
             retries,
         }
-    }
-
-    /// Whether the environment gives the address of a server that speaks `OpenAI`'s protocol.
-    pub(super) fn openai_address(&self) -> bool {
-        openai_env_url().is_some()
     }
 
     /// Where Ollama runs, with its most recently used model, if it has one.
@@ -294,7 +286,6 @@ impl<'a> Providers<'a> {
             .transpose()?;
         let mut connection = Connection::new(base_url).with_key(key);
         connection.client = self.client.clone();
-        connection.timeouts = self.timeouts;
         connection.retries = self.retries;
         // The headers of an entry are for its own address.
         let headers = entry
@@ -322,7 +313,7 @@ impl<'a> Providers<'a> {
 }
 
 /// The address of `OpenAI`'s own variable, or of the older name that many tools still use.
-fn openai_env_url() -> Option<String> {
+pub(super) fn openai_env_url() -> Option<String> {
     paths::env_text("OPENAI_BASE_URL").or_else(|| paths::env_text("OPENAI_API_BASE"))
 }
 
