@@ -2,6 +2,8 @@
 //! criteria or terminals.
 
 mod chat;
+#[cfg(feature = "embedded")]
+pub mod embedded;
 mod error;
 mod reply;
 
