@@ -4,6 +4,8 @@
 mod base_url;
 mod call;
 mod chat;
+#[cfg(feature = "embedded")]
+pub mod embedded;
 mod error;
 mod http;
 mod key;
