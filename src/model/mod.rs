@@ -13,6 +13,7 @@ mod listing;
 pub mod ollama;
 pub mod openai;
 mod reply;
+mod runaway;
 mod scripted;
 mod think;
 
