@@ -154,10 +154,11 @@ impl Observer for Progress {
                 ..
             } => self.line(&format!("keeping draft {incumbent}: {reason}")),
             Event::Warning { message } => self.line(&format!("warning: {message}")),
-            Event::RunEnd { .. } => {
+            Event::RunEnd { success, .. } => {
                 self.clear();
                 if !self.quiet && self.record.run_id.is_some() {
-                    printer::say(&format!("done: {}", report::summary(&self.record)));
+                    let how = if *success { "done" } else { "stopped" };
+                    printer::say(&format!("{how}: {}", report::summary(&self.record)));
                 }
             }
             Event::RunStart { .. }

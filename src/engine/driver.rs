@@ -18,6 +18,10 @@ use crate::types::{
     SCHEMA_VERSION, Status, Strategy, Task,
 };
 
+/// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
+const JUDGE_HINT: &str =
+    "let another model judge with `--judge-model`, or use criteria with fewer points";
+
 /// A loop over one task, ready to run.
 pub struct Loop {
     /// Writes and revises.
@@ -251,7 +255,8 @@ impl Run<'_, '_> {
                 .criteria
                 .iter()
                 .find(|result| result.status != Status::Ok)
-                .and_then(|result| result.evidence.clone()),
+                .and_then(|result| result.evidence.clone())
+                .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}")),
             _ => None,
         };
         self.log.emit(Event::Evaluation {

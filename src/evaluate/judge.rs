@@ -117,12 +117,15 @@ impl Judge {
                         if !reply.text.trim().is_empty() {
                             conversation = Prompts::repair(conversation, &reply.text, &problem);
                         }
-                        format!("{problem}: {}", clip(&reply.text))
+                        match clip(&reply.text) {
+                            shown if shown.is_empty() => problem,
+                            shown => format!("{problem}: {shown}"),
+                        }
                     }
                 },
             };
         }
-        Ok(self.unparsed(&format!("the judge's reply could not be used, {problem}")))
+        Ok(self.unparsed(&format!("the judge's reply could not be used: {problem}")))
     }
 
     async fn ask(

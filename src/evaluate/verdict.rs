@@ -82,7 +82,8 @@ pub(super) fn read(reply: &str, names: &[&str]) -> Result<Verdict, String> {
     Err(problem.unwrap_or_else(|| "it holds no complete JSON object".to_owned()))
 }
 
-/// The outermost JSON objects in a text, in order.
+/// The outermost JSON objects in a text, in order. What stands within an object that was cut off is none:
+/// its scores may be complete and its issues lost.
 fn objects(text: &str) -> Vec<Map<String, Value>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -92,11 +93,13 @@ fn objects(text: &str) -> Vec<Map<String, Value>> {
         };
         at += open;
         let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
-        if let Some(Ok(Value::Object(object))) = values.next() {
-            at += values.byte_offset();
-            found.push(object);
-        } else {
-            at += 1;
+        match values.next() {
+            Some(Ok(Value::Object(object))) => {
+                at += values.byte_offset();
+                found.push(object);
+            }
+            Some(Err(error)) if error.is_eof() => break,
+            _ => at += 1,
         }
     }
     found

@@ -149,7 +149,7 @@ impl<A: Adapter> Call<'_, A> {
         let mut response = match timeout_at(due.min(self.deadline), request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return self.fail(transport_error(&error, url, false)),
-            Err(_) => return self.time_out(first_token, "no answer"),
+            Err(_) => return self.time_out(first_token, "no answer", "--timeout-first-token"),
         };
         if response.status().is_success() {
             self.stage = Stage::Receive(Box::new(Receiving {
@@ -230,12 +230,11 @@ impl<A: Adapter> Call<'_, A> {
             Err(_) => {
                 let begun = decoder.pieces() > 0;
                 self.queue.append(decoder.events());
-                let (limit, what) = if begun {
-                    (timeouts.idle, "nothing more came")
+                return if begun {
+                    self.time_out(timeouts.idle, "nothing more came", "--timeout-idle")
                 } else {
-                    (timeouts.first_token, "no answer")
+                    self.time_out(timeouts.first_token, "no answer", "--timeout-first-token")
                 };
-                return self.time_out(limit, what);
             }
         };
         self.queue.append(decoder.events());
@@ -249,16 +248,19 @@ impl<A: Adapter> Call<'_, A> {
         }
     }
 
-    fn time_out(&mut self, limit: Duration, what: &str) {
-        let error = if Instant::now() >= self.deadline {
+    /// `flag` allows more than `limit`.
+    fn time_out(&mut self, limit: Duration, what: &str, flag: &str) {
+        let (error, flag) = if Instant::now() >= self.deadline {
             let total = self.adapter.connection().client.timeouts().total;
-            format!("the call took longer than {} s in all", total.as_secs_f32())
+            let error = format!("the call took longer than {} s in all", total.as_secs_f32());
+            (error, "--timeout-total")
         } else {
-            format!("{what} within {} s", limit.as_secs_f32())
+            (format!("{what} within {} s", limit.as_secs_f32()), flag)
         };
         self.fail(
-            ModelError::new(ErrorClass::Transient, error)
-                .with_hint("the server may be overloaded; longer times can be configured"),
+            ModelError::new(ErrorClass::Transient, error).with_hint(format!(
+                "the server may be overloaded; `{flag}` gives it more time"
+            )),
         );
     }
 
@@ -276,8 +278,21 @@ impl<A: Adapter> Call<'_, A> {
                 return;
             }
         }
-        self.stage = Stage::Fail(Box::new(error));
+        self.stage = Stage::Fail(Box::new(with_advice(error)));
     }
+}
+
+/// What to do where nothing better is known.
+fn with_advice(error: ModelError) -> ModelError {
+    let advice = match error.class {
+        _ if error.hint.is_some() => return error,
+        ErrorClass::Protocol => "does a chat server answer at that address? check it",
+        class if class.is_retryable() => {
+            "it may pass: try again later, or allow more tries with `--retries`"
+        }
+        _ => return error,
+    };
+    error.with_hint(advice)
 }
 
 /// Reads the end of the body, which is usually there already: only then can the connection be used for

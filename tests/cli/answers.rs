@@ -1,0 +1,322 @@
+//! Answers that a server gives in good order and that are no drafts, or no verdicts.
+
+use serde_json::{Value, json};
+
+use crate::harness::{drafts_of, each};
+use crate::plan::{BOTH, FIRST, SECOND, answering, draft, verdict};
+use crate::support::server::{Planned, Protocol, Purpose, Reply};
+
+fn judged(step: u8) -> Reply {
+    Reply::text(&verdict(step).to_string())
+}
+
+/// Replies that are no drafts, with what is said about them.
+fn no_drafts() -> Vec<(&'static str, Reply, &'static str)> {
+    vec![
+        ("empty", Reply::empty(), "the model's answer is empty"),
+        (
+            "blank",
+            Reply::text(" \n\n "),
+            "the model's answer is empty",
+        ),
+        (
+            "length",
+            Reply::cut_by_length("Half a sen"),
+            "cut off by the token limit after 10 characters; allow more with `--max-tokens`",
+        ),
+        (
+            "refusal",
+            Reply::refusal("I cannot help with that."),
+            "the model refused",
+        ),
+        (
+            "reasoning only",
+            Reply::reasoning_only("Let me think."),
+            "nothing but reasoning",
+        ),
+        (
+            "reasoning in the text only",
+            Reply::text("<think>Let me think.</think>"),
+            "nothing but reasoning",
+        ),
+        (
+            "reasoning up to the limit",
+            Reply::reasoning_only("Let me think.").finish("length"),
+            "used up its tokens for reasoning",
+        ),
+    ]
+}
+
+type NoDraft = (&'static str, Reply, &'static str);
+
+fn both(cases: &[NoDraft]) -> Vec<(&NoDraft, Protocol)> {
+    cases
+        .iter()
+        .flat_map(|case| BOTH.map(|protocol| (case, protocol)))
+        // Ollama has no way to refuse but in words.
+        .filter(|(case, protocol)| case.0 != "refusal" || *protocol == Protocol::OpenAi)
+        .collect()
+}
+
+fn name((case, protocol): &(&NoDraft, Protocol)) -> String {
+    format!("{} ({protocol:?})", case.0)
+}
+
+#[test]
+fn a_first_draft_that_is_none_is_asked_for_again() {
+    each(&both(&no_drafts()), name, |((_, reply, said), protocol)| {
+        let server = answering([reply.clone(), Reply::text(FIRST), judged(5)]);
+        let ran = draft(&server, *protocol)
+            .stdout("The first draft.\n")
+            .stderr_has("draft 1: not a draft: ")
+            .stderr_has(said)
+            .run();
+        assert_eq!(server.calls(), 3);
+        assert_eq!(ran.drafts(), [FIRST]);
+        // The model is told what was wrong, after the part that does not change.
+        let (first, second) = (server.chats()[0].prompt(), server.chats()[1].prompt());
+        assert_ne!(first, second);
+        assert!(second.contains("The last reply was"), "{second}");
+    });
+}
+
+#[test]
+fn a_model_that_writes_no_draft_ends_the_run() {
+    each(&both(&no_drafts()), name, |((_, reply, said), protocol)| {
+        let server = answering([reply.clone(), reply.clone()]);
+        let ran = draft(&server, *protocol)
+            .code(4)
+            .stdout("")
+            .stderr_has("reflect: error: no usable draft: ")
+            .stderr_has(said)
+            .run();
+        assert_eq!(server.calls(), 2);
+        assert!(ran.drafts().is_empty());
+    });
+}
+
+#[test]
+fn a_revision_that_is_no_draft_never_wins() {
+    each(&both(&no_drafts()), name, |((_, reply, said), protocol)| {
+        let server = answering([Reply::text(FIRST), judged(2), reply.clone(), reply.clone()]);
+        let ran = draft(&server, *protocol)
+            .code(3)
+            .stdout("The first draft.\n")
+            .stderr_has("draft 2: not a draft: ")
+            .stderr_has(said)
+            .run();
+        assert_eq!(server.calls(), 4);
+        assert_eq!(ran.drafts(), [FIRST]);
+        assert_eq!(ran.history()["convergence_reason"], "plateau");
+
+        // One that comes after it may.
+        let server = answering([
+            Reply::text(FIRST),
+            judged(2),
+            reply.clone(),
+            Reply::text(SECOND),
+            judged(5),
+        ]);
+        draft(&server, *protocol)
+            .stdout("The second draft.\n")
+            .run();
+    });
+}
+
+/// Verdicts in a form of their own that says all the same.
+#[test]
+fn a_verdict_is_read_in_many_forms() {
+    let good = verdict(5).to_string();
+    let forms: Vec<(&str, String)> = vec![
+        ("fenced", format!("```json\n{good}\n```")),
+        ("a fence without a name", format!("```\n{good}\n```")),
+        ("prose before", format!("Here is my verdict:\n\n{good}")),
+        ("prose around", format!("Well. {good}\nI hope this helps!")),
+        (
+            "reasoning before",
+            format!("<think>Is {{it}} good?</think>{good}"),
+        ),
+        ("an example before", format!("{}\n{good}", verdict(1))),
+        (
+            "on many lines",
+            serde_json::to_string_pretty(&verdict(5)).expect("JSON"),
+        ),
+        (
+            "text for a number",
+            json!({"scores": {"clear": {"reason": "", "score": "5"}}}).to_string(),
+        ),
+        ("a share", json!({"scores": {"clear": "5/5"}}).to_string()),
+        (
+            "other case",
+            json!({"scores": {"Clear": {"score": 5}}}).to_string(),
+        ),
+        ("just a score", json!({"score": 5}).to_string()),
+    ];
+    let cases: Vec<_> = forms
+        .iter()
+        .flat_map(|form| BOTH.map(|protocol| (form, protocol)))
+        .collect();
+    each(
+        &cases,
+        |((name, _), protocol)| format!("{name} ({protocol:?})"),
+        |((_, text), protocol)| {
+            let server = answering([
+                Reply::text(FIRST),
+                judged(2),
+                Reply::text(SECOND),
+                Reply::text(text),
+            ]);
+            draft(&server, *protocol)
+                .stdout("The second draft.\n")
+                .run();
+            assert_eq!(server.calls(), 4, "no repair is needed");
+        },
+    );
+}
+
+/// Replies of a judge that are no verdicts.
+fn no_verdicts() -> Vec<(&'static str, Reply)> {
+    let score =
+        |value: Value| Reply::text(&json!({"scores": {"clear": {"score": value}}}).to_string());
+    let whole = verdict(5).to_string();
+    vec![
+        ("empty", Reply::empty()),
+        ("prose", Reply::text("I like it, five out of five.")),
+        ("truncated", Reply::text(&whole[..whole.len() - 3])),
+        ("cut by length", Reply::cut_by_length(&whole[..20])),
+        ("cut by length after its end", Reply::cut_by_length(&whole)),
+        ("wrong type", score(json!(true))),
+        ("words for a score", score(json!("good"))),
+        ("null", score(json!(null))),
+        ("too high", score(json!(9))),
+        ("too low", score(json!(0))),
+        ("negative", score(json!(-1))),
+        ("of 100", score(json!(85))),
+        (
+            "another criterion",
+            Reply::text(r#"{"scores": {"pretty": {"score": 5}}}"#),
+        ),
+        ("a list", Reply::text("[5]")),
+        ("reasoning only", Reply::reasoning_only("Hm.")),
+    ]
+}
+
+fn at_each_verdict(cases: &[(&'static str, Reply)]) -> Vec<(&'static str, Reply, Protocol, bool)> {
+    let mut all = Vec::new();
+    for (name, reply) in cases {
+        for protocol in BOTH {
+            for second in [false, true] {
+                all.push((*name, reply.clone(), protocol, second));
+            }
+        }
+    }
+    all
+}
+
+type NoVerdict = (&'static str, Reply, Protocol, bool);
+
+fn label((name, _, protocol, second): &NoVerdict) -> String {
+    format!("{name} ({protocol:?}, second verdict: {second})")
+}
+
+#[test]
+fn a_verdict_that_cannot_be_read_is_asked_for_again() {
+    each(
+        &at_each_verdict(&no_verdicts()),
+        label,
+        |(_, reply, protocol, second)| {
+            let mut replies = vec![
+                Reply::text(FIRST),
+                judged(2),
+                Reply::text(SECOND),
+                judged(5),
+            ];
+            replies.insert(if *second { 3 } else { 1 }, reply.clone());
+            let server = answering(replies);
+            let ran = draft(&server, *protocol)
+                .stdout("The second draft.\n")
+                .run();
+            assert_eq!(server.calls(), 5);
+            assert_eq!(ran.drafts(), [FIRST, SECOND]);
+        },
+    );
+}
+
+/// Two tries, each with a repair. What cannot be read is no zero: the draft was not found bad.
+#[test]
+fn a_judge_that_says_nothing_readable_ends_the_run() {
+    each(
+        &at_each_verdict(&no_verdicts()),
+        label,
+        |(_, reply, protocol, second)| {
+            let mut replies = vec![Reply::text(FIRST)];
+            if *second {
+                replies.extend([judged(2), Reply::text(SECOND)]);
+            }
+            let before = replies.len();
+            replies.extend(std::iter::repeat_n(reply.clone(), 4));
+            let server = answering(replies);
+            let (printed, drafts) = if *second {
+                ("The second draft.\n", &[FIRST, SECOND][..])
+            } else {
+                ("The first draft.\n", &[FIRST][..])
+            };
+            let ran = draft(&server, *protocol)
+                .code(6)
+                // Of what nobody could judge, the last.
+                .stdout(printed)
+                .stderr_has("? clear unparsed")
+                .stderr_has("reflect: error: the judge's reply could not be used")
+                .stderr_has("hint: ")
+                .run();
+            assert_eq!(server.calls(), before + 4);
+            let history = ran.history();
+            assert_eq!(drafts_of(&history), drafts);
+            assert_eq!(history["convergence_reason"], "judge_failed");
+            let last = &history["final_evaluation"];
+            assert_eq!(last["status"], "unparsed");
+            assert_eq!(last["overall_score"], Value::Null, "not known is not zero");
+        },
+    );
+}
+
+#[test]
+fn a_judge_that_refuses_is_no_verdict() {
+    let server = answering([Planned::from(Reply::text(FIRST))]);
+    server.on(Purpose::Judge, |_| Reply::refusal("I would rather not."));
+    let ran = draft(&server, Protocol::OpenAi)
+        .code(6)
+        .stdout("The first draft.\n")
+        .stderr_has("the judge refused: ")
+        .run();
+    assert_eq!(ran.drafts(), [FIRST]);
+}
+
+/// Only hard checks: no judge is asked, and its answers cannot hurt.
+#[test]
+fn hard_checks_need_no_judge() {
+    let server = answering([Reply::text("TODO"), Reply::text("Done.")]);
+    draft(&server, Protocol::Ollama)
+        .file(
+            "criteria.toml",
+            "[[criteria]]\nname = 'no-todo'\nevaluator = 'regex'\npattern = 'TODO'\nexpect = 'absent'\n",
+        )
+        .stdout("Done.\n")
+        .stderr_has("✗ no-todo 0.00")
+        .run();
+    assert_eq!(server.calls(), 2);
+}
+
+/// A judge's praise does not outweigh a hard check that fails.
+#[test]
+fn a_judge_cannot_overrule_a_hard_check() {
+    let long = "word ".repeat(80);
+    let server = answering([Reply::text(&long), judged(5)]);
+    server.on(Purpose::Write, |_| Reply::text(&"word ".repeat(90)));
+    server.on(Purpose::Judge, |_| judged(5));
+    draft(&server, Protocol::Ollama)
+        .code(3)
+        .stdout(&format!("{}\n", long.trim()))
+        .stderr_has("✗ short")
+        .run();
+}

@@ -1,0 +1,605 @@
+//! A run of the program in a world of its own: its own home, its own directory, an environment with
+//! nothing in it that the test did not put there, no terminal, no network but loopback.
+//!
+//! ```ignore
+//! Test::new()
+//!     .args(["draft", "Write a line.", "--provider", "scripted:script.toml"])
+//!     .file("script.toml", SCRIPT)
+//!     .code(3)
+//!     .stdout("The draft.\n")
+//!     .stderr_has("no revision beat the first draft")
+//!     .run();
+//! ```
+//!
+//! Whatever a test asks for, some things must never happen: a panic, a run that does not end, a key in
+//! anything that is printed or kept, an error without a message, an answer beside an error of ours.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A key that nobody else has: wherever it turns up, it was leaked.
+pub(crate) const KEY: &str = "sk-reflect-test-7f3a9c5e1b2d4860";
+
+/// The longest that a run may take. Far more than any should.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A directory of a test, with the files that the test itself put into it.
+#[derive(Clone)]
+struct World {
+    root: Arc<TempDir>,
+    env: BTreeMap<OsString, OsString>,
+    own: Vec<PathBuf>,
+}
+
+impl World {
+    fn new() -> Self {
+        let root = tempfile::Builder::new()
+            .prefix("reflect-cli-")
+            .tempdir()
+            .expect("a directory");
+        for folder in ["home", "work"] {
+            fs::create_dir(root.path().join(folder)).expect("a folder");
+        }
+        let home = root.path().join("home");
+        let env = [
+            ("HOME", home.clone().into_os_string()),
+            ("USERPROFILE", home.clone().into_os_string()),
+            ("APPDATA", home.join("appdata").into_os_string()),
+            ("LOCALAPPDATA", home.join("appdata").into_os_string()),
+            // Nothing listens at this port: it takes a privileged process of long ago to do so.
+            ("OLLAMA_HOST", "127.0.0.1:1".into()),
+            ("COLUMNS", "100".into()),
+            ("TZ", "UTC".into()),
+            ("PATH", std::env::var_os("PATH").unwrap_or_default()),
+            // Without it, Windows cannot open a socket.
+            (
+                "SystemRoot",
+                std::env::var_os("SystemRoot").unwrap_or_default(),
+            ),
+        ];
+        Self {
+            root: Arc::new(root),
+            env: env
+                .into_iter()
+                .filter(|(_, value)| !value.is_empty())
+                .map(|(name, value)| (name.into(), value))
+                .collect(),
+            own: Vec::new(),
+        }
+    }
+
+    fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.root.path().join("work").join(name)
+    }
+}
+
+enum Input {
+    /// At its end from the beginning.
+    Nothing,
+    Text(Vec<u8>),
+    /// A pipe to which nobody writes, and which nobody closes.
+    Silence,
+}
+
+enum Reader {
+    /// Reads everything.
+    There,
+    /// Goes away before anything is written.
+    Gone,
+    /// A file that takes nothing.
+    Full,
+}
+
+/// A run to be made, and what is expected of it. Exit code 0 if nothing else is said.
+#[must_use = "a test that is not run tests nothing"]
+pub(crate) struct Test {
+    world: World,
+    program: PathBuf,
+    args: Vec<OsString>,
+    input: Input,
+    reader: Reader,
+    code: i32,
+    stdout: Option<String>,
+    stdout_has: Vec<String>,
+    stderr: Option<String>,
+    stderr_has: Vec<String>,
+    stderr_lacks: Vec<String>,
+    uid: Option<u32>,
+}
+
+impl Test {
+    pub(crate) fn new() -> Self {
+        Self::within(World::new())
+    }
+
+    fn within(world: World) -> Self {
+        Self {
+            world,
+            program: PathBuf::from(env!("CARGO_BIN_EXE_reflect")),
+            args: Vec::new(),
+            input: Input::Nothing,
+            reader: Reader::There,
+            code: 0,
+            stdout: None,
+            stdout_has: Vec::new(),
+            stderr: None,
+            stderr_has: Vec::new(),
+            stderr_lacks: Vec::new(),
+            uid: None,
+        }
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args
+            .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.world.env.insert(name.into(), value.as_ref().into());
+        self
+    }
+
+    pub(crate) fn env_remove(mut self, name: &str) -> Self {
+        self.world.env.remove(OsStr::new(name));
+        self
+    }
+
+    /// Writes a file into the directory that the program runs in; `../home/x` is in its home.
+    pub(crate) fn file(mut self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        let path = self.world.path(name);
+        let folder = path.parent().expect("a folder");
+        fs::create_dir_all(folder).expect("a folder");
+        fs::write(&path, content).expect("a file");
+        self.world
+            .own
+            .push(path.canonicalize().expect("a file that is there"));
+        self
+    }
+
+    pub(crate) fn folder(self, name: &str) -> Self {
+        fs::create_dir_all(self.world.path(name)).expect("a folder");
+        self
+    }
+
+    /// A file or folder where the program runs.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.world.path(name)
+    }
+
+    pub(crate) fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
+        self.input = Input::Text(text.into());
+        self
+    }
+
+    pub(crate) fn silent_stdin(mut self) -> Self {
+        self.input = Input::Silence;
+        self
+    }
+
+    /// Nobody reads standard output.
+    pub(crate) fn closed_stdout(mut self) -> Self {
+        self.reader = Reader::Gone;
+        self
+    }
+
+    /// Standard output is a full disk.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn full_stdout(mut self) -> Self {
+        self.reader = Reader::Full;
+        self
+    }
+
+    /// Runs as somebody whom permissions hold back: root may read and write everything.
+    #[cfg(unix)]
+    pub(crate) fn ordinary_user(mut self) -> Self {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+        const NOBODY: u32 = 65534;
+        let root = self.world.root.path();
+        if fs::metadata(root).expect("a directory").uid() != 0 {
+            return self;
+        }
+        // The program may be where only root can go.
+        let program = root.join("reflect");
+        fs::copy(&self.program, &program).expect("a copy");
+        self.world.own.push(program.clone());
+        self.program = program;
+        for folder in ["", "home", "work"] {
+            let everybody = fs::Permissions::from_mode(0o777);
+            fs::set_permissions(root.join(folder), everybody).expect("permissions");
+        }
+        self.uid = Some(NOBODY);
+        self
+    }
+
+    pub(crate) fn code(mut self, code: i32) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// The exact bytes.
+    pub(crate) fn stdout(mut self, text: &str) -> Self {
+        self.stdout = Some(text.to_owned());
+        self
+    }
+
+    pub(crate) fn stdout_has(mut self, text: &str) -> Self {
+        self.stdout_has.push(text.to_owned());
+        self
+    }
+
+    /// The exact bytes.
+    pub(crate) fn stderr(mut self, text: &str) -> Self {
+        self.stderr = Some(text.to_owned());
+        self
+    }
+
+    pub(crate) fn stderr_has(mut self, text: &str) -> Self {
+        self.stderr_has.push(text.to_owned());
+        self
+    }
+
+    pub(crate) fn stderr_lacks(mut self, text: &str) -> Self {
+        self.stderr_lacks.push(text.to_owned());
+        self
+    }
+
+    /// Runs the program to its end and checks it.
+    #[track_caller]
+    pub(crate) fn run(self) -> Ran {
+        self.spawn().finish()
+    }
+
+    /// Starts the program.
+    #[track_caller]
+    pub(crate) fn spawn(mut self) -> Running {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.args)
+            .env_clear()
+            .envs(&self.world.env)
+            .current_dir(self.world.path(""))
+            .stdin(match self.input {
+                Input::Nothing => Stdio::null(),
+                Input::Text(_) | Input::Silence => Stdio::piped(),
+            })
+            .stdout(match self.reader {
+                Reader::There | Reader::Gone => Stdio::piped(),
+                Reader::Full => fs::OpenOptions::new()
+                    .write(true)
+                    .open("/dev/full")
+                    .expect("/dev/full")
+                    .into(),
+            })
+            .stderr(Stdio::piped());
+        #[cfg(unix)]
+        if let Some(uid) = self.uid {
+            use std::os::unix::process::CommandExt as _;
+            command.uid(uid).gid(uid);
+        }
+        let mut child = command.spawn().expect("the program starts");
+        let stdin = child.stdin.take();
+        let silence = match (std::mem::replace(&mut self.input, Input::Nothing), stdin) {
+            (Input::Text(text), Some(mut stdin)) => {
+                thread::spawn(move || {
+                    // The program may end before it has read all of it.
+                    let _ = stdin.write_all(&text);
+                });
+                None
+            }
+            (_, stdin) => stdin,
+        };
+        let stdout = child.stdout.take();
+        let stdout = match self.reader {
+            Reader::There => stdout,
+            Reader::Gone | Reader::Full => {
+                drop(stdout);
+                None
+            }
+        };
+        Running {
+            stdout: read_all(stdout),
+            stderr: read_all(child.stderr.take()),
+            started: Instant::now(),
+            child,
+            _silence: silence,
+            test: self,
+        }
+    }
+}
+
+fn read_all(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut bytes).expect("a pipe can be read");
+        }
+        bytes
+    })
+}
+
+/// A run under way.
+#[must_use = "a test that is not finished checks nothing"]
+pub(crate) struct Running {
+    test: Test,
+    child: Child,
+    started: Instant,
+    stdout: JoinHandle<Vec<u8>>,
+    stderr: JoinHandle<Vec<u8>>,
+    _silence: Option<std::process::ChildStdin>,
+}
+
+impl Running {
+    /// Sends a signal, by its name without `SIG`.
+    #[cfg(unix)]
+    pub(crate) fn signal(&self, name: &str) {
+        // The shell's own `kill` is there wherever a shell is.
+        let status = Command::new("sh")
+            .args(["-c", &format!("kill -{name} {}", self.child.id())])
+            .status()
+            .expect("a shell");
+        assert!(status.success(), "the program is gone already");
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        loop {
+            if let Some(status) = self
+                .child
+                .try_wait()
+                .expect("the program can be waited for")
+            {
+                return status;
+            }
+            if self.started.elapsed() > LIMIT {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                panic!("{:?} does not end", self.test.args);
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits for the end and checks it.
+    #[track_caller]
+    pub(crate) fn finish(mut self) -> Ran {
+        let status = self.wait();
+        let took = self.started.elapsed();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("what is printed is UTF-8");
+        let ran = Ran {
+            code: status.code(),
+            stdout: text(self.stdout.join().expect("standard output")),
+            stderr: text(self.stderr.join().expect("standard error")),
+            took,
+            world: self.test.world.clone(),
+        };
+        ran.check(&self.test);
+        ran
+    }
+}
+
+/// A run that is over.
+pub(crate) struct Ran {
+    code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) took: Duration,
+    world: World,
+}
+
+impl Ran {
+    #[track_caller]
+    fn check(&self, test: &Test) {
+        let Self { stdout, stderr, .. } = self;
+        let all = format!(
+            "\n--- reflect {:?}\n--- exit code {:?}, after {:?}\n--- stdout\n{stdout}\n--- stderr\n{stderr}",
+            test.args, self.code, self.took
+        );
+        assert_eq!(self.code, Some(test.code), "exit code{all}");
+        if let Some(expected) = &test.stdout {
+            assert_eq!(stdout, expected, "stdout{all}");
+        }
+        for part in &test.stdout_has {
+            assert!(stdout.contains(part), "stdout lacks {part:?}{all}");
+        }
+        if let Some(expected) = &test.stderr {
+            assert_eq!(stderr, expected, "stderr{all}");
+        }
+        for part in &test.stderr_has {
+            assert!(stderr.contains(part), "stderr lacks {part:?}{all}");
+        }
+        for part in &test.stderr_lacks {
+            assert!(!stderr.contains(part), "stderr has {part:?}{all}");
+        }
+        assert!(!stderr.contains("panicked at"), "a panic{all}");
+        assert!(
+            !stderr.contains('\u{1b}'),
+            "colours without a terminal{all}"
+        );
+        if test.code != 0 {
+            assert!(!stderr.is_empty(), "a failure without a word{all}");
+        }
+        if [1, 2].contains(&test.code) && !stdout.starts_with('{') {
+            assert_eq!(stdout, "", "an answer beside an error{all}");
+        }
+        for text in [stdout, stderr] {
+            assert!(!text.contains(KEY), "the key is shown{all}");
+        }
+        if let Some(file) = self.leak() {
+            panic!("the key is in {}{all}", file.display());
+        }
+    }
+
+    /// A file with the key in it that the test did not write.
+    fn leak(&self) -> Option<PathBuf> {
+        let root = self.world.root.path().canonicalize().ok()?;
+        let mut folders = vec![root];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = fs::read_dir(&folder) else {
+                continue;
+            };
+            for path in entries.flatten().map(|entry| entry.path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !self.world.own.contains(&path)
+                    && fs::read(&path).is_ok_and(|bytes| contains(&bytes, KEY.as_bytes()))
+                {
+                    return Some(path);
+                }
+            }
+        }
+        None
+    }
+
+    /// Another run in the same world, after this one.
+    pub(crate) fn then<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Test {
+        Test::within(self.world.clone()).args(args)
+    }
+
+    /// A file or folder where the program ran.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.world.path(name)
+    }
+
+    /// What a file holds that is where the program ran.
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("a file")
+    }
+
+    /// What is on standard output, as one JSON value.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).expect("JSON on standard output")
+    }
+
+    /// What is on standard output, a JSON value a line.
+    #[track_caller]
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        assert!(self.stdout.ends_with('\n'), "{:?}", self.stdout);
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON on every line"))
+            .collect()
+    }
+
+    /// What the run log holds of the last run.
+    #[track_caller]
+    pub(crate) fn history(&self) -> Value {
+        self.then(["history", "show", "last", "--format", "json"])
+            .run()
+            .json()
+    }
+
+    /// The drafts of the last run in the run log.
+    #[track_caller]
+    pub(crate) fn drafts(&self) -> Vec<String> {
+        drafts_of(&self.history())
+    }
+
+    /// Standard error, with all that differs from run to run replaced.
+    pub(crate) fn said(&self) -> String {
+        self.plain(&self.stderr)
+    }
+
+    /// The text, with all that differs from run to run replaced: directories, ports, ids, times.
+    pub(crate) fn plain(&self, text: &str) -> String {
+        let root = self.world.root.path();
+        let mut text = text.to_owned();
+        for path in [root.canonicalize().ok(), Some(root.to_owned())]
+            .into_iter()
+            .flatten()
+        {
+            text = text.replace(&path.display().to_string(), "[DIR]");
+        }
+        for (pattern, shown) in [
+            (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
+            (
+                r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}",
+                "[ID]",
+            ),
+            (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "[TIME]"),
+            (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d UTC)?", "[TIME]"),
+            (r"\b\d+\.\d s\b", "[SECONDS]"),
+            (r#"("execution_time": )[0-9.e-]+"#, "$1[SECONDS]"),
+            (r#"("duration_ms": ?)\d+"#, "$1[MS]"),
+            (r"history show [0-9a-f-]+", "history show [ID]"),
+        ] {
+            let pattern = Regex::new(pattern).expect("a pattern");
+            text = pattern.replace_all(&text, shown).into_owned();
+        }
+        text
+    }
+}
+
+/// The drafts of a result.
+#[track_caller]
+pub(crate) fn drafts_of(result: &Value) -> Vec<String> {
+    let versions = result["history"]["versions"].as_array();
+    versions
+        .expect("versions")
+        .iter()
+        .map(|version| version["output"].as_str().expect("a text").to_owned())
+        .collect()
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// Checks many cases at the same time, since most of a case's time is waiting. Names those that fail.
+#[track_caller]
+pub(crate) fn each<T: Sync>(
+    cases: &[T],
+    name: impl Fn(&T) -> String + Sync,
+    check: impl Fn(&T) + Sync,
+) {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let failed = std::sync::Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..12.min(cases.len()) {
+            scope.spawn(|| {
+                while let Some(case) =
+                    cases.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+                {
+                    let checked =
+                        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(case)));
+                    if let Err(panic) = checked {
+                        let words = panic
+                            .downcast_ref::<String>()
+                            .cloned()
+                            .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+                            .unwrap_or_default();
+                        failed
+                            .lock()
+                            .expect("no panic while it is held")
+                            .push(format!("=== {}: {words}", name(case)));
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().expect("no panic while it is held");
+    assert!(
+        failed.is_empty(),
+        "{} of {} cases fail\n{}",
+        failed.len(),
+        cases.len(),
+        failed.join("\n")
+    );
+}
