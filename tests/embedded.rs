@@ -3,6 +3,11 @@
 //! The weights (98 MB) are fetched once, by the program's own code. Where they cannot be had the tests
 //! say so and pass, unless `REFLECT_TEST_REQUIRE_ALL=1` is set.
 #![cfg(feature = "embedded")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "helpers of tests, and a test that is skipped says so"
+)]
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -53,10 +58,10 @@ async fn weights() -> Option<PathBuf> {
 }
 
 fn options() -> EmbeddedOptions {
-    let mut options = EmbeddedOptions::new(folder().join("converted"));
-    options.threads = NonZeroUsize::new(1);
-    options.context = NonZeroUsize::new(2048);
-    options
+    EmbeddedOptions {
+        threads: NonZeroUsize::new(1),
+        context: NonZeroUsize::new(2048),
+    }
 }
 
 fn id() -> ModelId {
@@ -122,7 +127,8 @@ struct RecordedPrompt {
 #[derive(Deserialize)]
 struct Candidate {
     id: u32,
-    logprob: f64,
+    /// `None` for a part of a character, of which llama.cpp's server does not tell it.
+    logprob: Option<f64>,
 }
 
 fn record() -> Vec<RecordedPrompt> {
@@ -155,7 +161,9 @@ async fn the_next_token_is_that_of_llama_cpp() {
         let total: f64 = logits.iter().map(|&l| f64::from(l).exp()).sum();
         for theirs in &prompt.exact {
             let ours = f64::from(logits[theirs.id as usize]) - total.ln();
-            worst = worst.max((ours - theirs.logprob).abs());
+            worst = theirs
+                .logprob
+                .map_or(worst, |l| worst.max((ours - l).abs()));
         }
         let best = likeliest(logits);
         assert_eq!(best, prompt.exact[0].id, "{}", prompt.name);
@@ -166,8 +174,7 @@ async fn the_next_token_is_that_of_llama_cpp() {
         }
     }
     eprintln!("log-probabilities differ from llama.cpp's by at most {worst:.4}");
-    // The weights are rounded from 4 bits to 8, which costs a little.
-    assert!(worst < 0.1, "{worst}");
+    assert!(worst < 0.01, "{worst}");
     assert!(ambivalent <= 1, "{ambivalent}");
 }
 
@@ -250,7 +257,7 @@ async fn several_threads_give_the_same() {
 #[tokio::test]
 async fn a_later_call_reuses_what_either_slot_holds() {
     let Some(model) = model().await else { return };
-    let text = "Write one sentence about harbours.";
+    let text = "Write one sentence about the sea.";
     let first = ask(&model, request(text, greedy(12))).await;
     let prompt = first.usage.prompt.unwrap();
     assert_eq!(first.usage.cached, Some(0));
@@ -270,8 +277,9 @@ async fn a_later_call_reuses_what_either_slot_holds() {
     let next = ask(&model, next).await;
     assert!(
         next.usage.cached.unwrap() >= prompt + 10,
-        "{:?}",
-        next.usage
+        "{:?} after {:?}",
+        next.usage,
+        first.text
     );
 
     // The other slot is empty; what the first one holds serves it as well.
@@ -342,7 +350,7 @@ async fn log_probabilities_come_with_alternatives() {
     assert_eq!(first.top.len(), 5);
     assert_eq!(first.top[0], (first.token.clone(), first.logprob));
     for (ours, theirs) in first.top.iter().zip(&prompt.exact) {
-        assert!((ours.1 - theirs.logprob).abs() < 0.1, "{ours:?}");
+        assert!((ours.1 - theirs.logprob.unwrap()).abs() < 0.01, "{ours:?}");
     }
 }
 
@@ -432,33 +440,6 @@ async fn an_answer_ends_where_the_window_does() {
     let usage = reply.usage;
     // The last token needs no place of its own.
     assert_eq!(usage.prompt.unwrap() + usage.completion.unwrap(), 49);
-}
-
-#[tokio::test]
-async fn the_first_use_of_a_file_is_announced_and_the_second_is_not() {
-    let Some(weights) = weights().await else {
-        return;
-    };
-    let cache = tempfile::tempdir().unwrap();
-    for expected in [1, 0] {
-        let mut options = options();
-        options.cache_dir = cache.path().to_owned();
-        let model = EmbeddedModel::open(&weights, id(), options);
-        let mut notices = 0;
-        let (_, outcome) = complete(&model, request("Hi", greedy(1)), |event| {
-            notices += i32::from(matches!(event, ChatEvent::Notice(_)));
-        })
-        .await;
-        outcome.unwrap();
-        assert_eq!(notices, expected);
-    }
-    // A cache that cannot be written costs time and nothing else.
-    let file = cache.path().join("file");
-    std::fs::write(&file, "").unwrap();
-    let mut options = options();
-    options.cache_dir = file.join("below a file");
-    let model = EmbeddedModel::open(&weights, id(), options);
-    ask(&model, request("Hi", greedy(1))).await;
 }
 
 #[tokio::test]

@@ -171,7 +171,7 @@ impl Writing<'_> {
             }
             let allowed = match &mut self.constraint {
                 None => None,
-                Some(constraint) => Some(constraint.allowed().map_err(constraint_failed)?),
+                Some(constraint) => Some(constraint.allowed().map_err(|e| constraint_failed(&e))?),
             };
             let logits = self.slot.eval(&[], stop)?;
             let token = self.sampler.choose(logits, allowed.as_ref());
@@ -194,7 +194,9 @@ impl Writing<'_> {
                 emit(ChatEvent::Text(text))?;
             }
             if let Some(constraint) = &mut self.constraint
-                && constraint.accept(token).map_err(constraint_failed)?
+                && constraint
+                    .accept(token)
+                    .map_err(|e| constraint_failed(&e))?
             {
                 return Ok(EndReason::Stop);
             }
@@ -209,7 +211,7 @@ impl Writing<'_> {
     }
 }
 
-fn constraint_failed(reason: String) -> ModelError {
+fn constraint_failed(reason: &str) -> ModelError {
     ModelError::new(
         ErrorClass::Protocol,
         format!("the schema could not be followed any further: {reason}"),

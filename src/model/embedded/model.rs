@@ -26,35 +26,24 @@ pub const MAX_DEFAULT_CONTEXT: usize = 8_192;
 const WAITING_EVENTS: usize = 64;
 
 /// How an embedded model is run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct EmbeddedOptions {
     /// Threads that compute. Default: the cores but one, at least 1.
     pub threads: Option<NonZeroUsize>,
     /// Tokens of prompt and answer together. Default: what the model was trained on, at most
     /// [`MAX_DEFAULT_CONTEXT`]; never more than the model was trained on.
     pub context: Option<NonZeroUsize>,
-    /// Where converted weights are kept.
-    pub cache_dir: PathBuf,
 }
 
 impl EmbeddedOptions {
-    /// The defaults, with a place for converted weights.
-    pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            threads: None,
-            context: None,
-            cache_dir: cache_dir.into(),
-        }
-    }
-
     fn window(&self) -> usize {
         self.context.map_or(MAX_DEFAULT_CONTEXT, NonZeroUsize::get)
     }
 }
 
-/// Loads a model from a GGUF file. Blocks for up to some seconds.
+/// Loads a model from a GGUF file. Blocks: for some tenths of a second for the default model.
 pub fn open_engine(path: &Path, options: &EmbeddedOptions) -> Result<Box<dyn Engine>, EngineError> {
-    let mut file = Gguf::open_converted(path, &options.cache_dir)?;
+    let mut file = Gguf::open(path)?;
     engine(&mut file, options)
 }
 
@@ -143,7 +132,7 @@ impl ChatModel for EmbeddedModel {
 
 impl Source {
     fn load(&self) -> Result<Loaded, ModelError> {
-        let mut file = Gguf::open_converted(&self.path, &self.options.cache_dir)?;
+        let mut file = Gguf::open(&self.path)?;
         let template = file.text("tokenizer.chat_template").ok_or_else(|| {
             file.unsupported(
                 "it has no chat template, so it is a base model and cannot follow instructions",
@@ -159,15 +148,6 @@ impl Source {
             template,
             slots: Slots::new(engine),
             constraints: None,
-        })
-    }
-
-    /// Said before the first call of a file that was never used.
-    fn notice(&self) -> Option<String> {
-        let known = Gguf::is_converted(&self.path, &self.options.cache_dir);
-        let name = self.path.file_name()?.to_string_lossy();
-        (!known && self.path.exists()).then(|| {
-            format!("preparing `{name}` for this machine; this is done once and takes some seconds")
         })
     }
 }
@@ -203,12 +183,7 @@ impl Call {
                 // Taken out for the time of the work: what a panic left behind is not used again.
                 let answered = match place.take() {
                     Some(loaded) => Ok(loaded),
-                    None => {
-                        if let Some(notice) = source.notice() {
-                            emit(ChatEvent::Notice(notice));
-                        }
-                        source.load().map_err(Broken::Failed)
-                    }
+                    None => source.load().map_err(Broken::Failed),
                 }
                 .and_then(|mut loaded| {
                     let answered = loaded.answer(&request, &stop, &mut emit);

@@ -61,7 +61,7 @@ impl Sampler {
         let kept = nucleus(&mut self.candidates, self.top_p, total);
         let sum: f64 = kept.iter().map(|c| c.1).sum();
         let mut left = self.rng.f64() * sum;
-        for &(id, weight) in kept.iter() {
+        for &(id, weight) in kept {
             left -= weight;
             if left < 0.0 {
                 return Some(id);

@@ -316,7 +316,7 @@ fn strings(file: &Gguf, key: &str) -> Result<Vec<String>, EngineError> {
         .ok_or_else(|| file.invalid(format!("`{key}` is missing")))?
         .iter()
         .map(|value| {
-            let text = value.to_string().map(String::clone);
+            let text = value.to_string().cloned();
             text.map_err(|_| file.invalid(format!("`{key}` holds something that is no text")))
         })
         .collect()

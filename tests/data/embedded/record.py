@@ -133,14 +133,19 @@ def record(model):
         body = post(
             "/completion",
             prompt=tokens,
-            # The first token may be a part of a character, which alone is not reported.
+            # A token that is a part of a character is not reported before the character is complete.
             n_predict=4,
+            return_tokens=True,
             n_probs=5,
             temperature=0,
             cache_prompt=False,
         )
-        top = body["completion_probabilities"][0]["top_logprobs"]
-        return [{"id": t["id"], "logprob": round(t["logprob"], 5)} for t in top]
+        first = body["completion_probabilities"][0]
+        if first["id"] != body["tokens"][0]:
+            return [{"id": body["tokens"][0], "logprob": None}]
+        return [
+            {"id": t["id"], "logprob": round(t["logprob"], 5)} for t in first["top_logprobs"]
+        ]
 
     prompts = [(name, chat, tokenize(render(chat), True)) for name, chat in CHATS.items()]
     before, after = render([(U, "CONTENT")]).split("CONTENT")

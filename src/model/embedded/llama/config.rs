@@ -83,7 +83,7 @@ impl Config {
             return Err(file.unsupported("its keys and values differ in length"));
         }
         let turned = file.number(&key("rope.dimension_count")).unwrap_or(head);
-        if head == 0 || turned > head || turned % 2 != 0 {
+        if head == 0 || turned > head || !turned.is_multiple_of(2) {
             return Err(file.invalid(format!("{turned} of {head} elements of a head are turned")));
         }
         let stretch = match file.text(&key("rope.scaling.type")) {

@@ -7,14 +7,17 @@
     unsafe_code,
     reason = "calls of detected vector code, of gemm, and one typed view; each has its SAFETY comment"
 )]
+#![expect(
+    clippy::inline_always,
+    reason = "a body has to become part of each copy, or it is compiled for the baseline processor"
+)]
 
 use std::borrow::Cow;
 
 use candle_core::quantized::{GgmlType, QTensor};
 use gemm::Parallelism;
 
-/// Weights of one block share a scale (llama.cpp's `QK8_0`).
-pub(super) const BLOCK: usize = 32;
+use super::bytes::{BLOCK, Part};
 
 /// Lanes that the loops are written for; two AVX registers or four of SSE and NEON.
 const LANES: usize = 16;
@@ -69,25 +72,39 @@ fn sum_lanes(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// Multiplies rows of 8-bit weights with a vector: `out[r] = Σ scale * weight * x`. The rows stand
-/// one after the other in `weights`, with one scale for each [`BLOCK`] of them.
-pub(super) fn gemv_q8(weights: &[i8], scales: &[f32], x: &[f32], out: &mut [f32]) {
-    let rows = weights.chunks_exact(x.len());
-    let scales = scales.chunks_exact(x.len() / BLOCK);
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        for ((row, scales), out) in rows.zip(scales).zip(out) {
+/// Multiplies rows of weights, one after the other in `weights`, with a vector, of which `sums` are the
+/// sums of its blocks.
+pub(super) fn gemv(weights: Part<'_>, x: &[f32], sums: &[f32], out: &mut [f32]) {
+    let rows = weights.numbers.chunks_exact(x.len());
+    let width = x.len() / BLOCK;
+    let rows = rows.zip(weights.scales.chunks_exact(width));
+    for ((row, scales), out) in rows.zip(out.iter_mut()) {
+        #[cfg(target_arch = "x86_64")]
+        if has_avx2() {
             // SAFETY: the processor has the features that the function is compiled for.
-            *out = unsafe { dot_q8_avx2(row, scales, x) };
+            *out = unsafe { dot_bytes_avx2(row, scales, x) };
+            continue;
         }
-        return;
+        *out = dot_bytes(row, scales, x);
     }
-    for ((row, scales), out) in rows.zip(scales).zip(out) {
-        *out = dot_q8(row, scales, x);
+    if !weights.offsets.is_empty() {
+        add_offsets(weights.offsets, sums, out);
     }
 }
 
-fn dot_q8(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
+dispatched! {
+    /// Adds what the offsets of the blocks come to.
+    fn add_offsets = add_offsets_body(offsets: &[f32], sums: &[f32], out: &mut [f32])
+}
+
+#[inline(always)]
+fn add_offsets_body<const FMA: bool>(offsets: &[f32], sums: &[f32], out: &mut [f32]) {
+    for (offsets, out) in offsets.chunks_exact(sums.len()).zip(out) {
+        *out += dot_body::<FMA>(offsets, sums);
+    }
+}
+
+fn dot_bytes(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
     let mut sum = [0f32; LANES];
     let blocks = weights.as_chunks::<BLOCK>().0.iter();
     let xs = x.as_chunks::<BLOCK>().0.iter();
@@ -100,10 +117,10 @@ fn dot_q8(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
     sum_lanes(sum)
 }
 
-/// As [`dot_q8`]; by hand, because the compiler does not find the instruction that widens eight bytes.
+/// As [`dot_bytes`]; by hand, because the compiler does not find the instruction that widens eight bytes.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn dot_q8_avx2(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
+fn dot_bytes_avx2(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
     use std::arch::x86_64::{
         _mm_loadl_epi64, _mm256_cvtepi8_epi32, _mm256_cvtepi32_ps, _mm256_fmadd_ps,
         _mm256_loadu_ps, _mm256_mul_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_storeu_ps,
@@ -133,16 +150,27 @@ fn dot_q8_avx2(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
 }
 
 dispatched! {
-    /// Turns 8-bit weights into floats: `out = scale * weight`.
-    fn dequantize_q8 = dequantize_q8_body(weights: &[i8], scales: &[f32], out: &mut [f32])
+    /// Turns weights into floats.
+    fn dequantize = dequantize_body(weights: Part<'_>, out: &mut [f32])
 }
 
 #[inline(always)]
-fn dequantize_q8_body<const FMA: bool>(weights: &[i8], scales: &[f32], out: &mut [f32]) {
-    let blocks = weights.as_chunks::<BLOCK>().0.iter();
-    for ((w, &scale), out) in blocks.zip(scales).zip(out.as_chunks_mut::<BLOCK>().0) {
-        for l in 0..BLOCK {
-            out[l] = f32::from(w[l]) * scale;
+fn dequantize_body<const FMA: bool>(weights: Part<'_>, out: &mut [f32]) {
+    let blocks = weights.numbers.as_chunks::<BLOCK>().0.iter();
+    let blocks = blocks
+        .zip(weights.scales)
+        .zip(out.as_chunks_mut::<BLOCK>().0);
+    if weights.offsets.is_empty() {
+        for ((numbers, &scale), out) in blocks {
+            for l in 0..BLOCK {
+                out[l] = f32::from(numbers[l]) * scale;
+            }
+        }
+    } else {
+        for (((numbers, &scale), out), &offset) in blocks.zip(weights.offsets) {
+            for l in 0..BLOCK {
+                out[l] = mla::<FMA>(f32::from(numbers[l]), scale, offset);
+            }
         }
     }
 }
@@ -414,11 +442,6 @@ pub(super) fn blocks<T: GgmlType>(tensor: &QTensor) -> Option<&[T]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn noise(n: usize, seed: u64) -> Vec<f32> {
-        let mut rng = fastrand::Rng::with_seed(seed);
-        (0..n).map(|_| rng.f32() * 2.0 - 1.0).collect()
-    }
 
     #[test]
     fn exp_is_within_three_units_of_the_library() {

@@ -4,7 +4,8 @@ use candle_core::quantized::k_quants::{
 use candle_core::quantized::{GgmlDType, GgmlType, QTensor};
 use half::{bf16, f16};
 
-use super::kernels::{self, BLOCK, View};
+use super::bytes::{Bytes, block_sums};
+use super::kernels::{self, View};
 use super::workers::Workers;
 
 /// From this many rows on a prompt is multiplied with weights turned into floats; below, row by row
@@ -23,8 +24,8 @@ pub(super) struct Matrix {
 }
 
 enum Weights {
-    /// 8 bits with a scale per block, in two arrays: the type that this engine is made for.
-    Q8 { quants: Vec<i8>, scales: Vec<f32> },
+    /// A byte each, with a scale and perhaps an offset per block: what this engine is made for.
+    Bytes(Bytes),
     /// Any other type, as candle keeps it.
     Other(QTensor),
 }
@@ -61,9 +62,9 @@ impl Matrix {
             return Err(format!("a matrix of {dtype:?} is {rows} by {columns}"));
         }
         let weights = match dtype {
-            GgmlDType::Q8_0 => {
+            GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1 | GgmlDType::Q8_0 => {
                 let data = tensor.data().map_err(|e| e.to_string())?;
-                split_q8(&data)
+                Weights::Bytes(Bytes::unpack(dtype, &data))
             }
             GgmlDType::F32
             | GgmlDType::F16
@@ -74,11 +75,7 @@ impl Matrix {
             | GgmlDType::Q4K
             | GgmlDType::Q5K
             | GgmlDType::Q6K => Weights::Other(tensor),
-            GgmlDType::Q4_1
-            | GgmlDType::Q5_0
-            | GgmlDType::Q5_1
-            | GgmlDType::Q8_1
-            | GgmlDType::Q8K => {
+            GgmlDType::Q8_1 | GgmlDType::Q8K => {
                 return Err(format!("weights of type {dtype:?} cannot be multiplied"));
             }
         };
@@ -102,14 +99,9 @@ impl Matrix {
     /// Writes the floats of the rows from `first` on to `out`, which is a whole number of rows long.
     pub(super) fn dequantize(&self, first: usize, out: &mut [f32]) {
         match &self.weights {
-            Weights::Q8 { quants, scales } => {
+            Weights::Bytes(bytes) => {
                 let start = first * self.columns;
-                let end = start + out.len();
-                kernels::dequantize_q8(
-                    &quants[start..end],
-                    &scales[start / BLOCK..end / BLOCK],
-                    out,
-                );
+                kernels::dequantize(bytes.part(start, start + out.len()), out);
             }
             Weights::Other(tensor) => by_type!(tensor, dequantize(first * self.columns, out)),
         }
@@ -158,27 +150,17 @@ impl Matrix {
 
     fn multiply_one(&self, x: &[f32], out: &mut [f32], workers: &Workers) {
         match &self.weights {
-            Weights::Q8 { quants, scales } => workers.split(out, 1, |first, out| {
-                let start = first * self.columns;
-                let end = start + out.len() * self.columns;
-                let scales = &scales[start / BLOCK..end / BLOCK];
-                kernels::gemv_q8(&quants[start..end], scales, x, out);
-            }),
+            Weights::Bytes(bytes) => {
+                let sums = bytes.offsets.as_ref().map(|_| block_sums(x));
+                workers.split(out, 1, |first, out| {
+                    let start = first * self.columns;
+                    let part = bytes.part(start, start + out.len() * self.columns);
+                    kernels::gemv(part, x, sums.as_deref().unwrap_or(&[]), out);
+                });
+            }
             Weights::Other(tensor) => by_type!(tensor, gemv(x, out, workers)),
         }
     }
-}
-
-/// Takes the blocks of llama.cpp's `Q8_0` apart: each is a scale of 16 bits and 32 numbers of 8.
-fn split_q8(data: &[u8]) -> Weights {
-    let (blocks, _) = data.as_chunks::<{ 2 + BLOCK }>();
-    let mut quants = Vec::with_capacity(blocks.len() * BLOCK);
-    let mut scales = Vec::with_capacity(blocks.len());
-    for [low, high, numbers @ ..] in blocks {
-        scales.push(f16::from_le_bytes([*low, *high]).to_f32());
-        quants.extend(numbers.iter().map(|&byte| byte.cast_signed()));
-    }
-    Weights::Q8 { quants, scales }
 }
 
 fn dequantize<T: GgmlType>(tensor: &QTensor, start: usize, out: &mut [f32]) {
@@ -205,4 +187,74 @@ fn gemv<T: GgmlType>(tensor: &QTensor, x: &[f32], out: &mut [f32], workers: &Wor
 
 fn view<T: GgmlType>(tensor: &QTensor) -> &[T] {
     kernels::blocks::<T>(tensor).expect("a tensor of the type that it was matched by")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use candle_core::{Device, Tensor};
+
+    use super::*;
+
+    fn noise(n: usize, seed: u64) -> Vec<f32> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        (0..n).map(|_| rng.f32() * 2.0 - 0.7).collect()
+    }
+
+    #[test]
+    fn every_type_is_unpacked_and_multiplied_as_it_says() {
+        let (rows, columns) = (9, 512);
+        let floats = noise(rows * columns, 1);
+        let floats = Tensor::from_vec(floats, (rows, columns), &Device::Cpu).unwrap();
+        for (dtype, tolerance) in [
+            (GgmlDType::F32, 1e-4),
+            (GgmlDType::F16, 0.1),
+            (GgmlDType::BF16, 1.0),
+            (GgmlDType::Q4_1, 1e-4),
+            (GgmlDType::Q5_0, 1e-4),
+            (GgmlDType::Q5_1, 1e-4),
+            (GgmlDType::Q8_0, 1e-4),
+            // These round what they are multiplied with to 8 bits.
+            (GgmlDType::Q4_0, 0.3),
+            (GgmlDType::Q2K, 0.3),
+            (GgmlDType::Q3K, 0.3),
+            (GgmlDType::Q4K, 0.3),
+            (GgmlDType::Q5K, 0.3),
+            (GgmlDType::Q6K, 0.3),
+        ] {
+            let tensor = QTensor::quantize(&floats, dtype).unwrap();
+            let expected = tensor.dequantize(&Device::Cpu).unwrap();
+            let expected: Vec<f32> = expected.flatten_all().unwrap().to_vec1().unwrap();
+            let matrix = Matrix::new(tensor).unwrap();
+            let mut found = vec![0.0; 2 * columns];
+            matrix.dequantize(3, &mut found);
+            for (found, expected) in found.iter().zip(&expected[3 * columns..]) {
+                assert!((found - expected).abs() < 1e-6, "{dtype:?}");
+            }
+            for threads in [1, 3] {
+                let workers = Workers::new(NonZeroUsize::new(threads).unwrap());
+                for m in [1, 2, WIDE, 17] {
+                    let x = noise(m * columns, 2);
+                    let mut out = vec![0.0; m * rows];
+                    matrix.multiply(m, &x, &mut out, &mut Vec::new(), &workers);
+                    for (x, out) in x.chunks(columns).zip(out.chunks(rows)) {
+                        for (row, out) in expected.chunks(columns).zip(out) {
+                            let pairs = row.iter().zip(x);
+                            let sum: f64 = pairs.map(|(a, b)| f64::from(a * b)).sum();
+                            let error = (f64::from(*out) - sum).abs();
+                            assert!(error < tolerance, "{dtype:?}, {m} rows: {error}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_matrix_is_refused() {
+        let vector = Tensor::zeros(64, candle_core::DType::F32, &Device::Cpu).unwrap();
+        let vector = QTensor::quantize(&vector, GgmlDType::Q8_0).unwrap();
+        assert!(Matrix::new(vector).is_err());
+    }
 }

@@ -3,6 +3,7 @@
 //! last position. Weights stay quantized; sums are made in 32-bit floats.
 
 mod attention;
+mod bytes;
 mod config;
 mod kernels;
 mod matrix;
@@ -87,7 +88,7 @@ struct Space {
 }
 
 impl Llama {
-    /// Loads a model from a file, by way of its converted form in `cache` if it needs one.
+    /// Loads a model from a file.
     pub(super) fn load(
         file: &mut Gguf,
         window: usize,

@@ -2,7 +2,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The name of the default model: SmolLM2-135M-Instruct, Q4_1.
+/// The name of the default model: `SmolLM2-135M-Instruct`, `Q4_1`.
 pub const DEFAULT_MODEL: &str = "smollm2-135m-instruct";
 
 /// The file of the default model, with what is known of it beforehand.

@@ -1,5 +1,6 @@
 //! Fetching, against a hub on this machine that misbehaves, and a pip that is a script.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -19,8 +20,10 @@ fn content() -> Vec<u8> {
 }
 
 fn pinned() -> &'static Pinned {
-    let digest = Sha256::digest(content());
-    let sha256: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut sha256 = String::new();
+    for byte in Sha256::digest(content()) {
+        write!(sha256, "{byte:02x}").unwrap();
+    }
     Box::leak(Box::new(Pinned {
         owner: "owner",
         repo: "repo",
