@@ -51,9 +51,13 @@ mod tests {
 
     #[test]
     fn a_real_text_is_no_repetition() {
-        let text: String = (0..400)
-            .map(|n| format!("Line {n} says something else.\n"))
+        let lines: Vec<String> = (0..400)
+            .map(|n| format!("Line {n} says something else."))
             .collect();
+        let text = lines.join(
+            "
+",
+        );
         let mut watch = Watch::default();
         for end in (0..text.len()).step_by(7) {
             assert!(!watch.is_runaway(&text[..end]));
