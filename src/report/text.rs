@@ -94,9 +94,8 @@ pub fn summary(record: &RunRecord) -> String {
     }
     if let Some(selected) = record.selected() {
         parts.push(format!(
-            "draft {} of {}, {}",
+            "draft {}, {}",
             selected.iteration,
-            record.versions.len(),
             score(selected.score())
         ));
         if let Some(first) = record.versions.first()

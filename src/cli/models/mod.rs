@@ -50,7 +50,10 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
         _ => writer.clone(),
     };
     let think = settings.think.unwrap_or_default();
-    let writer_sampling = settings.sampling();
+    let mut writer_sampling = settings.sampling();
+    if writer_name.provider == "embedded" && writer_sampling.max_tokens.is_none() {
+        writer_sampling.max_tokens = Some(window.embedded_draft());
+    }
     // A judge should say the same of the same text. Where the model runs with default settings of
     // somebody's own, the likeliest token is asked for; cloud models often refuse to be told.
     let judge_sampling = Sampling {

@@ -15,7 +15,13 @@ pub(super) struct RunWindow {
     pub(super) num_ctx: NumCtx,
     /// Tokens that the longest call of the run may take.
     need: u64,
+    /// Tokens that the longest draft has that the criteria allow, if they say.
+    longest_draft: Option<u64>,
 }
+
+/// The most tokens that the embedded model writes for one draft, unless the user says otherwise: it is
+/// slow, and what it writes beyond some lines is of no use.
+const EMBEDDED_DRAFT: std::ops::RangeInclusive<u64> = 512..=1024;
 
 impl RunWindow {
     pub(super) fn new(plan: &Plan, task: &Task) -> Self {
@@ -26,15 +32,29 @@ impl RunWindow {
             .iter()
             .map(|message| estimate_tokens(&message.content))
             .sum();
-        let draft = settings.max_tokens.map_or_else(
-            || longest_draft(plan).unwrap_or(DRAFT).max(DRAFT),
-            u64::from,
-        );
+        let longest_draft = longest_draft(plan);
+        let draft = settings
+            .max_tokens
+            .map_or_else(|| longest_draft.unwrap_or(DRAFT).max(DRAFT), u64::from);
         // The longest calls: a revision (prompt, draft, feedback, new draft), a verdict (prompt, draft,
         // instructions, verdict). Feedback and instructions are shorter than a verdict's cap.
         let verdict = u64::from(evaluate::verdict_tokens(&plan.criteria));
         let need = prompt + 2 * draft + verdict;
-        Self { num_ctx, need }
+        Self {
+            num_ctx,
+            need,
+            longest_draft,
+        }
+    }
+
+    /// The most tokens that the embedded model writes for one draft: half as much again as the criteria
+    /// allow.
+    pub(super) fn embedded_draft(&self) -> u32 {
+        let (least, most) = EMBEDDED_DRAFT.into_inner();
+        let tokens = self
+            .longest_draft
+            .map_or(most, |tokens| tokens + tokens / 2);
+        u32::try_from(tokens.clamp(least, most)).unwrap_or(u32::MAX)
     }
 
     /// Decides the window, for a model that can hold so much.
