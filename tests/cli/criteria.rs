@@ -22,6 +22,7 @@ fn refused(content: &[u8], said: &[&str]) -> Test {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn a_wrong_file_says_what_where_and_what_to_do() {
     let with = |line: &str| format!("{CRITERIA}\n{line}\n");
     let cases: Vec<(&str, String, Vec<&str>)> = vec![
@@ -163,8 +164,12 @@ fn a_file_that_is_not_there() {
     for (wanted, said) in [
         ("nowhere.toml", "nowhere.toml: there is no such file"),
         ("./nowhere", "./nowhere: there is no such file"),
-        ("criteria.tmol", "did you mean `criteria.toml`?"),
+        (
+            "criteria.tmol",
+            "known names: `code`, `writing`, `analysis` and `reasoning`",
+        ),
         ("codee", "did you mean `code`?"),
+        ("criteria", "did you mean `criteria.toml`?"),
         ("wrting", "did you mean `writing`?"),
     ] {
         let server = Server::start();

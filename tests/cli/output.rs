@@ -471,7 +471,7 @@ fn an_output_file_may_be_a_pipe() {
         let pipe = pipe.clone();
         move || std::fs::read_to_string(pipe).expect("text")
     });
-    running.finish();
+    let _ran = running.finish();
     let metadata = std::fs::metadata(&pipe).expect("it is still there");
     assert!(metadata.file_type().is_fifo(), "it is still a pipe");
     assert_eq!(reader.join().expect("a reader"), "The second draft.\n");
