@@ -1,5 +1,71 @@
 //! Iterative drafting: a language model writes a draft, criteria judge it, and it is revised until it
 //! is good enough or no longer gets better.
+//!
+//! The rooms, from the top down; each knows those below it and never those above:
+//!
+//! | room | what lives there |
+//! |---|---|
+//! | [`cli`] | what can be typed, and everything that is shown |
+//! | [`report`] | text, Markdown and JSON of a run |
+//! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
+//! | [`evaluate`] | the evaluators, and how their verdicts add up |
+//! | [`revise`] | the revision strategies |
+//! | [`prompt`] | what models are told |
+//! | [`criteria`] | criteria files and the built-in sets |
+//! | [`model`] | one trait for all models, and those that there are |
+//! | [`store`] | the run log |
+//! | [`config`] | files, environment and profiles, laid over each other |
+//! | [`source`] | reading files that people write, with errors that show the place |
+//! | [`types`] | the nouns |
+//!
+//! A run is a stream of [`types::Event`]s, and its result is the fold over them:
+//!
+//! ```
+//! use std::path::Path;
+//! use std::sync::Arc;
+//!
+//! use reflect::engine::Loop;
+//! use reflect::model::{Sampling, ScriptedModel, Think};
+//! use reflect::types::{Stamped, Task};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A model that answers from a script; an `OllamaModel` or an `OpenAiModel` goes here, too.
+//! let script = r#"
+//!     [[reply]]
+//!     text = "Leaves fall on the pond."
+//!     [[reply]]
+//!     text = "Leaves fall on the old pond,\nring after ring goes its way,\nthe frog does not look."
+//! "#;
+//! let model = Arc::new(ScriptedModel::parse(Path::new("demo.toml"), script)?);
+//! let criteria = reflect::criteria::parse(
+//!     "name = 'haiku'\n[[criteria]]\nname = 'lines'\nevaluator = 'length'\nunit = 'lines'\nmin = 3",
+//!     "haiku.toml",
+//! )?;
+//! let plan = Loop {
+//!     writer: model.clone(),
+//!     judge: model,
+//!     criteria: Arc::new(criteria),
+//!     settings: Default::default(),
+//!     writer_sampling: Sampling::default(),
+//!     judge_sampling: Sampling::default(),
+//!     think: Think::Auto,
+//! };
+//! let mut events = 0;
+//! let record = plan
+//!     .run(
+//!         &Task::new("Write a haiku."),
+//!         &mut |_: &Stamped| events += 1,
+//!         &CancellationToken::new(),
+//!     )
+//!     .await;
+//! assert!(record.success);
+//! assert_eq!(record.versions.len(), 2);
+//! assert!(events > 4);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod cli;
 pub mod config;

@@ -32,6 +32,14 @@ pub(super) fn check(reply: &Reply) -> Result<(), NotADraft> {
             ),
             "The last reply was too long and was cut off. Write a shorter text and end it properly.",
         ),
+        Some(EndReason::Repetition) => (
+            format!(
+                "the model repeated itself without end and was stopped after {} characters; a larger \
+                 model or a higher `--temperature` may help",
+                reply.text.chars().count()
+            ),
+            "The last reply repeated one passage over and over. Say everything once, and end the text.",
+        ),
         _ if empty && !reply.reasoning.is_empty() => (
             "the model answered with nothing but reasoning".to_owned(),
             "The last reply was all reasoning and no text. Write the text itself.",

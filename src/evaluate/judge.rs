@@ -105,6 +105,9 @@ impl Judge {
                     cap = cap.saturating_mul(CAP_FACTOR);
                     format!("it was cut off after {} characters", reply.text.len())
                 }
+                Some(EndReason::Repetition) => {
+                    format!("it repeats itself: {}", clip(&reply.text))
+                }
                 Some(EndReason::Refused(why)) => {
                     return Ok(self.unparsed(&format!("the judge refused: {why}")));
                 }

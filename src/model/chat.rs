@@ -189,6 +189,8 @@ pub enum EndReason {
     Stop,
     /// The token limit or the context window was reached: the text is cut off.
     Length,
+    /// It had lost itself in repeating one passage, and was stopped.
+    Repetition,
     /// It refused, or a filter stopped it; with what it said about it.
     Refused(String),
 }

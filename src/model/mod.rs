@@ -4,6 +4,8 @@
 mod base_url;
 mod call;
 mod chat;
+#[cfg(feature = "embedded")]
+pub mod embedded;
 mod error;
 mod http;
 mod key;
@@ -11,6 +13,7 @@ mod listing;
 pub mod ollama;
 pub mod openai;
 mod reply;
+mod runaway;
 mod scripted;
 mod think;
 

@@ -2,6 +2,7 @@ use futures_util::StreamExt;
 
 use super::chat::{ChatEvent, ChatModel, ChatRequest, EndReason, TokenLogprob};
 use super::error::ModelError;
+use super::runaway::Watch;
 use crate::types::TokenUsage;
 
 /// A whole answer.
@@ -34,6 +35,7 @@ pub async fn complete(
         attempts: 1,
         ..Reply::default()
     };
+    let (mut watch, mut watch_reasoning) = (Watch::default(), Watch::default());
     let mut stream = model.chat(request);
     while let Some(event) = stream.next().await {
         let event = match event {
@@ -42,11 +44,25 @@ pub async fn complete(
         };
         observe(&event);
         match event {
-            ChatEvent::Text(piece) => reply.text.push_str(&piece),
-            ChatEvent::Reasoning(piece) => reply.reasoning.push_str(&piece),
+            ChatEvent::Text(piece) => {
+                reply.text.push_str(&piece);
+                if watch.is_runaway(&reply.text) {
+                    // Leaving here drops the stream, which ends the call.
+                    reply.end = Some(EndReason::Repetition);
+                    return (reply, Ok(()));
+                }
+            }
+            ChatEvent::Reasoning(piece) => {
+                reply.reasoning.push_str(&piece);
+                if watch_reasoning.is_runaway(&reply.reasoning) {
+                    reply.end = Some(EndReason::Repetition);
+                    return (reply, Ok(()));
+                }
+            }
             ChatEvent::Logprobs(tokens) => reply.logprobs.extend(tokens),
             ChatEvent::Usage(usage) => reply.usage = usage,
             ChatEvent::Retry { .. } => {
+                (watch, watch_reasoning) = Default::default();
                 reply = Reply {
                     attempts: reply.attempts + 1,
                     ..Reply::default()

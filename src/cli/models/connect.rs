@@ -217,11 +217,13 @@ impl<'a> Providers<'a> {
             provider: "embedded".to_owned(),
             model: text,
         };
-        let mut options = EmbeddedOptions::new(paths::models()?.join("converted"));
-        options.context = settings
-            .num_ctx
-            .and_then(|tokens| usize::try_from(tokens).ok())
-            .and_then(std::num::NonZeroUsize::new);
+        let options = EmbeddedOptions {
+            context: settings
+                .num_ctx
+                .and_then(|tokens| usize::try_from(tokens).ok())
+                .and_then(std::num::NonZeroUsize::new),
+            ..EmbeddedOptions::default()
+        };
         Ok(OpenModel {
             model: Arc::new(EmbeddedModel::open(path, id, options)),
             local: true,

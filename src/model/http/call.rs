@@ -230,12 +230,11 @@ impl<A: Adapter> Call<'_, A> {
             Err(_) => {
                 let begun = decoder.pieces() > 0;
                 self.queue.append(decoder.events());
-                if begun {
+                return if begun {
                     self.time_out(timeouts.idle, "nothing more came", "--timeout-idle");
                 } else {
                     self.time_out(timeouts.first_token, "no answer", "--timeout-first-token");
-                }
-                return;
+                };
             }
         };
         self.queue.append(decoder.events());

@@ -1,5 +1,6 @@
 //! The request's body, and what of it a server does not accept.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -78,13 +79,34 @@ enum ResponseFormat<'a> {
 struct JsonSchema<'a> {
     name: &'a str,
     strict: bool,
-    schema: &'a Value,
+    schema: Cow<'a, Value>,
 }
 
 #[derive(Serialize)]
 struct Prediction<'a> {
     r#type: &'static str,
     content: &'a str,
+}
+
+/// The schema as the server takes it. `OpenAI`'s strict mode refuses `maxLength`, and those who follow its
+/// rules do, too; servers that run anywhere compile it into their grammar, which keeps small models short.
+fn without_lengths<'a>(options: &OpenAiOptions, schema: &'a Value) -> Cow<'a, Value> {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(object) => {
+                object.retain(|key, limit| key != "maxLength" || !limit.is_number());
+                object.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    if options.connection.base_url.is_loopback() {
+        return Cow::Borrowed(schema);
+    }
+    let mut schema = schema.clone();
+    strip(&mut schema);
+    Cow::Owned(schema)
 }
 
 /// The body of a request. Its text is borrowed: prompts can be large.
@@ -107,7 +129,7 @@ pub(crate) fn body(
                 json_schema: JsonSchema {
                     name: &schema.name,
                     strict: true,
-                    schema: &schema.schema,
+                    schema: without_lengths(options, &schema.schema),
                 },
             }),
             StructuredOutput::JsonObject => Some(ResponseFormat::JsonObject),
@@ -298,6 +320,29 @@ mod tests {
         request.sampling.max_tokens = Some(9);
         request.prediction = Some("as before".to_owned());
         request
+    }
+
+    #[test]
+    fn only_servers_of_this_machine_get_limits_on_lengths() {
+        let mut request = request();
+        request.schema = Some(Arc::new(ResponseSchema {
+            name: "verdict".to_owned(),
+            // A property of that name is no limit.
+            schema: json!({"properties": {"maxLength": {"type": "string", "maxLength": 9}}}),
+        }));
+        let schema = |url| {
+            sent("openai", url, &request)["response_format"]["json_schema"]["schema"]["properties"]
+                ["maxLength"]
+                .clone()
+        };
+        assert_eq!(
+            schema("https://api.openai.com/v1"),
+            json!({"type": "string"})
+        );
+        assert_eq!(
+            schema("http://127.0.0.1:8080/v1"),
+            json!({"type": "string", "maxLength": 9})
+        );
     }
 
     fn with_schema() -> ChatRequest {

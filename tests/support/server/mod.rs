@@ -20,6 +20,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -81,6 +82,7 @@ struct State {
     handlers: BTreeMap<Purpose, Handler>,
     requests: Vec<Recorded>,
     calls: usize,
+    busy: Duration,
     connections: usize,
     models: Vec<(String, u64)>,
 }
@@ -195,6 +197,11 @@ impl Server {
         self.state().calls
     }
 
+    /// The time from having read a request for a chat to having written its answer, of all of them.
+    pub fn busy(&self) -> Duration {
+        self.state().busy
+    }
+
     /// How many connections were made.
     pub fn connections(&self) -> usize {
         self.state().connections
@@ -220,8 +227,13 @@ fn serve(stream: TcpStream, shared: &Shared) {
         if shared.stopped.load(Ordering::SeqCst) {
             return;
         }
+        let begun = Instant::now();
         let response = answer(&request, shared);
-        if !connection.write(&response) {
+        let written = connection.write(&response);
+        if request.is_chat() {
+            shared.state().busy += begun.elapsed();
+        }
+        if !written {
             return;
         }
     }

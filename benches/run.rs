@@ -1,0 +1,241 @@
+//! What a run costs besides the model: `cargo bench --bench run --no-default-features`.
+//!
+//! Against a server of ours on the loopback interface that answers at once:
+//! - CPU time of a task (draft, evaluate, revise, evaluate), in the library, with and without the run log;
+//! - from the start of the process to its first request, and the process's peak memory;
+//!
+//! and against the same server at the pace of a real one: how much longer a run takes than its calls.
+//!
+//! Figures are the least and the median of several rounds: the machine may be doing other things.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints, and ends where something is wrong"
+)]
+
+#[path = "../tests/support/mod.rs"]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "made for the tests, which use all of it"
+)]
+mod support;
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
+use reflect::engine::Loop;
+use reflect::model::openai::{OpenAiModel, OpenAiOptions};
+use reflect::model::{BaseUrl, ChatModel, Connection, Sampling, Think};
+use reflect::store::Store;
+use reflect::types::{Event, ModelId, RunRecord, Stamped, Task};
+use serde_json::{Value, json};
+use support::server::{Planned, Purpose, Reply, Server};
+use tokio_util::sync::CancellationToken;
+
+const ROUNDS: usize = 7;
+const TASKS: usize = 50;
+
+fn main() {
+    cpu_per_task(false);
+    cpu_per_task(true);
+    start_and_memory();
+    wall_time();
+}
+
+/// A verdict on the built-in set `writing`.
+fn verdict(step: u8) -> Value {
+    let scores: serde_json::Map<String, Value> = ["clarity", "coherence", "completeness", "tone"]
+        .into_iter()
+        .map(|name| {
+            (
+                name.to_owned(),
+                json!({ "reason": "as it is", "score": step }),
+            )
+        })
+        .collect();
+    let issue = json!({
+        "type": "missing", "severity": "minor", "criterion": "clarity",
+        "description": "The second sentence is vague.", "suggested_fix": "Name the thing.",
+    });
+    json!({ "scores": scores, "issues": [issue], "confidence": 0.8 })
+}
+
+/// About 200 words, as a small draft has.
+fn draft() -> String {
+    "The quick brown fox jumps over the lazy dog, and then it does so again. ".repeat(14)
+}
+
+/// Answers every task with a draft, a bad verdict, a revision, a good verdict.
+fn serve(first_wait: Duration, wait: Duration) -> Server {
+    let server = Server::start();
+    let reply = move |text: &str| {
+        let pieces: Vec<&str> = text.split_inclusive(' ').collect();
+        Planned::from(
+            Reply::pieces(&pieces)
+                .first_wait(first_wait)
+                .wait(wait)
+                .usage(800, 200, Some(600)),
+        )
+    };
+    server.on(Purpose::Write, move |_| reply(&draft()));
+    let judged = std::sync::atomic::AtomicUsize::new(0);
+    server.on(Purpose::Judge, move |_| {
+        let count = judged.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        reply(&verdict(if count.is_multiple_of(2) { 3 } else { 5 }).to_string())
+    });
+    server
+}
+
+fn plan(server: &Server) -> Loop {
+    let id = ModelId {
+        provider: "openai".to_owned(),
+        model: "fake".to_owned(),
+    };
+    let base_url = BaseUrl::openai(&server.openai_url()).unwrap();
+    let model: Arc<dyn ChatModel> =
+        Arc::new(OpenAiModel::new(OpenAiOptions::new(id, Connection::new(base_url))).unwrap());
+    Loop {
+        writer: Arc::clone(&model),
+        judge: model,
+        criteria: Arc::new(reflect::criteria::builtin("writing").unwrap()),
+        settings: reflect::types::LoopSettings::default(),
+        writer_sampling: Sampling::default(),
+        judge_sampling: Sampling::default(),
+        think: Think::Auto,
+    }
+}
+
+fn thread_cpu() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+        .unwrap()
+        .into()
+}
+
+fn cpu_per_task(with_log: bool) {
+    let server = serve(Duration::ZERO, Duration::ZERO);
+    let plan = plan(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = with_log.then(|| Store::open(&folder.path().join("log.db")).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut figures = Vec::new();
+    for _ in 0..ROUNDS {
+        let begun = thread_cpu();
+        for _ in 0..TASKS {
+            let mut log = Log {
+                store: store.as_mut(),
+                run: None,
+                seq: 0,
+            };
+            let record: RunRecord = runtime.block_on(plan.run(
+                &Task::new("Write about foxes."),
+                &mut |event: &Stamped| log.keep(event),
+                &CancellationToken::new(),
+            ));
+            assert_eq!(record.total_llm_calls, 4);
+        }
+        figures.push(thread_cpu().saturating_sub(begun) / u32::try_from(TASKS).unwrap());
+    }
+    let log = if with_log { ", run log kept" } else { "" };
+    report(&format!("CPU time of a task of four calls{log}"), figures);
+}
+
+struct Log<'a> {
+    store: Option<&'a mut Store>,
+    run: Option<uuid::Uuid>,
+    seq: u64,
+}
+
+impl Log<'_> {
+    fn keep(&mut self, event: &Stamped) {
+        if let Event::RunStart { run_id, .. } = event.event {
+            self.run = Some(run_id);
+        }
+        if let Some(store) = &mut self.store {
+            store.append(self.run.unwrap(), self.seq, event).unwrap();
+            self.seq += 1;
+        }
+    }
+}
+
+fn command(server: &Server, home: &std::path::Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reflect"));
+    command
+        .args([
+            "draft",
+            "Write about foxes.",
+            "-c",
+            "writing",
+            "-m",
+            "fake",
+            "--base-url",
+        ])
+        .arg(server.openai_url())
+        .env_clear()
+        .env("HOME", home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+fn start_and_memory() {
+    let home = tempfile::tempdir().unwrap();
+    let mut figures = Vec::new();
+    for _ in 0..ROUNDS {
+        let server = Arc::new(serve(Duration::ZERO, Duration::ZERO));
+        let begun = Instant::now();
+        let mut child = command(&server, home.path()).spawn().unwrap();
+        while server.calls() == 0 {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        figures.push(begun.elapsed());
+        assert!(child.wait().unwrap().success());
+    }
+    report(
+        "from the start of the process to its first request",
+        figures,
+    );
+    #[expect(clippy::cast_precision_loss, reason = "kilobytes of a process")]
+    let peak = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() as f64 / 1024.0;
+    println!("{:58} {:8.1} MB", "peak memory of a run", peak);
+}
+
+/// At 50 ms to the first piece and 1 ms between pieces: faster than any real server, so that what is ours
+/// weighs more.
+fn wall_time() {
+    let (first_wait, wait) = (Duration::from_millis(50), Duration::from_millis(1));
+    let home = tempfile::tempdir().unwrap();
+    let mut shares = Vec::new();
+    for _ in 0..ROUNDS {
+        let server = serve(first_wait, wait);
+        let begun = Instant::now();
+        assert!(command(&server, home.path()).status().unwrap().success());
+        let whole = begun.elapsed();
+        shares.push(whole.as_secs_f64() / server.busy().as_secs_f64());
+    }
+    shares.sort_by(f64::total_cmp);
+    println!(
+        "{:58} {:8.3}  (median {:.3})",
+        "wall time of a run / time of the server",
+        shares[0],
+        shares[ROUNDS / 2]
+    );
+}
+
+fn report(what: &str, mut figures: Vec<Duration>) {
+    figures.sort();
+    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    println!(
+        "{what:58} {:8.3} ms (median {:.3} ms)",
+        ms(figures[0]),
+        ms(figures[figures.len() / 2])
+    );
+}

@@ -1,0 +1,234 @@
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use reqwest::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RANGE,
+};
+use reqwest::{Client, StatusCode};
+use secrecy::ExposeSecret as _;
+
+use super::fetch::{FetchEvent, FetchOptions};
+use super::spec::Origin;
+
+/// The model hub.
+pub const HUB: &str = "https://huggingface.co";
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How often a broken download is taken up again before the source is given up, as long as each try
+/// brought something.
+const RESUMES: u32 = 5;
+
+/// What people are told of the source.
+pub(super) fn name(origin: &Origin<'_>, options: &FetchOptions) -> String {
+    url(origin, options)
+}
+
+fn url(origin: &Origin<'_>, options: &FetchOptions) -> String {
+    let hub = options.hub.trim_end_matches('/');
+    let Origin {
+        owner, repo, file, ..
+    } = origin;
+    format!("{hub}/{owner}/{repo}/resolve/main/{file}")
+}
+
+/// Downloads a file to `part`, from where an earlier try ended.
+///
+/// # Errors
+/// In words, on one line.
+pub(super) async fn download(
+    origin: &Origin<'_>,
+    part: &Path,
+    options: &FetchOptions,
+    progress: &mut (dyn FnMut(FetchEvent) + Send),
+) -> Result<(), String> {
+    // The second install of a process is refused, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut client = Client::builder();
+    if is_loopback(&options.hub) {
+        client = client.no_proxy();
+    }
+    let client = client
+        .connect_timeout(CONNECT)
+        .read_timeout(options.idle_timeout)
+        .user_agent(concat!("reflect/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|e| causes(&e))?;
+    let url = url(origin, options);
+    let mut tries = 0;
+    loop {
+        let before = size(part);
+        let error = match download_once(&client, &url, part, options, progress).await {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        tries += 1;
+        match error {
+            Failure::Final(reason) => return Err(reason),
+            Failure::Broken(reason) => {
+                if tries > RESUMES || size(part) <= before {
+                    return Err(reason);
+                }
+            }
+            Failure::Stale => {
+                if tries > 1 {
+                    return Err("it refuses to go on with a broken download".to_owned());
+                }
+                forget(part);
+            }
+        }
+    }
+}
+
+/// Whether an address is of this machine, where no proxy stands between.
+fn is_loopback(address: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(address) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Removes what there is of a file.
+pub(super) fn forget(part: &Path) {
+    for path in [part.to_owned(), etag_path(part)] {
+        // What is not there need not be removed; what cannot be is overwritten.
+        let _ = fs_err::remove_file(path);
+    }
+}
+
+enum Failure {
+    /// Trying again would be no use.
+    Final(String),
+    /// The connection broke; what came is kept.
+    Broken(String),
+    /// What there is does not fit the file on the hub.
+    Stale,
+}
+
+async fn download_once(
+    client: &Client,
+    url: &str,
+    part: &Path,
+    options: &FetchOptions,
+    progress: &mut (dyn FnMut(FetchEvent) + Send),
+) -> Result<(), Failure> {
+    let broken = |e: reqwest::Error| Failure::Broken(causes(&e.without_url()));
+    let mut request = client.get(url).header(ACCEPT_ENCODING, "identity");
+    if let Some(token) = &options.token {
+        // The client leaves it out when it is sent on to another host.
+        let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
+            .map_err(|_| {
+                Failure::Final("the hub token holds characters that no token has".into())
+            })?;
+        value.set_sensitive(true);
+        request = request.header(AUTHORIZATION, value);
+    }
+    let have = size(part);
+    let etag = fs_err::read_to_string(etag_path(part)).ok();
+    if have > 0 {
+        request = request.header(RANGE, format!("bytes={have}-"));
+        if let Some(etag) = &etag {
+            request = request.header(IF_RANGE, etag);
+        }
+    }
+    let response = request.send().await.map_err(broken)?;
+    let (start, total) = match response.status() {
+        StatusCode::OK => (0, response.content_length()),
+        StatusCode::PARTIAL_CONTENT => match content_range(response.headers()) {
+            Some((start, total)) if start == have => (start, total),
+            _ => return Err(Failure::Stale),
+        },
+        StatusCode::RANGE_NOT_SATISFIABLE => return Err(Failure::Stale),
+        status => return Err(refused(status, options.token.is_some())),
+    };
+    let io = |e: std::io::Error| Failure::Final(format!("cannot write: {e}"));
+    let mut file = fs_err::OpenOptions::new()
+        .create(true)
+        .append(start > 0)
+        .write(true)
+        .truncate(start == 0)
+        .open(part)
+        .map_err(io)?;
+    // Only a strong tag says that two files are the same byte for byte.
+    let tag = response
+        .headers()
+        .get(ETAG)
+        .and_then(|tag| tag.to_str().ok());
+    match tag.filter(|tag| tag.starts_with('"')) {
+        Some(tag) => fs_err::write(etag_path(part), tag).map_err(io)?,
+        None => {
+            let _ = fs_err::remove_file(etag_path(part));
+        }
+    }
+    let mut done = start;
+    progress(FetchEvent::Progress { done, total });
+    let mut body = response.bytes_stream();
+    while let Some(piece) = body.next().await {
+        let piece = piece.map_err(broken)?;
+        file.write_all(&piece).map_err(io)?;
+        done += piece.len() as u64;
+        progress(FetchEvent::Progress { done, total });
+    }
+    if total.is_some_and(|total| done < total) {
+        return Err(Failure::Broken(
+            "the connection ended before the file did".into(),
+        ));
+    }
+    file.sync_all().map_err(io)?;
+    let _ = fs_err::remove_file(etag_path(part));
+    Ok(())
+}
+
+/// First byte and size of the whole, from `bytes 5-9/10`.
+fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
+    let range = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+    let (range, total) = range.strip_prefix("bytes ")?.split_once('/')?;
+    let start = range.split_once('-')?.0.parse().ok()?;
+    Some((start, total.parse().ok()))
+}
+
+fn refused(status: StatusCode, with_token: bool) -> Failure {
+    let why = match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if with_token => {
+            "there is no such repository, or your token may not read it"
+        }
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            "there is no such repository, or it needs a token (`HF_TOKEN`)"
+        }
+        StatusCode::NOT_FOUND => "there is no such file",
+        StatusCode::TOO_MANY_REQUESTS => "too many requests; try again later",
+        _ => "the request failed",
+    };
+    Failure::Final(format!("{why} (HTTP {status})"))
+}
+
+fn size(path: &Path) -> u64 {
+    fs_err::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+fn etag_path(part: &Path) -> PathBuf {
+    let mut name = part.as_os_str().to_owned();
+    name.push(".etag");
+    name.into()
+}
+
+/// An error with what caused it, on one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

