@@ -1,5 +1,6 @@
 //! Writing files for the user.
 
+use std::fmt::Display;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -8,57 +9,91 @@ use tempfile::NamedTempFile;
 use super::error::CliError;
 
 /// A file that will be written at the end of a run. It is opened at the start, so that a place that
-/// cannot be written to is found before any work is done, and put in place in one step.
+/// cannot be written to is found before any work is done.
 pub(super) struct OutputFile {
+    /// As the user wrote it.
     path: PathBuf,
-    temporary: NamedTempFile,
+    target: Target,
+}
+
+enum Target {
+    /// A file, there or not, put in place in one step.
+    File {
+        /// Where it is, links followed: what is behind a link is replaced, not the link.
+        path: PathBuf,
+        temporary: NamedTempFile,
+    },
+    /// A device or a pipe: it is written to. To replace it, as root could, would destroy it.
+    Special,
 }
 
 impl OutputFile {
     /// Prepares to write a file.
     pub(super) fn prepare(path: &Path) -> Result<Self, CliError> {
-        let failed = |error: &dyn std::fmt::Display| {
-            CliError::failure(format!("cannot write `{}`: {error}", path.display()))
-        };
-        if path.is_dir() {
-            return Err(failed(&"it is a directory"));
+        let metadata = fs_err::metadata(path);
+        if metadata.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
+            return Err(failed(path, &"it is a directory"));
         }
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
+        let target = if metadata.is_ok_and(|metadata| !metadata.is_file()) {
+            Target::Special
+        } else {
+            let real = fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            let temporary = temporary_beside(&real).map_err(|error| failed(path, &error))?;
+            Target::File {
+                path: real,
+                temporary,
+            }
         };
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".reflect-");
-        // Temporary files are private by default; this one becomes a file like any other.
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let temporary = builder
-            .tempfile_in(folder)
-            .map_err(|error| failed(&error))?;
         Ok(Self {
             path: path.to_owned(),
-            temporary,
+            target,
         })
     }
 
     /// Writes the text and puts the file in place.
-    pub(super) fn write(mut self, text: &str) -> Result<(), CliError> {
-        let failed = |path: &Path, error: &dyn std::fmt::Display| {
-            CliError::failure(format!("cannot write `{}`: {error}", path.display()))
-        };
-        self.temporary
-            .write_all(text.as_bytes())
-            .and_then(|()| self.temporary.as_file().sync_all())
-            .map_err(|error| failed(&self.path, &error))?;
-        if let Ok(replaced) = fs_err::metadata(&self.path) {
-            let _ = fs_err::set_permissions(self.temporary.path(), replaced.permissions());
+    pub(super) fn write(self, text: &str) -> Result<(), CliError> {
+        match self.target {
+            Target::File {
+                path,
+                mut temporary,
+            } => {
+                temporary
+                    .write_all(text.as_bytes())
+                    .and_then(|()| temporary.as_file().sync_all())
+                    .map_err(|error| failed(&self.path, &error))?;
+                if let Ok(replaced) = fs_err::metadata(&path) {
+                    let _ = fs_err::set_permissions(temporary.path(), replaced.permissions());
+                }
+                temporary
+                    .persist(&path)
+                    .map_err(|error| failed(&self.path, &error.error))?;
+                Ok(())
+            }
+            Target::Special => std::fs::OpenOptions::new()
+                .write(true)
+                .open(&self.path)
+                .and_then(|mut file| file.write_all(text.as_bytes()))
+                .map_err(|error| failed(&self.path, &error)),
         }
-        self.temporary
-            .persist(&self.path)
-            .map_err(|error| failed(&self.path, &error.error))?;
-        Ok(())
     }
+}
+
+fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".reflect-");
+    // Temporary files are private by default; this one becomes a file like any other.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+fn failed(path: &Path, error: &dyn Display) -> CliError {
+    CliError::failure(format!("cannot write `{}`: {error}", path.display()))
 }

@@ -13,7 +13,9 @@ use super::{
 };
 use crate::{
     source::{self, Source, SourceError},
-    types::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_THRESHOLD, LoopSettings},
+    types::{
+        Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD, LoopSettings,
+    },
 };
 
 /// The keys of a criteria file outside of its criteria.
@@ -51,7 +53,8 @@ pub(super) struct Common {
     description: String,
     /// Share in the weighted mean, above 0. Default: 1.
     weight: Option<f64>,
-    /// The floor: a draft with a lower score is not satisfactory, whatever the mean. Default: 0.7.
+    /// The floor: a draft with a lower score is not satisfactory, whatever the mean. Default: 0.7;
+    /// 1 for a hard check (`regex`, `length`).
     #[schemars(range(min = 0, max = 1))]
     threshold: Option<f64>,
     /// What gives the score. Default: `llm`.
@@ -219,14 +222,20 @@ fn read_criterion(
     let at = |key| source::value_span(&outline, &[key]).unwrap_or(span.clone());
     let weight = common.weight.unwrap_or(1.0);
     check::weight(source, at("weight"), weight)?;
-    let threshold = common.threshold.unwrap_or(DEFAULT_FLOOR);
+    let evaluator = (kind.read)(source, Spanned::new(span.clone(), config))?;
+    let floor = if evaluator.is_hard() {
+        DEFAULT_HARD_FLOOR
+    } else {
+        DEFAULT_FLOOR
+    };
+    let threshold = common.threshold.unwrap_or(floor);
     check::threshold(source, at("threshold"), threshold)?;
     let criterion = Criterion {
         name: common.name,
         description: common.description,
         weight,
         threshold,
-        evaluator: (kind.read)(source, Spanned::new(span.clone(), config))?,
+        evaluator,
     };
     Ok((criterion, at("name")))
 }

@@ -130,7 +130,7 @@ max = 400
                     name: "no-todo".into(),
                     description: String::new(),
                     weight: 1.0,
-                    threshold: 0.7,
+                    threshold: 1.0,
                     evaluator: Evaluator::Regex(RegexConfig {
                         pattern: r"(?i)\btodo\b".into(),
                         expect: Expect::Absent,
@@ -141,7 +141,7 @@ max = 400
                     name: "length".into(),
                     description: String::new(),
                     weight: 1.0,
-                    threshold: 0.7,
+                    threshold: 1.0,
                     evaluator: Evaluator::Length(LengthConfig {
                         unit: LengthUnit::Words,
                         min: None,

@@ -49,8 +49,10 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
 /// Says whether the file is a run log that this version can use, or a new, empty file. Changes nothing.
 pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let wrap = |error| StoreError::from_sqlite(path, error);
-    let id = pragma(connection, "application_id").map_err(wrap)?;
-    let found = pragma(connection, "user_version").map_err(wrap)?;
+    // All three as of one moment: another process may be making the file right now.
+    let connection = connection.unchecked_transaction().map_err(wrap)?;
+    let id = pragma(&connection, "application_id").map_err(wrap)?;
+    let found = pragma(&connection, "user_version").map_err(wrap)?;
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(wrap)?;

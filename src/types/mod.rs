@@ -12,8 +12,8 @@ mod usage;
 mod version;
 
 pub use criteria::{
-    Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_THRESHOLD, Evaluator, Expect, LengthConfig,
-    LengthUnit, LlmConfig, RegexConfig,
+    Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD, Evaluator, Expect,
+    LengthConfig, LengthUnit, LlmConfig, RegexConfig,
 };
 pub use evaluation::{CriterionResult, Evaluation, Issue, IssueType, Severity, Status};
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};

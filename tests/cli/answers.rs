@@ -310,7 +310,7 @@ fn hard_checks_need_no_judge() {
 /// A judge's praise does not outweigh a hard check that fails.
 #[test]
 fn a_judge_cannot_overrule_a_hard_check() {
-    let long = "word ".repeat(80);
+    let long = "word ".repeat(51);
     let server = answering([Reply::text(&long), judged(5)]);
     server.on(Purpose::Write, |_| Reply::text(&"word ".repeat(90)));
     server.on(Purpose::Judge, |_| judged(5));

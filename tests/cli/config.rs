@@ -1,1 +1,299 @@
-//! Nothing yet.
+//! The configuration: what is in force, where it comes from, and what is wrong with it.
+
+use crate::harness::{KEY, Test};
+use crate::plan::{CRITERIA, draft, usual_server, with_server};
+use crate::support::server::{Protocol, Server};
+
+const USER: &str = "../home/.config/reflect/config.toml";
+
+/// A run that must not begin.
+#[track_caller]
+fn refused(prepare: impl FnOnce(Test) -> Test, said: &[&str]) {
+    let server = Server::start();
+    let mut test = prepare(draft(&server, Protocol::OpenAi))
+        .code(2)
+        .stdout("")
+        .stderr_has("reflect: error: ");
+    for part in said {
+        test = test.stderr_has(part);
+    }
+    test.run();
+    assert!(server.requests().is_empty(), "no request is made");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    refused(
+        |test| test.file(USER, "# mine\nretris = 3\n"),
+        &["config.toml:2:1", "`retris`", "did you mean `retries`?"],
+    );
+    refused(
+        |test| test.file(USER, "[loop]\nmax_iterations = 0\n"),
+        &["config.toml:2:18", "max_iterations"],
+    );
+    refused(
+        |test| {
+            test.file("x.toml", "temperature = 9\n")
+                .args(["--config", "x.toml"])
+        },
+        &["x.toml:1:15", "from 0 to 2"],
+    );
+    refused(
+        |test| test.args(["--config", "nowhere.toml"]),
+        &["nowhere.toml", "no such file"],
+    );
+    refused(
+        |test| {
+            test.args(["--profile", "thorogh"])
+                .file(USER, "[profiles.thorough]\nretries = 1\n")
+        },
+        &[
+            "--profile",
+            "there is no profile `thorogh`",
+            "did you mean `thorough`?",
+        ],
+    );
+    refused(
+        |test| test.env("REFLECT_MAX_ITERATIONS", "some"),
+        &["REFLECT_MAX_ITERATIONS", "a whole number", "`some`"],
+    );
+    refused(
+        |test| test.args(["--temperature", "9"]),
+        &["--temperature", "from 0 to 2"],
+    );
+    refused(
+        |test| test.args(["--max-time", "soon"]),
+        &["--max-time", "soon"],
+    );
+}
+
+/// A project's file is not the user's: it must not send prompts or keys elsewhere.
+#[test]
+fn a_project_may_not_set_everything() {
+    for line in [
+        "base_url = 'http://127.0.0.1:9'",
+        "provider = 'openai'",
+        "[providers.x]\nbase_url = 'http://127.0.0.1:9'",
+        "[timeouts]\nidle = '1s'",
+        "profile = 'x'",
+    ] {
+        refused(
+            |test| test.file(".reflect.toml", line),
+            &[".reflect.toml:1:"],
+        );
+    }
+    let server = usual_server();
+    draft(&server, Protocol::OpenAi)
+        .env_remove("REFLECT_MODEL")
+        .file(
+            ".reflect.toml",
+            "model = 'openai:theirs'\n[loop]\nmax_iterations = 1\n",
+        )
+        .code(3)
+        .stdout("The first draft.\n")
+        .stderr_has(".reflect.toml:1 says")
+        .run();
+    assert_eq!(server.chats()[0].body["model"], "theirs");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_that_everybody_can_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let config =
+        format!("[providers.work]\nbase_url = 'http://127.0.0.1:9/v1'\napi_key = '{KEY}'\n");
+    let with_mode = |test: Test, mode| {
+        let test = test.file(USER, &config);
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(test.path(USER), mode).expect("permissions");
+        test
+    };
+    refused(|test| with_mode(test, 0o644), &["config.toml", "chmod 600"]);
+    with_mode(Test::new(), 0o600).args(["config", "show"]).run();
+}
+
+/// A key in the user's file is sent to its own server and shown nowhere.
+#[cfg(unix)]
+#[test]
+fn a_provider_of_the_users_own() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let server = usual_server();
+    let config = format!(
+        "[providers.work]\nbase_url = '{}'\nmodel = 'qwen'\napi_key = '{KEY}'\n\
+         headers = {{ X-Team = 'docs' }}\nextra_body = {{ priority = 1 }}\n",
+        server.openai_url()
+    );
+    let test = Test::new()
+        .file("criteria.toml", CRITERIA)
+        .file(USER, config);
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(test.path(USER), private).expect("permissions");
+    test.args([
+        "draft",
+        "Write a line.",
+        "-c",
+        "criteria.toml",
+        "-m",
+        "work:",
+    ])
+    .stdout("The second draft.\n")
+    .stderr_has("model: work:qwen, as --model says")
+    .run();
+    for chat in server.chats() {
+        assert_eq!(
+            chat.header("authorization"),
+            Some(format!("Bearer {KEY}").as_str())
+        );
+        assert_eq!(chat.header("x-team"), Some("docs"));
+        assert_eq!(chat.body["priority"], 1);
+        assert_eq!(chat.body["model"], "qwen");
+    }
+}
+
+#[test]
+fn a_key_comes_from_a_command() {
+    let server = usual_server();
+    let config = format!(
+        "[providers.work]\nbase_url = '{}'\nmodel = 'qwen'\napi_key_cmd = 'cat key.txt'\n",
+        server.openai_url()
+    );
+    let test = || {
+        Test::new()
+            .file("criteria.toml", CRITERIA)
+            .file(USER, &config)
+            .args([
+                "draft",
+                "Write a line.",
+                "-c",
+                "criteria.toml",
+                "-m",
+                "work:",
+            ])
+    };
+    test().file("key.txt", format!("{KEY}\n")).run();
+    assert_eq!(
+        server.chats()[0].header("authorization"),
+        Some(format!("Bearer {KEY}").as_str())
+    );
+    test()
+        .code(2)
+        .stdout("")
+        .stderr_has("`api_key_cmd` of the provider `work`")
+        .run();
+}
+
+/// `retries` from above to below: flag, variable, profile, project, user, default. And a loop setting, which the
+/// criteria file may give, too.
+#[test]
+fn what_is_above_wins() {
+    let user = "[loop]\nmax_iterations = 11\n[profiles.p]\nloop.max_iterations = 22\n";
+    let project = "[loop]\nmax_iterations = 33\n";
+    let criteria = format!(
+        "[loop]\nmax_iterations = 44\n{}",
+        CRITERIA.replace("\nname = \"house\"\nthreshold = 0.8\n", "")
+    );
+    let server = Server::start();
+    let base = || {
+        with_server(&server, Protocol::Ollama).args(["draft", "Write.", "--format", "ndjson", "-q"])
+    };
+    let plain = |test: Test| test.args(["-c", "criteria.toml"]);
+    // What is in force is in the first event; the server has no answer, which is not the point.
+    let in_force = |test: Test| {
+        let lines = test.args(["--retries", "0"]).code(4).run().lines();
+        lines[0]["settings"]["max_iterations"].clone()
+    };
+    assert_eq!(in_force(plain(base())), 3, "the default");
+    assert_eq!(in_force(plain(base()).file(USER, user)), 11);
+    let all = || base().file(USER, user).file(".reflect.toml", project);
+    assert_eq!(in_force(plain(all())), 33);
+    assert_eq!(in_force(plain(all()).args(["--profile", "p"])), 22);
+    assert_eq!(in_force(plain(all()).env("REFLECT_PROFILE", "p")), 22);
+    let all = || plain(all().file("criteria.toml", &criteria)).args(["--profile", "p"]);
+    assert_eq!(in_force(all()), 44);
+    assert_eq!(in_force(all().env("REFLECT_MAX_ITERATIONS", "55")), 55);
+    assert_eq!(
+        in_force(all().env("REFLECT_MAX_ITERATIONS", "55").args(["-n", "66"])),
+        66
+    );
+}
+
+#[test]
+fn config_show_says_where_values_come_from() {
+    let ran = Test::new()
+        .file(
+            USER,
+            "model = 'ollama:a'\nseed = 1\n[profiles.p]\nseed = 2\n",
+        )
+        .file(".reflect.toml", "[loop]\nmax_iterations = 5\n")
+        .env("REFLECT_TEMPERATURE", "0.5")
+        .args(["config", "show", "--origin", "--profile", "p"])
+        .run();
+    insta::assert_snapshot!("config_show_origin", ran.plain(&ran.stdout));
+    let ran = Test::new()
+        .env("OPENAI_API_KEY", KEY)
+        .env("REFLECT_API_KEY", KEY)
+        .args(["config", "show"])
+        .run();
+    assert!(!ran.stdout.contains('#'), "{}", ran.stdout);
+}
+
+#[test]
+fn config_init_path_and_init_again() {
+    let ran = Test::new()
+        .args(["config", "path"])
+        .stderr_has("the file is not there yet; `reflect config init` writes it")
+        .run();
+    let path = ran.stdout.trim_end().to_owned();
+    assert!(path.ends_with("config.toml"), "{path}");
+    let init = ran
+        .then(["config", "init"])
+        .stdout("")
+        .stderr_has("wrote ")
+        .run();
+    assert_eq!(
+        std::fs::read_to_string(&path).expect("a file"),
+        include_str!("../../config.example.toml")
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let metadata = std::fs::metadata(&path).expect("a file");
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    }
+    init.then(["config", "path"])
+        .stderr("")
+        .stdout(&format!("{path}\n"))
+        .run();
+    std::fs::write(&path, "# mine\n").expect("a file");
+    init.then(["config", "init"])
+        .code(2)
+        .stderr_has("there is a file already: ")
+        .stderr_has("hint: `--force` replaces it")
+        .run();
+    assert_eq!(std::fs::read_to_string(&path).expect("a file"), "# mine\n");
+    init.then(["config", "init", "--force"]).run();
+    // What it wrote can be read.
+    init.then(["config", "show"]).stderr("").run();
+}
+
+#[test]
+fn config_goes_where_the_environment_says() {
+    let test = Test::new();
+    let (xdg, other) = (test.path("xdg"), test.path("other.toml"));
+    let ran = test
+        .env("XDG_CONFIG_HOME", &xdg)
+        .args(["config", "path"])
+        .run();
+    assert_eq!(
+        ran.stdout,
+        format!("{}\n", xdg.join("reflect/config.toml").display())
+    );
+    let ran = ran
+        .then(["config", "path"])
+        .env("REFLECT_CONFIG", &other)
+        .run();
+    assert_eq!(ran.stdout, format!("{}\n", other.display()));
+    ran.then(["config", "path", "--config", "flag.toml"])
+        .stdout("flag.toml\n")
+        .run();
+}

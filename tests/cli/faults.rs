@@ -369,11 +369,12 @@ fn a_parameter_that_is_not_known_is_left_out() {
     );
 }
 
+type Form = fn(Reply) -> Reply;
+
 /// Odd ways to cut and end lines are no faults.
 #[test]
 fn frames_come_in_all_forms() {
     let text = "Ein Wörtchen – «naïve» 🦀, done.";
-    type Form = fn(Reply) -> Reply;
     let forms: [(&str, Form); 7] = [
         ("split UTF-8", |reply| reply.chunks(Chunks::Bytes(1))),
         ("three bytes at a time", |reply| {

@@ -1,1 +1,113 @@
-//! Nothing yet.
+//! What the program says about itself.
+
+use std::path::Path;
+
+use crate::harness::Test;
+
+#[test]
+fn help() {
+    let cases: [(&str, &[&str]); 8] = [
+        ("help_short", &["-h"]),
+        ("help_long", &["--help"]),
+        ("help_draft_short", &["draft", "-h"]),
+        ("help_draft_long", &["draft", "--help"]),
+        ("help_history", &["history", "--help"]),
+        ("help_models", &["models", "--help"]),
+        ("help_config", &["config", "--help"]),
+        ("help_completions", &["completions", "--help"]),
+    ];
+    for (name, args) in cases {
+        let ran = Test::new().args(args).stderr("").run();
+        insta::assert_snapshot!(name, ran.stdout);
+        let widest = ran.stdout.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(100), "{name} is {widest:?} wide");
+    }
+}
+
+#[test]
+fn version() {
+    for flag in ["-V", "--version"] {
+        Test::new()
+            .arg(flag)
+            .stdout(&format!("reflect {}\n", env!("CARGO_PKG_VERSION")))
+            .run();
+    }
+}
+
+#[test]
+fn wrong_usage() {
+    let cases: [(&[&str], &str); 10] = [
+        (&[], "Usage: reflect"),
+        (&["drafft", "x"], "draft"),
+        (&["draft", "x", "--tempature", "1"], "--temperature"),
+        (&["draft", "x", "--format", "yaml"], "ndjson"),
+        (&["draft", "x", "-n", "0"], "--max-iterations"),
+        (&["draft", "x", "--threshold", "7"], "from 0 to 1"),
+        (&["draft", "x", "--think", "hard"], "high"),
+        (&["draft", "x", "y"], "unexpected argument 'y'"),
+        (&["history"], "show"),
+        (&["completions", "tcsh"], "bash"),
+    ];
+    for (args, said) in cases {
+        Test::new()
+            .args(args)
+            .code(2)
+            .stdout("")
+            .stderr_has(said)
+            .run();
+    }
+}
+
+const SHELLS: [(&str, &str); 5] = [
+    ("bash", "reflect.bash"),
+    ("zsh", "_reflect"),
+    ("fish", "reflect.fish"),
+    ("powershell", "_reflect.ps1"),
+    ("elvish", "reflect.elv"),
+];
+
+/// The scripts in `completions/` are what the program prints. `REFLECT_UPDATE=1` writes them anew.
+#[test]
+fn completions_are_up_to_date() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
+    for (shell, name) in SHELLS {
+        let script = Test::new()
+            .args(["completions", shell])
+            .stderr("")
+            .run()
+            .stdout;
+        let file = folder.join(name);
+        if std::env::var_os("REFLECT_UPDATE").is_some_and(|value| value == "1") {
+            std::fs::create_dir_all(&folder).expect("a folder");
+            std::fs::write(&file, &script).expect("a file");
+        }
+        // Some ways to check a project out change line ends.
+        let kept = std::fs::read_to_string(&file)
+            .unwrap_or_default()
+            .replace("\r\n", "\n");
+        assert!(
+            kept == script,
+            "completions/{name} is not what `reflect completions {shell}` prints; write it anew with\n\
+             REFLECT_UPDATE=1 cargo test --test cli completions_are_up_to_date"
+        );
+    }
+}
+
+#[test]
+fn manual_pages() {
+    let ran = Test::new().arg("man").stderr("").run();
+    assert!(ran.stdout.contains(".TH reflect 1"), "{}", ran.stdout);
+    let ran = Test::new()
+        .args(["man", "--out-dir", "pages"])
+        .stdout("")
+        .run();
+    for name in ["reflect.1", "reflect-draft.1", "reflect-history-show.1"] {
+        assert!(ran.read(&format!("pages/{name}")).contains(".TH"), "{name}");
+    }
+    Test::new()
+        .file("file", "")
+        .args(["man", "--out-dir", "file"])
+        .code(1)
+        .stderr_has("file")
+        .run();
+}

@@ -1,1 +1,360 @@
-//! Nothing yet.
+//! Which model is used, and which key goes where.
+
+use serde_json::json;
+
+use crate::harness::{KEY, Test};
+use crate::plan::{CRITERIA, FIRST, answering, usual_server, verdict};
+use crate::support::server::{Protocol, Reply, Server};
+
+/// A world where nobody has chosen anything.
+fn draft() -> Test {
+    Test::new().file("criteria.toml", CRITERIA).args([
+        "draft",
+        "Write a line.",
+        "-c",
+        "criteria.toml",
+    ])
+}
+
+#[test]
+fn a_running_ollama_is_used_by_itself() {
+    let server = usual_server();
+    server.models(&[("nomic-embed-text", 2048), ("qwen3:8b", 8192)]);
+    draft()
+        .env("OLLAMA_HOST", server.url())
+        // A cloud key alone does not make the prompt leave the machine.
+        .env("OPENAI_API_KEY", KEY)
+        .stdout("The second draft.\n")
+        .stderr_has("model: ollama:qwen3:8b, since Ollama runs at http://127.0.0.1:")
+        .stderr_has("; choose another with `--model PROVIDER:MODEL`")
+        .run();
+    for request in server.requests() {
+        assert_eq!(
+            request.header("authorization"),
+            None,
+            "the key is not Ollama's"
+        );
+    }
+    assert_eq!(server.chats()[0].body["model"], "qwen3:8b");
+    // By its host and port only, too.
+    let server = usual_server();
+    draft()
+        .env("OLLAMA_HOST", server.url().trim_start_matches("http://"))
+        .run();
+}
+
+/// One context window for the whole run, and nothing is cut off in silence.
+#[test]
+fn ollama_is_asked_with_one_window() {
+    let server = usual_server();
+    draft().env("OLLAMA_HOST", server.url()).run();
+    let windows: Vec<_> = server
+        .chats()
+        .iter()
+        .map(|chat| chat.body["options"]["num_ctx"].clone())
+        .collect();
+    assert!(windows[0].is_u64());
+    assert!(
+        windows.iter().all(|window| *window == windows[0]),
+        "{windows:?}"
+    );
+    for chat in server.chats() {
+        assert_eq!(chat.body["truncate"], false);
+        assert_eq!(chat.body["shift"], false);
+    }
+}
+
+#[test]
+fn a_cloud_key_is_used_and_that_is_said() {
+    let server = usual_server();
+    // A proxy in the place of the cloud: the provider's own address, over plain HTTP, leads to it.
+    let ran = draft()
+        .env("OPENAI_BASE_URL", server.openai_url())
+        .env("OPENAI_API_KEY", KEY)
+        .stdout("The second draft.\n")
+        .stderr_has("model: openai:test, as OPENAI_BASE_URL says")
+        .run();
+    assert!(
+        ran.stderr
+            .contains("choose another with `--model PROVIDER:MODEL`")
+    );
+    // With nothing but the key. The connection is refused by the proxy; the sentence comes first.
+    draft()
+        .env("OPENAI_API_KEY", KEY)
+        .env("HTTPS_PROXY", "http://127.0.0.1:1")
+        .args(["--retries", "0"])
+        .code(4)
+        .stdout("")
+        .stderr_has("since OPENAI_API_KEY is set; your prompt leaves this machine; choose another")
+        .run();
+}
+
+#[test]
+fn offline_means_this_machine_only() {
+    draft()
+        .env("OPENAI_API_KEY", KEY)
+        .args(["--offline", "-m", "openai:gpt-5-mini"])
+        .code(2)
+        .stdout("")
+        .stderr_has("offline only this machine is asked")
+        .stderr_has("hint: ")
+        .run();
+    let server = usual_server();
+    draft()
+        .env("OLLAMA_HOST", server.url())
+        .arg("--offline")
+        .run();
+}
+
+#[cfg(not(feature = "embedded"))]
+#[test]
+fn with_nothing_at_all_it_is_said_what_to_do() {
+    draft()
+        .code(2)
+        .stdout("")
+        .stderr_has("this build of reflect has no model of its own")
+        .stderr_has("hint: start Ollama, set a provider's key, give `--base-url`")
+        .run();
+}
+
+/// A key belongs to its provider's address.
+#[test]
+fn a_key_goes_to_its_own_server_only() {
+    let server = usual_server();
+    draft()
+        .env("OPENAI_API_KEY", KEY)
+        .args(["--base-url", &server.openai_url(), "-m", "test"])
+        .stdout("The second draft.\n")
+        .run();
+    for request in server.requests() {
+        assert_eq!(request.header("authorization"), None, "{}", request.path);
+    }
+    let server = usual_server();
+    draft()
+        .env("OPENAI_API_KEY", KEY)
+        .env("REFLECT_BASE_URL", server.openai_url())
+        .args(["-m", "openai:test"])
+        .run();
+    for request in server.requests() {
+        assert_eq!(request.header("authorization"), None, "{}", request.path);
+    }
+    // The one that is meant for an address that was given is sent there.
+    let server = usual_server();
+    draft()
+        .env("OPENAI_API_KEY", "sk-another-key-0123456789")
+        .env("REFLECT_API_KEY", KEY)
+        .args(["--base-url", &server.openai_url(), "-m", "test"])
+        .run();
+    for request in server.requests() {
+        assert_eq!(
+            request.header("authorization"),
+            Some(format!("Bearer {KEY}").as_str())
+        );
+    }
+}
+
+/// A judge at another provider does not get the writer's key.
+#[test]
+fn each_of_two_providers_gets_its_own_key() {
+    let writer = answering([Reply::text(FIRST)]);
+    let judge = answering([Reply::text(&verdict(5).to_string())]);
+    draft()
+        .env("OPENAI_BASE_URL", writer.openai_url())
+        .env("OPENAI_API_KEY", KEY)
+        .env("OLLAMA_HOST", judge.url())
+        .args(["-m", "openai:test", "--judge-model", "ollama:test"])
+        .stdout("The first draft.\n")
+        .stderr_has("judge: ollama:test")
+        .run();
+    assert_eq!(writer.calls(), 1);
+    assert_eq!(judge.calls(), 1);
+    for request in judge.requests() {
+        assert_eq!(request.header("authorization"), None);
+    }
+}
+
+#[test]
+fn a_proxy_is_never_asked_for_this_machine() {
+    for protocol in [Protocol::Ollama, Protocol::OpenAi] {
+        let server = usual_server();
+        let mut test = crate::plan::draft(&server, protocol).stdout("The second draft.\n");
+        for name in [
+            "HTTP_PROXY",
+            "http_proxy",
+            "HTTPS_PROXY",
+            "https_proxy",
+            "ALL_PROXY",
+            "all_proxy",
+        ] {
+            test = test.env(name, "http://127.0.0.1:1");
+        }
+        test.run();
+    }
+}
+
+#[test]
+fn every_way_to_name_a_model() {
+    let cases: [(&[&str], &str, Protocol); 7] = [
+        (&["-m", "ollama:qwen3:8b"], "qwen3:8b", Protocol::Ollama),
+        (&["-m", "qwen3:8b"], "qwen3:8b", Protocol::Ollama),
+        (
+            &["-m", "qwen3:8b", "--provider", "ollama"],
+            "qwen3:8b",
+            Protocol::Ollama,
+        ),
+        (&["--provider", "ollama"], "test", Protocol::Ollama),
+        (&["-m", "openai:gpt"], "gpt", Protocol::OpenAi),
+        (
+            &["-m", "org/name:free", "--provider", "openai"],
+            "org/name:free",
+            Protocol::OpenAi,
+        ),
+        (&["-m", "openai:"], "test", Protocol::OpenAi),
+    ];
+    for (args, model, protocol) in cases {
+        let server = usual_server();
+        server.models(&[(
+            if protocol == Protocol::Ollama {
+                model
+            } else {
+                "test"
+            },
+            8192,
+        )]);
+        let mut test = draft().env("OLLAMA_HOST", server.url());
+        if protocol == Protocol::OpenAi {
+            test = test
+                .env("OPENAI_BASE_URL", server.openai_url())
+                .env("OPENAI_API_KEY", KEY);
+        }
+        test.args(args).stdout("The second draft.\n").run();
+        let chat = &server.chats()[0];
+        assert_eq!(chat.body["model"], model, "{args:?}");
+        assert_eq!(chat.protocol(), protocol, "{args:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_meant() {
+    let cases: [(&[&str], i32, &[&str]); 6] = [
+        (
+            &["--provider", "olama"],
+            2,
+            &["there is no provider `olama`", "did you mean `ollama`?"],
+        ),
+        (
+            &["--provider", "acme"],
+            2,
+            &["there is no provider `acme`", "known are ", "openrouter"],
+        ),
+        (
+            &["-m", "gpt-5-mini"],
+            2,
+            &[
+                "it is not known which provider has the model `gpt-5-mini`",
+                "--model openai:NAME",
+            ],
+        ),
+        (&["--base-url", "http://"], 2, &["--base-url"]),
+        (&["--base-url", "ftp://127.0.0.1/v1"], 2, &["ftp"]),
+        (
+            &["-m", "openai:gpt-5-mini"],
+            4,
+            &["there is no key for `openai`", "OPENAI_API_KEY"],
+        ),
+    ];
+    for (args, code, said) in cases {
+        let mut test = draft()
+            .args(args)
+            .code(code)
+            .stdout("")
+            .stderr_has("reflect: error: ");
+        for part in said {
+            test = test.stderr_has(part);
+        }
+        test.run();
+    }
+}
+
+#[test]
+fn a_server_with_many_models_asks_which() {
+    let server = Server::start();
+    server.models(&[("a", 1), ("b", 1)]);
+    draft()
+        .args(["--base-url", &server.openai_url()])
+        .code(2)
+        .stderr_has("offers 2 models")
+        .stderr_has("say which is meant with `--model NAME`: a, b")
+        .run();
+    assert_eq!(server.calls(), 0);
+    let server = usual_server();
+    draft()
+        .args(["--base-url", &server.openai_url()])
+        .stdout("The second draft.\n")
+        .stderr_has("openai:test")
+        .run();
+}
+
+#[test]
+fn a_model_that_ollama_does_not_have() {
+    let server = Server::start();
+    server.models(&[("qwen3:8b", 8192)]);
+    draft()
+        .env("OLLAMA_HOST", server.url())
+        .args(["-m", "ollama:qwen3:88b"])
+        .code(4)
+        .stdout("")
+        .stderr_has("ollama pull qwen3:88b")
+        .stderr_has("`qwen3:8b`")
+        .run();
+    // None at all is like no Ollama, unless it is asked for.
+    let server = Server::start();
+    server.models(&[]);
+    draft()
+        .env("OLLAMA_HOST", server.url())
+        .args(["--provider", "ollama"])
+        .code(4)
+        .stderr_has("has no model")
+        .stderr_has("hint: get one, for instance with `ollama pull")
+        .run();
+}
+
+#[test]
+fn models_list() {
+    let server = Server::start();
+    server.models(&[("qwen3:8b", 8192), ("gemma", 4096)]);
+    Test::new()
+        .env("OLLAMA_HOST", server.url())
+        .args(["models", "list"])
+        .stdout("ollama:gemma     1.0B Q4_K_M, 1 MB\nollama:qwen3:8b  1.0B Q4_K_M, 1 MB\n")
+        .run();
+    let listed = Test::new()
+        .env("OPENAI_API_KEY", KEY)
+        .args([
+            "models",
+            "list",
+            "--json",
+            "--base-url",
+            &server.openai_url(),
+        ])
+        .run()
+        .json();
+    let mut names: Vec<_> = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|m| m["model"].clone())
+        .collect();
+    names.sort_by_key(ToString::to_string);
+    assert_eq!(names, [json!("gemma"), json!("qwen3:8b")]);
+    Test::new()
+        .args(["models", "list"])
+        .stdout("")
+        .stderr_has("ollama: the server cannot be reached")
+        .run();
+    Test::new()
+        .args(["models", "list", "--provider", "olama"])
+        .code(2)
+        .stderr_has("did you mean `ollama`?")
+        .run();
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 
 use super::choose::default_model;
-use super::name::{ModelName, known};
+use super::name::{ModelName, unknown};
 use super::window::RunWindow;
 use crate::cli::error::CliError;
 use crate::cli::paths;
@@ -17,7 +17,6 @@ use crate::model::openai::{self, OpenAiModel, OpenAiOptions};
 use crate::model::{
     ApiKey, BaseUrl, ChatModel, Connection, HttpClient, RetryPolicy, ScriptedModel,
 };
-use crate::source;
 use crate::types::{ExitCode, ModelId};
 
 /// How long a running Ollama may take to say so.
@@ -112,15 +111,7 @@ impl<'a> Providers<'a> {
                 let connection = self.connection(name, entry, base_url, key_env)?;
                 Ok(Backend::OpenAi(connection))
             }
-            _ => {
-                let known = known(self.config);
-                Err(
-                    CliError::usage(format!("there is no provider `{name}`")).hint(format!(
-                        "known are {}",
-                        source::list(known.iter().map(String::as_str))
-                    )),
-                )
-            }
+            _ => Err(unknown(name, self.config)),
         }
     }
 

@@ -59,18 +59,7 @@ impl Written {
             None => (text, None),
         };
         if !is_known(provider, config) {
-            let known = known(config);
-            let near = source::similar(provider, known.iter().map(String::as_str));
-            let hint = near.map_or_else(
-                || {
-                    format!(
-                        "known are {}",
-                        source::list(known.iter().map(String::as_str))
-                    )
-                },
-                |near| format!("did you mean `{near}`?"),
-            );
-            return Err(CliError::usage(format!("there is no provider `{provider}`")).hint(hint));
+            return Err(unknown(provider, config));
         }
         Ok(Self {
             provider: Some(provider.to_owned()),
@@ -79,8 +68,22 @@ impl Written {
     }
 }
 
+/// There is no such provider; one of those there are may be meant.
+pub(super) fn unknown(provider: &str, config: &Config) -> CliError {
+    let known = known(config);
+    let near = source::similar(provider, known.iter().map(String::as_str));
+    let hint = near.map_or_else(
+        || {
+            let names = source::list(known.iter().map(String::as_str));
+            format!("known are {names}")
+        },
+        |near| format!("did you mean `{near}`?"),
+    );
+    CliError::usage(format!("there is no provider `{provider}`")).hint(hint)
+}
+
 /// The names of all providers.
-pub(super) fn known(config: &Config) -> Vec<String> {
+fn known(config: &Config) -> Vec<String> {
     let own = ["ollama", "embedded", "scripted"].map(str::to_owned);
     let presets = openai::PRESETS.iter().map(|preset| preset.name.to_owned());
     let mut known: Vec<String> = own.into_iter().chain(presets).collect();

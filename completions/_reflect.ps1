@@ -1,0 +1,366 @@
+
+using namespace System.Management.Automation
+using namespace System.Management.Automation.Language
+
+Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
+    param($wordToComplete, $commandAst, $cursorPosition)
+
+    $commandElements = $commandAst.CommandElements
+    $command = @(
+        'reflect'
+        for ($i = 1; $i -lt $commandElements.Count; $i++) {
+            $element = $commandElements[$i]
+            if ($element -isnot [StringConstantExpressionAst] -or
+                $element.StringConstantType -ne [StringConstantType]::BareWord -or
+                $element.Value.StartsWith('-') -or
+                $element.Value -eq $wordToComplete) {
+                break
+        }
+        $element.Value
+    }) -join ';'
+
+    $completions = @(switch ($command) {
+        'reflect' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('draft', 'draft', [CompletionResultType]::ParameterValue, 'Write a draft, judge it, and revise it until it meets the criteria')
+            [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
+            [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
+            [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show or create the configuration')
+            [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print the completion script of a shell')
+            [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print the manual page, or write all of them to a folder')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;draft' {
+            [CompletionResult]::new('--prompt-file', '--prompt-file', [CompletionResultType]::ParameterName, 'Read the prompt from a file')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
+            [CompletionResult]::new('--criteria', '--criteria', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Give the model this file as context; repeatable')
+            [CompletionResult]::new('--file', '--file', [CompletionResultType]::ParameterName, 'Give the model this file as context; repeatable')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Instructions that hold for the whole run')
+            [CompletionResult]::new('--system', '--system', [CompletionResultType]::ParameterName, 'Instructions that hold for the whole run')
+            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'The model, as MODEL or PROVIDER:MODEL')
+            [CompletionResult]::new('--model', '--model', [CompletionResultType]::ParameterName, 'The model, as MODEL or PROVIDER:MODEL')
+            [CompletionResult]::new('--judge-model', '--judge-model', [CompletionResultType]::ParameterName, 'A different model to judge the drafts')
+            [CompletionResult]::new('--provider', '--provider', [CompletionResultType]::ParameterName, 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE')
+            [CompletionResult]::new('--base-url', '--base-url', [CompletionResultType]::ParameterName, 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`')
+            [CompletionResult]::new('--temperature', '--temperature', [CompletionResultType]::ParameterName, 'Randomness, 0 to 2; 0 always takes the likeliest token')
+            [CompletionResult]::new('--top-p', '--top-p', [CompletionResultType]::ParameterName, 'Choose among the likeliest tokens that together have this probability')
+            [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Makes answers repeatable where the server can')
+            [CompletionResult]::new('--max-tokens', '--max-tokens', [CompletionResultType]::ParameterName, 'The most tokens of one answer')
+            [CompletionResult]::new('--num-ctx', '--num-ctx', [CompletionResultType]::ParameterName, 'The context window to ask Ollama for, in tokens')
+            [CompletionResult]::new('--keep-alive', '--keep-alive', [CompletionResultType]::ParameterName, 'How long Ollama keeps the model loaded')
+            [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'How much the model reasons first')
+            [CompletionResult]::new('--timeout-connect', '--timeout-connect', [CompletionResultType]::ParameterName, 'The most time until a connection stands [default: 10s]')
+            [CompletionResult]::new('--timeout-first-token', '--timeout-first-token', [CompletionResultType]::ParameterName, 'The most time until the first piece of an answer [default: 10m]')
+            [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
+            [CompletionResult]::new('--timeout-total', '--timeout-total', [CompletionResultType]::ParameterName, 'The most time of one call, retries included [default: 30m]')
+            [CompletionResult]::new('--retries', '--retries', [CompletionResultType]::ParameterName, 'How often a call is made again after a fault that may pass [default: 3]')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'The most drafts to make, the first included [default: 3]')
+            [CompletionResult]::new('--max-iterations', '--max-iterations', [CompletionResultType]::ParameterName, 'The most drafts to make, the first included [default: 3]')
+            [CompletionResult]::new('--threshold', '--threshold', [CompletionResultType]::ParameterName, 'The score that is good enough, 0 to 1 [default: the criteria''s own, else 0.8]')
+            [CompletionResult]::new('--plateau-iterations', '--plateau-iterations', [CompletionResultType]::ParameterName, 'Stop after so many revisions in a row that are no gain [default: 2]')
+            [CompletionResult]::new('--strategy', '--strategy', [CompletionResultType]::ParameterName, 'How drafts are revised')
+            [CompletionResult]::new('--select', '--select', [CompletionResultType]::ParameterName, 'Which draft is the answer; the one with the highest score by default')
+            [CompletionResult]::new('--max-total-tokens', '--max-total-tokens', [CompletionResultType]::ParameterName, 'Stop once so many tokens are used')
+            [CompletionResult]::new('--max-time', '--max-time', [CompletionResultType]::ParameterName, 'Stop after this time, for example 90s or 10m')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
+            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the critique report to a file: JSON if its name ends in .json, else Markdown')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--ignore-stdin', '--ignore-stdin', [CompletionResultType]::ParameterName, 'Do not read standard input even if it is piped')
+            [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Fetch nothing: use only models that are on this machine')
+            [CompletionResult]::new('--exit-zero', '--exit-zero', [CompletionResultType]::ParameterName, 'Exit with 0 also where the criteria are not met or a limit was reached')
+            [CompletionResult]::new('--stream-deltas', '--stream-deltas', [CompletionResultType]::ParameterName, 'With `--format ndjson`, print the pieces of the answers as they come')
+            [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;history' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List runs, the latest first')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a run')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;history;list' {
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'How many')
+            [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'How many')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;history;show' {
+            [CompletionResult]::new('--draft', '--draft', [CompletionResultType]::ParameterName, 'Print only the draft with this number')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--best', '--best', [CompletionResultType]::ParameterName, 'Print only the draft that the run selected')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;history;help' {
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List runs, the latest first')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a run')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;history;help;list' {
+            break
+        }
+        'reflect;history;help;show' {
+            break
+        }
+        'reflect;history;help;help' {
+            break
+        }
+        'reflect;models' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the models that can be used')
+            [CompletionResult]::new('pull', 'pull', [CompletionResultType]::ParameterValue, 'Fetch an embedded model')
+            [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print the folder that embedded models are kept in')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;models;list' {
+            [CompletionResult]::new('--provider', '--provider', [CompletionResultType]::ParameterName, 'Only those of this provider')
+            [CompletionResult]::new('--base-url', '--base-url', [CompletionResultType]::ParameterName, 'The address of the server')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;models;pull' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;models;path' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;models;help' {
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the models that can be used')
+            [CompletionResult]::new('pull', 'pull', [CompletionResultType]::ParameterValue, 'Fetch an embedded model')
+            [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print the folder that embedded models are kept in')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;models;help;list' {
+            break
+        }
+        'reflect;models;help;pull' {
+            break
+        }
+        'reflect;models;help;path' {
+            break
+        }
+        'reflect;models;help;help' {
+            break
+        }
+        'reflect;config' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the configuration file is')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Print the settings in force')
+            [CompletionResult]::new('init', 'init', [CompletionResultType]::ParameterValue, 'Write a configuration file with every setting explained')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;config;path' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;config;show' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--origin', '--origin', [CompletionResultType]::ParameterName, 'Say where each value comes from')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;config;init' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Replace an existing file')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;config;help' {
+            [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the configuration file is')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Print the settings in force')
+            [CompletionResult]::new('init', 'init', [CompletionResultType]::ParameterValue, 'Write a configuration file with every setting explained')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;config;help;path' {
+            break
+        }
+        'reflect;config;help;show' {
+            break
+        }
+        'reflect;config;help;init' {
+            break
+        }
+        'reflect;config;help;help' {
+            break
+        }
+        'reflect;completions' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;man' {
+            [CompletionResult]::new('--out-dir', '--out-dir', [CompletionResultType]::ParameterName, 'Write a page for every command into this folder')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;help' {
+            [CompletionResult]::new('draft', 'draft', [CompletionResultType]::ParameterValue, 'Write a draft, judge it, and revise it until it meets the criteria')
+            [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
+            [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
+            [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show or create the configuration')
+            [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print the completion script of a shell')
+            [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print the manual page, or write all of them to a folder')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;help;draft' {
+            break
+        }
+        'reflect;help;history' {
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List runs, the latest first')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a run')
+            break
+        }
+        'reflect;help;history;list' {
+            break
+        }
+        'reflect;help;history;show' {
+            break
+        }
+        'reflect;help;models' {
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the models that can be used')
+            [CompletionResult]::new('pull', 'pull', [CompletionResultType]::ParameterValue, 'Fetch an embedded model')
+            [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print the folder that embedded models are kept in')
+            break
+        }
+        'reflect;help;models;list' {
+            break
+        }
+        'reflect;help;models;pull' {
+            break
+        }
+        'reflect;help;models;path' {
+            break
+        }
+        'reflect;help;config' {
+            [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the configuration file is')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Print the settings in force')
+            [CompletionResult]::new('init', 'init', [CompletionResultType]::ParameterValue, 'Write a configuration file with every setting explained')
+            break
+        }
+        'reflect;help;config;path' {
+            break
+        }
+        'reflect;help;config;show' {
+            break
+        }
+        'reflect;help;config;init' {
+            break
+        }
+        'reflect;help;completions' {
+            break
+        }
+        'reflect;help;man' {
+            break
+        }
+        'reflect;help;help' {
+            break
+        }
+    })
+
+    $completions.Where{ $_.CompletionText -like "$wordToComplete*" } |
+        Sort-Object -Property ListItemText
+}

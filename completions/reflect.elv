@@ -1,0 +1,316 @@
+
+use builtin;
+use str;
+
+set edit:completion:arg-completer[reflect] = {|@words|
+    fn spaces {|n|
+        builtin:repeat $n ' ' | str:join ''
+    }
+    fn cand {|text desc|
+        edit:complex-candidate $text &display=$text' '(spaces (- 14 (wcswidth $text)))$desc
+    }
+    var command = 'reflect'
+    for word $words[1..-1] {
+        if (str:has-prefix $word '-') {
+            break
+        }
+        set command = $command';'$word
+    }
+    var completions = [
+        &'reflect'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+            cand draft 'Write a draft, judge it, and revise it until it meets the criteria'
+            cand history 'Look at earlier runs'
+            cand models 'List and fetch models'
+            cand config 'Show or create the configuration'
+            cand completions 'Print the completion script of a shell'
+            cand man 'Print the manual page, or write all of them to a folder'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;draft'= {
+            cand --prompt-file 'Read the prompt from a file'
+            cand -c 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
+            cand --criteria 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
+            cand -f 'Give the model this file as context; repeatable'
+            cand --file 'Give the model this file as context; repeatable'
+            cand -s 'Instructions that hold for the whole run'
+            cand --system 'Instructions that hold for the whole run'
+            cand -m 'The model, as MODEL or PROVIDER:MODEL'
+            cand --model 'The model, as MODEL or PROVIDER:MODEL'
+            cand --judge-model 'A different model to judge the drafts'
+            cand --provider 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE'
+            cand --base-url 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`'
+            cand --temperature 'Randomness, 0 to 2; 0 always takes the likeliest token'
+            cand --top-p 'Choose among the likeliest tokens that together have this probability'
+            cand --seed 'Makes answers repeatable where the server can'
+            cand --max-tokens 'The most tokens of one answer'
+            cand --num-ctx 'The context window to ask Ollama for, in tokens'
+            cand --keep-alive 'How long Ollama keeps the model loaded'
+            cand --think 'How much the model reasons first'
+            cand --timeout-connect 'The most time until a connection stands [default: 10s]'
+            cand --timeout-first-token 'The most time until the first piece of an answer [default: 10m]'
+            cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
+            cand --timeout-total 'The most time of one call, retries included [default: 30m]'
+            cand --retries 'How often a call is made again after a fault that may pass [default: 3]'
+            cand -n 'The most drafts to make, the first included [default: 3]'
+            cand --max-iterations 'The most drafts to make, the first included [default: 3]'
+            cand --threshold 'The score that is good enough, 0 to 1 [default: the criteria''s own, else 0.8]'
+            cand --plateau-iterations 'Stop after so many revisions in a row that are no gain [default: 2]'
+            cand --strategy 'How drafts are revised'
+            cand --select 'Which draft is the answer; the one with the highest score by default'
+            cand --max-total-tokens 'Stop once so many tokens are used'
+            cand --max-time 'Stop after this time, for example 90s or 10m'
+            cand -o 'Write the answer to a file instead of standard output'
+            cand --output 'Write the answer to a file instead of standard output'
+            cand --format 'What to print'
+            cand --report 'Write the critique report to a file: JSON if its name ends in .json, else Markdown'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --ignore-stdin 'Do not read standard input even if it is piped'
+            cand --offline 'Fetch nothing: use only models that are on this machine'
+            cand --exit-zero 'Exit with 0 also where the criteria are not met or a limit was reached'
+            cand --stream-deltas 'With `--format ndjson`, print the pieces of the answers as they come'
+            cand --no-log 'Keep no record of the run'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;history'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand list 'List runs, the latest first'
+            cand show 'Show a run'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;history;list'= {
+            cand -n 'How many'
+            cand --limit 'How many'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --json 'Print JSON'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;history;show'= {
+            cand --draft 'Print only the draft with this number'
+            cand --format 'What to print'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --best 'Print only the draft that the run selected'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;history;help'= {
+            cand list 'List runs, the latest first'
+            cand show 'Show a run'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;history;help;list'= {
+        }
+        &'reflect;history;help;show'= {
+        }
+        &'reflect;history;help;help'= {
+        }
+        &'reflect;models'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand list 'List the models that can be used'
+            cand pull 'Fetch an embedded model'
+            cand path 'Print the folder that embedded models are kept in'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;models;list'= {
+            cand --provider 'Only those of this provider'
+            cand --base-url 'The address of the server'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --json 'Print JSON'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;models;pull'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;models;path'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;models;help'= {
+            cand list 'List the models that can be used'
+            cand pull 'Fetch an embedded model'
+            cand path 'Print the folder that embedded models are kept in'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;models;help;list'= {
+        }
+        &'reflect;models;help;pull'= {
+        }
+        &'reflect;models;help;path'= {
+        }
+        &'reflect;models;help;help'= {
+        }
+        &'reflect;config'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand path 'Print where the configuration file is'
+            cand show 'Print the settings in force'
+            cand init 'Write a configuration file with every setting explained'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;config;path'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;config;show'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --origin 'Say where each value comes from'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;config;init'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --force 'Replace an existing file'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;config;help'= {
+            cand path 'Print where the configuration file is'
+            cand show 'Print the settings in force'
+            cand init 'Write a configuration file with every setting explained'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;config;help;path'= {
+        }
+        &'reflect;config;help;show'= {
+        }
+        &'reflect;config;help;init'= {
+        }
+        &'reflect;config;help;help'= {
+        }
+        &'reflect;completions'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;man'= {
+            cand --out-dir 'Write a page for every command into this folder'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;help'= {
+            cand draft 'Write a draft, judge it, and revise it until it meets the criteria'
+            cand history 'Look at earlier runs'
+            cand models 'List and fetch models'
+            cand config 'Show or create the configuration'
+            cand completions 'Print the completion script of a shell'
+            cand man 'Print the manual page, or write all of them to a folder'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;help;draft'= {
+        }
+        &'reflect;help;history'= {
+            cand list 'List runs, the latest first'
+            cand show 'Show a run'
+        }
+        &'reflect;help;history;list'= {
+        }
+        &'reflect;help;history;show'= {
+        }
+        &'reflect;help;models'= {
+            cand list 'List the models that can be used'
+            cand pull 'Fetch an embedded model'
+            cand path 'Print the folder that embedded models are kept in'
+        }
+        &'reflect;help;models;list'= {
+        }
+        &'reflect;help;models;pull'= {
+        }
+        &'reflect;help;models;path'= {
+        }
+        &'reflect;help;config'= {
+            cand path 'Print where the configuration file is'
+            cand show 'Print the settings in force'
+            cand init 'Write a configuration file with every setting explained'
+        }
+        &'reflect;help;config;path'= {
+        }
+        &'reflect;help;config;show'= {
+        }
+        &'reflect;help;config;init'= {
+        }
+        &'reflect;help;completions'= {
+        }
+        &'reflect;help;man'= {
+        }
+        &'reflect;help;help'= {
+        }
+    ]
+    $completions[$command]
+}

@@ -1,0 +1,235 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_reflect_global_optspecs
+    string join \n config= profile= color= q/quiet h/help V/version
+end
+
+function __fish_reflect_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_reflect_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_reflect_using_subcommand
+    set -l cmd (__fish_reflect_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c reflect -n "__fish_reflect_needs_command" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_needs_command" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_needs_command" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_needs_command" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_needs_command" -s V -l version -d 'Print version'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "models" -d 'List and fetch models'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "config" -d 'Show or create the configuration'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "completions" -d 'Print the completion script of a shell'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l prompt-file -d 'Read the prompt from a file' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -s f -l file -d 'Give the model this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -s s -l system -d 'Instructions that hold for the whole run' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l top-p -d 'Choose among the likeliest tokens that together have this probability' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l seed -d 'Makes answers repeatable where the server can' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-tokens -d 'The most tokens of one answer' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l num-ctx -d 'The context window to ask Ollama for, in tokens' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l keep-alive -d 'How long Ollama keeps the model loaded' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l think -d 'How much the model reasons first' -r -f -a "auto\t''
+on\t''
+off\t''
+low\t''
+medium\t''
+high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -s n -l max-iterations -d 'The most drafts to make, the first included [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l plateau-iterations -d 'Stop after so many revisions in a row that are no gain [default: 2]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised' -r -f -a "full_rewrite\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
+latest\t''
+first_satisfactory\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-total-tokens -d 'Stop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
+json\t'The result as one JSON object'
+ndjson\t'The events of the run, one JSON object a line'
+markdown\t'The selected draft and the critique report'"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l ignore-stdin -d 'Do not read standard input even if it is piped'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-log -d 'Keep no record of the run'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -f -a "list" -d 'List runs, the latest first'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s n -l limit -d 'How many' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l draft -d 'Print only the draft with this number' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
+json\t'The result as one JSON object'
+ndjson\t'The events of the run, one JSON object a line'
+markdown\t'The selected draft and the critique report'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l best -d 'Print only the draft that the run selected'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "list" -d 'List runs, the latest first'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -f -a "list" -d 'List the models that can be used'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -f -a "pull" -d 'Fetch an embedded model'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -f -a "path" -d 'Print the folder that embedded models are kept in'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -l provider -d 'Only those of this provider' -r
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -l base-url -d 'The address of the server' -r -f
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from help" -f -a "list" -d 'List the models that can be used'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from help" -f -a "pull" -d 'Fetch an embedded model'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print the folder that embedded models are kept in'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "path" -d 'Print where the configuration file is'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "show" -d 'Print the settings in force'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "init" -d 'Write a configuration file with every setting explained'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -l origin -d 'Say where each value comes from'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l force -d 'Replace an existing file'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print where the configuration file is'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the settings in force'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "init" -d 'Write a configuration file with every setting explained'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand completions" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand completions" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand completions" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand completions" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand man" -l out-dir -d 'Write a page for every command into this folder' -r -f -a "(__fish_complete_directories)"
+complete -c reflect -n "__fish_reflect_using_subcommand man" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand man" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand man" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand man" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "models" -d 'List and fetch models'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "config" -d 'Show or create the configuration'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "list" -d 'List runs, the latest first'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "list" -d 'List the models that can be used'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "pull" -d 'Fetch an embedded model'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "path" -d 'Print the folder that embedded models are kept in'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "path" -d 'Print where the configuration file is'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Print the settings in force'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "init" -d 'Write a configuration file with every setting explained'
