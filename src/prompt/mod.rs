@@ -24,6 +24,10 @@ pub const PROMPT_VERSION: u32 = 1;
 /// The most issues a judge is asked for: more are rarely all mended in one revision.
 pub const MAX_ISSUES: usize = 8;
 
+/// A prompt of at most so many bytes stands a second time at the end of what the writer reads. Small models
+/// otherwise write about the instructions; for large ones the few tokens do no harm.
+const RESTATED: usize = 600;
+
 /// One step of the judge's scale.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Anchor {
@@ -121,7 +125,8 @@ impl Prompts {
 
     /// Asks for a first draft. `note` is added at the end: what was wrong with a reply that was no draft.
     pub fn draft(&self, note: Option<&str>) -> Vec<Message> {
-        self.messages("draft.j2", context! { note })
+        let restated = self.restated();
+        self.messages("draft.j2", context! { note, restated })
     }
 
     /// Asks for a verdict on a draft, on the criteria with these names.
@@ -147,7 +152,14 @@ impl Prompts {
     /// Asks for a revision of a draft. `note` as for [`Prompts::draft`].
     pub fn revise(&self, draft: &str, issues: &[Issue], note: Option<&str>) -> Vec<Message> {
         let feedback = describe_issues(issues);
-        self.messages("revise.j2", context! { draft, feedback, note })
+        let restated = self.restated();
+        self.messages("revise.j2", context! { draft, feedback, note, restated })
+    }
+
+    fn restated(&self) -> Option<&str> {
+        self.prompt
+            .as_str()
+            .filter(|prompt| prompt.len() <= RESTATED)
     }
 
     fn messages(&self, template: &str, values: Value) -> Vec<Message> {
