@@ -7,6 +7,7 @@ pub mod evaluate;
 pub mod model;
 pub mod prompt;
 pub mod revise;
+pub mod sandbox;
 pub mod source;
 pub mod store;
 pub mod types;

@@ -1,0 +1,139 @@
+//! A child process in a session of its own, with everything that it starts.
+
+use std::process::ExitStatus;
+
+use tokio::process::{Child, Command};
+
+use super::limits::Limits;
+
+/// Name of the variable that marks the environment of a child and of what it starts. A process that
+/// leaves the session (a daemon) is still found by it.
+const MARK: &str = "REFLECT_SANDBOX";
+
+/// What the processes of one session use together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Usage {
+    /// Processes that are not zombies; a thread counts as one.
+    pub(super) processes: u64,
+    /// Resident bytes.
+    pub(super) memory: u64,
+}
+
+/// The child and its session. Dropping it ends all of them.
+#[derive(Debug)]
+pub(super) struct Session {
+    child: Child,
+    #[cfg(unix)]
+    id: Option<rustix::process::Pid>,
+    #[cfg(target_os = "linux")]
+    mark: String,
+    ended: bool,
+}
+
+impl Session {
+    /// Starts `command` as the leader of a new session, under `limits`.
+    ///
+    /// `cpu_seconds` is a backstop for the case that this process dies and cannot end its children.
+    pub(super) fn start(
+        mut command: Command,
+        limits: &Limits,
+        cpu_seconds: u64,
+    ) -> std::io::Result<Self> {
+        let mark = uuid::Uuid::now_v7().simple().to_string();
+        command.env(MARK, &mark).kill_on_drop(true);
+        #[cfg(unix)]
+        super::rlimits::apply_at_start(&mut command, limits, cpu_seconds);
+        #[cfg(not(unix))]
+        let _ = (limits, cpu_seconds);
+        let child = command.spawn()?;
+        Ok(Self {
+            #[cfg(unix)]
+            id: child
+                .id()
+                .and_then(|id| i32::try_from(id).ok())
+                .and_then(rustix::process::Pid::from_raw),
+            #[cfg(target_os = "linux")]
+            mark,
+            child,
+            ended: false,
+        })
+    }
+
+    /// The leader, for its pipes.
+    pub(super) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits for the leader.
+    pub(super) async fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Ends every process of the session, and those that left it, at once (SIGKILL).
+    pub(super) fn kill(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        // Fails only when the leader is gone already.
+        let _ = self.child.start_kill();
+        #[cfg(unix)]
+        if let Some(id) = self.id {
+            let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
+        }
+        #[cfg(target_os = "linux")]
+        self.kill_the_rest();
+    }
+
+    /// Groups that were made inside the session, and processes that left it. New ones may be born
+    /// while the list is read, hence the rounds; a process that is being killed can bear no more.
+    #[cfg(target_os = "linux")]
+    fn kill_the_rest(&self) {
+        use super::proc;
+        let Some(id) = self.id.map(rustix::process::Pid::as_raw_nonzero) else {
+            return;
+        };
+        for _ in 0..20 {
+            let mut found = false;
+            for process in proc::list() {
+                if process.session == id.get() || proc::has_mark(process.pid, MARK, &self.mark) {
+                    found = true;
+                    if let Some(pid) = rustix::process::Pid::from_raw(process.pid) {
+                        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+                    }
+                }
+            }
+            if !found {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    /// What the session uses now; nothing where the system does not tell.
+    #[cfg(target_os = "linux")]
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let id = self.id?.as_raw_nonzero().get();
+        let mut usage = Usage::default();
+        for process in super::proc::list() {
+            if process.session == id {
+                usage.processes += process.threads;
+                usage.memory += process.resident;
+            }
+        }
+        Some(usage)
+    }
+
+    /// What the session uses now; nothing where the system does not tell.
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_self, reason = "the same signature on every system")]
+    pub(super) fn usage(&self) -> Option<Usage> {
+        None
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
