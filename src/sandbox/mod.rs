@@ -8,16 +8,29 @@ mod capture;
 mod command;
 mod limits;
 mod lookup;
+mod lua;
+mod lua_json;
+mod pool;
 #[cfg(target_os = "linux")]
 mod proc;
 mod process;
+mod prolog;
 #[cfg(unix)]
 mod rlimits;
+mod runner;
+mod script;
+mod wire;
+mod worker;
 
 pub use capture::Captured;
 pub use command::{CommandEnd, CommandError, CommandOutput, CommandSpec, Scratch, run_command};
 pub use limits::{LimitHit, Limits};
 pub use lookup::minimal_env;
+pub use pool::ScriptPool;
+pub use script::{
+    Language, ScriptError, ScriptErrorKind, ScriptOutcome, ScriptRequest, UnknownLanguage,
+};
+pub use worker::worker_main;
 
 #[cfg(test)]
 #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! A child process in a session of its own, with everything that it starts.
 
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use tokio::process::{Child, Command};
 
@@ -27,6 +28,7 @@ pub(super) struct Session {
     id: Option<rustix::process::Pid>,
     #[cfg(target_os = "linux")]
     mark: String,
+    group: AtomicI32,
     ended: bool,
 }
 
@@ -54,6 +56,7 @@ impl Session {
                 .and_then(rustix::process::Pid::from_raw),
             #[cfg(target_os = "linux")]
             mark,
+            group: AtomicI32::new(0),
             child,
             ended: false,
         })
@@ -62,6 +65,12 @@ impl Session {
     /// The leader, for its pipes.
     pub(super) fn child(&mut self) -> &mut Child {
         &mut self.child
+    }
+
+    /// A process group inside the session that is to be ended with it; 0 for none. On Linux it is
+    /// found anyway, elsewhere only a group that is told.
+    pub(super) fn also(&self, group: i32) {
+        self.group.store(group, Ordering::Relaxed);
     }
 
     /// Waits for the leader.
@@ -78,7 +87,13 @@ impl Session {
         // Fails only when the leader is gone already.
         let _ = self.child.start_kill();
         #[cfg(unix)]
-        if let Some(id) = self.id {
+        for id in [
+            self.id,
+            rustix::process::Pid::from_raw(self.group.load(Ordering::Relaxed)),
+        ]
+        .into_iter()
+        .flatten()
+        {
             let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
         }
         #[cfg(target_os = "linux")]
