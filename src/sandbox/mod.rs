@@ -6,6 +6,7 @@
 
 mod capture;
 mod command;
+mod interpreter;
 mod limits;
 mod lookup;
 mod lua;
@@ -31,6 +32,12 @@ pub use script::{
     Language, ScriptError, ScriptErrorKind, ScriptOutcome, ScriptRequest, UnknownLanguage,
 };
 pub use worker::worker_main;
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod syscalls;
 
 #[cfg(test)]
 #[cfg(unix)]

@@ -1,18 +1,15 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::Semaphore;
 
 use super::limits::Limits;
-use super::runner::{Key, Worker};
+use super::runner::{CPU, Key, Worker};
 use super::script::{Language, ScriptError, ScriptErrorKind, ScriptOutcome, ScriptRequest};
 
 /// A worker is replaced after so many evaluations, so that what leaks in an interpreter stays small.
 const USES: u32 = 500;
-
-/// A worker is replaced after it has worked so long: half of what its CPU limit allows.
-const BUSY: Duration = Duration::from_mins(5);
 
 /// Keeps interpreters warm: one worker serves many evaluations, each with a fresh state. A worker
 /// that hits a limit is killed and replaced. Dropping the pool kills them all.
@@ -66,7 +63,7 @@ impl ScriptPool {
             None => Worker::start(key, &self.binary, limits)?,
         };
         let result = worker.evaluate(request, limits).await;
-        if worker.is_fit() && worker.uses() < USES && worker.busy() < BUSY {
+        if worker.is_fit() && worker.uses() < USES && worker.busy() < CPU / 2 {
             self.put(worker);
         }
         let answer = result?;

@@ -28,6 +28,10 @@ pub(super) fn apply_at_start(command: &mut Command, limits: &Limits, cpu_seconds
 }
 
 fn rlimits(limits: &Limits, cpu_seconds: u64) -> Vec<(Resource, Rlimit)> {
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(unused_mut, reason = "nothing is added")
+    )]
     let mut wanted = vec![
         (Resource::Core, 0),
         (Resource::Cpu, cpu_seconds),

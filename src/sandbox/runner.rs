@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use super::capture::Capture;
-use super::command::{CommandError, Scratch};
+use super::command::{Scratch, cpu_seconds};
+use super::interpreter::{command, hint};
 use super::limits::{Limits, size};
-use super::lookup::{find_program, minimal_env};
+use super::lookup::minimal_env;
 use super::process::Session;
 use super::prolog;
 use super::script::{Language, ScriptError, ScriptErrorKind, ScriptRequest};
 use super::wire::{Answer, Ask};
-use super::worker::WORKER;
 
 /// The worker ends a script at the time limit by itself, and can then say in which line; where that
 /// does not help (a C function that does not return), it is killed so much later.
@@ -28,8 +28,9 @@ const START: Duration = Duration::from_secs(10);
 /// Memory of the interpreter itself and of the request and answer in it.
 const OVERHEAD: u64 = 96 * 1024 * 1024;
 
-/// CPU time in the whole life of a worker, per core: a backstop for one that outlives its pool.
-const CPU_SECONDS: u64 = 600;
+/// CPU time in the whole life of a worker, beyond that of its last evaluation: a backstop for one
+/// that outlives its pool. It is replaced when it was busy for half of this.
+pub(super) const CPU: Duration = Duration::from_mins(10);
 
 /// Bytes kept of what an interpreter writes to its standard error.
 const COMPLAINTS: usize = 8 * 1024;
@@ -37,12 +38,11 @@ const COMPLAINTS: usize = 8 * 1024;
 /// How often memory and the number of processes are looked at.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
 
-const PYTHON: &str = include_str!("worker.py");
-
 /// Which evaluations a worker may serve: its limits are set when it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     language: Language,
+    time: Duration,
     memory: u64,
     processes: u64,
     open_files: u64,
@@ -53,6 +53,7 @@ impl Key {
     pub(super) fn new(language: Language, limits: &Limits) -> Self {
         Self {
             language,
+            time: limits.time,
             memory: limits.memory,
             processes: limits.processes,
             open_files: limits.open_files,
@@ -91,7 +92,7 @@ impl Worker {
             ScriptError::new(language, ScriptErrorKind::Protocol, message)
         };
         let scratch = Scratch::new().map_err(broken)?;
-        let mut command = command(language, binary, &scratch)?;
+        let mut command = command(language, binary, &scratch, minimal_env(&[]))?;
         command
             .current_dir(scratch.path())
             .stdin(Stdio::piped())
@@ -103,7 +104,8 @@ impl Worker {
             processes: limits.processes.saturating_add(4),
             ..*limits
         };
-        let mut session = Session::start(command, &own, CPU_SECONDS).map_err(broken)?;
+        let mut session =
+            Session::start(command, &own, cpu_seconds(CPU + limits.time)).map_err(broken)?;
         let child = session.child();
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), stderr) = pipes else {
@@ -337,71 +339,4 @@ impl Worker {
             format!("the interpreter ended ({how}){told}"),
         )
     }
-}
-
-/// How to get the interpreter.
-fn hint(language: Language) -> &'static str {
-    match language {
-        Language::Lua => "reinstall reflect",
-        Language::Python => {
-            "install Python 3.8 or newer so that `python3` is on the PATH (Debian and Ubuntu: `apt install python3`; macOS: `brew install python`; Windows: https://www.python.org), or write the script in Lua, which is built in"
-        }
-        Language::Prolog => {
-            "install SWI-Prolog 9 so that `swipl` is on the PATH (Debian and Ubuntu: `apt install swi-prolog-core`; macOS: `brew install swi-prolog`; Windows: https://www.swi-prolog.org), or write the script in Lua, which is built in"
-        }
-    }
-}
-
-fn command(language: Language, binary: &Path, scratch: &Scratch) -> Result<Command, ScriptError> {
-    let mut env = minimal_env(&[]);
-    let names: &[&str] = match language {
-        Language::Lua => {
-            let mut command = Command::new(binary);
-            command.env_clear().args([WORKER, "lua"]);
-            return Ok(command);
-        }
-        // The second is its name on Windows.
-        Language::Python => &["python3", "python"],
-        Language::Prolog => &["swipl"],
-    };
-    // Texts are UTF-8 everywhere.
-    env.retain(|(name, _)| name != "LC_ALL" && name != "LC_CTYPE" && name != "LANG");
-    env.push(("LANG".into(), "C.UTF-8".into()));
-    for name in ["TMPDIR", "TMP", "TEMP"] {
-        env.push((name.into(), scratch.path().into()));
-    }
-    let found = names
-        .iter()
-        .map(|name| find_program(name.as_ref(), &env, scratch.path()))
-        .reduce(Result::or);
-    let program = match found {
-        Some(Ok(program)) => program,
-        Some(Err(error)) => return Err(missing(language, &error)),
-        None => return Err(missing(language, &CommandError::Empty)),
-    };
-    let mut command = Command::new(program);
-    command.env_clear().envs(env);
-    match language {
-        // Isolated: no user or working directory on its path, no PYTHON* variables, no site packages.
-        Language::Python => {
-            command.args(["-I", "-S", "-X", "utf8", "-c", PYTHON]);
-        }
-        _ => prolog::arguments(&mut command, scratch)
-            .map_err(|e| ScriptError::new(language, ScriptErrorKind::Protocol, e.to_string()))?,
-    }
-    Ok(command)
-}
-
-fn missing(language: Language, error: &CommandError) -> ScriptError {
-    let why = match error {
-        CommandError::NotFound { program, looked } => {
-            format!("`{program}` was not found ({looked})")
-        }
-        other => other.to_string(),
-    };
-    let message = format!(
-        "the {language} script cannot run: {why}; {}",
-        hint(language)
-    );
-    ScriptError::new(language, ScriptErrorKind::MissingInterpreter, message)
 }

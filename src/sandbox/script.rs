@@ -35,8 +35,11 @@ impl fmt::Display for Language {
 
 /// The language is not one of ours.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown language `{0}`; use `lua`, `python` or `prolog`")]
-pub struct UnknownLanguage(String);
+#[error("Unknown language: {0}; use `lua`, `python` or `prolog`")]
+pub struct UnknownLanguage(
+    /// As written.
+    pub String,
+);
 
 impl FromStr for Language {
     type Err = UnknownLanguage;

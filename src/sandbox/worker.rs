@@ -23,6 +23,11 @@ pub fn worker_main(mut args: impl Iterator<Item = OsString>) -> Option<u8> {
 
 /// Answers requests, one a line, until there are no more.
 fn serve() -> std::io::Result<()> {
+    #[cfg(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    super::syscalls::confine();
     let mut stdin = std::io::stdin().lock();
     let mut stdout = std::io::stdout().lock();
     let mut line = Vec::new();

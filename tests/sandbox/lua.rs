@@ -259,3 +259,29 @@ async fn a_huge_draft_passes_through() {
         .unwrap();
     assert_eq!(outcome.value, json!(10_000_000));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_worker_is_confined_by_the_kernel() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_reflect"))
+        .args(["__worker", "lua"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = worker.stdin.take().unwrap();
+    let ask = r#"{"request": {"code": "return #output", "output": "abc"}, "limits": {"seconds": 1, "memory": 9000000, "output": 100}}"#;
+    writeln!(stdin, "{ask}").unwrap();
+    let mut answer = String::new();
+    BufReader::new(worker.stdout.take().unwrap())
+        .read_line(&mut answer)
+        .unwrap();
+    assert_eq!(answer, "{\"value\":3,\"prints\":\"\"}\n");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", worker.id())).unwrap();
+    let line = status.lines().find(|l| l.starts_with("Seccomp:")).unwrap();
+    assert!(line.ends_with('2'), "{line}");
+    drop(stdin);
+    assert!(worker.wait().unwrap().success());
+}
