@@ -207,7 +207,8 @@ pub async fn run_command(spec: &CommandSpec) -> Result<CommandOutput, CommandErr
         };
         tokio::pin!(pumps);
         let mut pumped = false;
-        let mut watch = tokio::time::interval(WATCH_EVERY);
+        let mut watch =
+            tokio::time::interval_at(tokio::time::Instant::now() + WATCH_EVERY, WATCH_EVERY);
         let to_its_end = async {
             loop {
                 tokio::select! {
@@ -248,10 +249,15 @@ pub async fn run_command(spec: &CommandSpec) -> Result<CommandOutput, CommandErr
 fn start(spec: &CommandSpec) -> Result<Session, CommandError> {
     let (program, args) = spec.argv.split_first().ok_or(CommandError::Empty)?;
     let cwd = spec.cwd.as_deref().unwrap_or(spec.scratch.path());
-    if let Err(e) = fs_err::read_dir(cwd) {
+    let reason = match std::fs::metadata(cwd) {
+        Ok(found) if found.is_dir() => None,
+        Ok(_) => Some("it is not a directory".to_owned()),
+        Err(e) => Some(e.kind().to_string()),
+    };
+    if let Some(reason) = reason {
         return Err(CommandError::Directory {
             path: cwd.to_owned(),
-            reason: e.kind().to_string(),
+            reason,
         });
     }
     let path = find_program(program, &spec.env, cwd)?;

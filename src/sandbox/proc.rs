@@ -7,6 +7,8 @@ pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) session: i32,
     pub(super) threads: u64,
+    /// When it started, in clock ticks since the system did.
+    pub(super) start: u64,
     /// Resident bytes.
     pub(super) resident: u64,
 }
@@ -27,7 +29,8 @@ fn file(pid: i32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{name}"))
 }
 
-fn read(pid: i32) -> Option<Process> {
+/// One of them.
+pub(super) fn read(pid: i32) -> Option<Process> {
     parse(
         pid,
         &String::from_utf8_lossy(&std::fs::read(file(pid, "stat")).ok()?),
@@ -48,6 +51,7 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
         pid,
         session: field(6)?.parse().ok()?,
         threads: field(20)?.parse().ok()?,
+        start: field(22)?.parse().ok()?,
         resident: pages.saturating_mul(u64::try_from(rustix::param::page_size()).ok()?),
     })
 }
@@ -80,7 +84,10 @@ mod tests {
     fn a_name_with_parentheses_does_not_shift_the_fields() {
         let stat = "7 (a) b (c)) S 1 7 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 99 1000 2 18446744073709551615";
         let process = parse(7, stat).unwrap();
-        assert_eq!((process.session, process.threads), (5, 3));
+        assert_eq!(
+            (process.session, process.threads, process.start),
+            (5, 3, 99)
+        );
         assert_eq!(process.resident, 2 * rustix::param::page_size() as u64);
         assert!(parse(7, "7 (x) Z 1 7 5").is_none());
         assert!(parse(7, "nonsense").is_none());

@@ -28,6 +28,9 @@ pub(super) struct Session {
     id: Option<rustix::process::Pid>,
     #[cfg(target_os = "linux")]
     mark: String,
+    /// When the leader started: what it starts is not older.
+    #[cfg(target_os = "linux")]
+    started: u64,
     group: AtomicI32,
     ended: bool,
 }
@@ -48,12 +51,15 @@ impl Session {
         #[cfg(not(unix))]
         let _ = (limits, cpu_seconds);
         let child = command.spawn()?;
+        #[cfg(unix)]
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
         Ok(Self {
             #[cfg(unix)]
-            id: child
-                .id()
-                .and_then(|id| i32::try_from(id).ok())
-                .and_then(rustix::process::Pid::from_raw),
+            id: id.and_then(rustix::process::Pid::from_raw),
+            #[cfg(target_os = "linux")]
+            started: id
+                .and_then(super::proc::read)
+                .map_or(0, |leader| leader.start),
             #[cfg(target_os = "linux")]
             mark,
             group: AtomicI32::new(0),
@@ -104,18 +110,13 @@ impl Session {
     /// while the list is read, hence the rounds; a process that is being killed can bear no more.
     #[cfg(target_os = "linux")]
     fn kill_the_rest(&self) {
-        use super::proc;
-        let Some(id) = self.id.map(rustix::process::Pid::as_raw_nonzero) else {
-            return;
-        };
-        for _ in 0..20 {
+        use rustix::process::{Pid, Signal, kill_process};
+        for _ in 0..100 {
             let mut found = false;
-            for process in proc::list() {
-                if process.session == id.get() || proc::has_mark(process.pid, MARK, &self.mark) {
-                    found = true;
-                    if let Some(pid) = rustix::process::Pid::from_raw(process.pid) {
-                        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-                    }
+            for process in self.processes() {
+                found = true;
+                if let Some(pid) = Pid::from_raw(process.pid) {
+                    let _ = kill_process(pid, Signal::KILL);
                 }
             }
             if !found {
@@ -125,16 +126,24 @@ impl Session {
         }
     }
 
-    /// What the session uses now; nothing where the system does not tell.
+    /// The processes of the session and those that left it.
+    #[cfg(target_os = "linux")]
+    fn processes(&self) -> impl Iterator<Item = super::proc::Process> {
+        let id = self.id.map(|id| id.as_raw_nonzero().get());
+        super::proc::list().into_iter().filter(move |process| {
+            Some(process.session) == id
+                || process.start >= self.started
+                    && super::proc::has_mark(process.pid, MARK, &self.mark)
+        })
+    }
+
+    /// What all of them use now; nothing where the system does not tell.
     #[cfg(target_os = "linux")]
     pub(super) fn usage(&self) -> Option<Usage> {
-        let id = self.id?.as_raw_nonzero().get();
         let mut usage = Usage::default();
-        for process in super::proc::list() {
-            if process.session == id {
-                usage.processes += process.threads;
-                usage.memory += process.resident;
-            }
+        for process in self.processes() {
+            usage.processes += process.threads;
+            usage.memory += process.resident;
         }
         Some(usage)
     }

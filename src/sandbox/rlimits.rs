@@ -5,6 +5,12 @@ use tokio::process::Command;
 
 use super::limits::Limits;
 
+/// The kernel counts all processes and threads of the user, not only those of one session, and the
+/// user may start a browser while a worker lives. So this limit is only a backstop with much room; the
+/// exact one is kept by the parent, which looks at the session every 50 ms.
+#[cfg(target_os = "linux")]
+const OTHER_TASKS: u64 = 4096;
+
 /// The command will start in a session of its own, under limits that it cannot raise.
 pub(super) fn apply_at_start(command: &mut Command, limits: &Limits, cpu_seconds: u64) {
     let limits = rlimits(limits, cpu_seconds);
@@ -43,10 +49,11 @@ fn rlimits(limits: &Limits, cpu_seconds: u64) -> Vec<(Resource, Rlimit)> {
     #[cfg(target_os = "linux")]
     wanted.extend([
         (Resource::Data, limits.memory),
-        // The kernel counts all of the user's processes, not only those of this session.
         (
             Resource::Nproc,
-            super::proc::tasks_of_user().saturating_add(limits.processes),
+            super::proc::tasks_of_user()
+                .saturating_add(limits.processes)
+                .saturating_add(OTHER_TASKS),
         ),
     ]);
     wanted

@@ -319,6 +319,11 @@ impl Worker {
                 return self.error(ScriptErrorKind::Memory, message);
             }
         }
+        // The interpreter's words, where the request itself is too large for it.
+        if complaints.ends_with("MemoryError") {
+            let message = "what it was given needs more memory than the memory limit";
+            return self.error(ScriptErrorKind::Memory, message);
+        }
         let _ = limits;
         let how = status.map_or_else(|| "without an exit status".to_owned(), |s| s.to_string());
         let told = if complaints.is_empty() {

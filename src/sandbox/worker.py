@@ -222,7 +222,13 @@ def send(out, data):
 def forked(line, out):
     """Evaluates in a child, and ends all that the child leaves behind."""
     ours, theirs = os.pipe()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.close(ours)
+        os.close(theirs)
+        message = "no process could be made for it: %s" % error
+        return dumps({"error": {"kind": "runtime", "message": message}}).encode() + b"\n"
     if pid == 0:
         code = 1
         try:
@@ -231,6 +237,8 @@ def forked(line, out):
             os.close(out)
             send(theirs, evaluate(line))
             code = 0
+        except MemoryError:
+            code = 3
         finally:
             os._exit(code)
     os.close(theirs)
@@ -259,6 +267,8 @@ def forked(line, out):
         error = {"kind": "time", "message": "it used more CPU time than the time limit allows"}
     elif number:
         error = {"kind": "runtime", "message": "the interpreter was ended by signal %d" % number}
+    elif os.WEXITSTATUS(status) == 3:
+        error = {"kind": "memory", "message": "what it was given needs more memory than the memory limit"}
     else:
         error = {"kind": "runtime", "message": "it ended the interpreter instead of giving a value"}
     return dumps({"error": error}).encode() + b"\n"

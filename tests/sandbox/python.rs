@@ -256,3 +256,14 @@ async fn processes_are_bounded_and_end_with_the_script() {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
 }
+
+#[tokio::test]
+async fn a_draft_that_does_not_fit_is_told_as_memory() {
+    use crate::support::{limits, request};
+    let Some(python) = python() else { return };
+    let request = request("result = len(output)", json!("x".repeat(70_000_000)));
+    let limits = limits();
+    let run = python.pool.evaluate(python.language, &request, &limits);
+    assert_eq!(run.await.unwrap_err().kind, ScriptErrorKind::Memory);
+    assert_eq!(python.value("return 7").await, json!(7));
+}
