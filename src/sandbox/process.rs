@@ -140,6 +140,8 @@ impl Session {
     /// What all of them use now; nothing where the system does not tell.
     #[cfg(target_os = "linux")]
     pub(super) fn usage(&self) -> Option<Usage> {
+        // Without an id the leader was gone before it could be asked for.
+        self.id?;
         let mut usage = Usage::default();
         for process in self.processes() {
             usage.processes += process.threads;
