@@ -5,6 +5,7 @@
 :- use_module(library(aggregate)).
 :- use_module(library(apply)).
 :- use_module(library(error)).
+:- use_module(library(gensym)).
 :- use_module(library(lists)).
 :- use_module(library(modules)).
 :- use_module(library(occurs)).
@@ -41,7 +42,7 @@ serve :-
     set_stream(user_input, encoding(utf8)),
     set_stream(user_output, encoding(utf8)),
     repeat,
-    read_term(user_input, Ask, []),
+    read_term(user_input, Ask, [module(reflect_worker), double_quotes(string)]),
     (   Ask == end_of_file
     ->  !, halt
     ;   answer(Ask), fail
@@ -51,6 +52,9 @@ answer(ask(Mark, Code, Output, State, Memory, Most)) :-
     set_prolog_flag(stack_limit, Memory),
     retractall(given(_, _)),
     nb_setval(reflect_line, 0),
+    nb_setval(reflect_quotes, string),
+    reset_gensym,
+    set_random(seed(42)),
     with_output_to(string(Prints), outcome(Code, Output, State, Outcome)),
     retractall(given(_, _)),
     with_output_to(string(Json), catch(write_answer(Outcome, Prints, Most), E, write_broken(E))),
@@ -110,7 +114,8 @@ run(M, Code, Outcome) :-
 % --- reading
 
 read_items(M, S, Items) :-
-    read_term(S, Term, [module(M), term_position(Pos), syntax_errors(error)]),
+    nb_getval(reflect_quotes, Quotes),
+    read_term(S, Term, [module(M), double_quotes(Quotes), term_position(Pos), syntax_errors(error)]),
     stream_position_data(line_count, Pos, Line),
     at_line(Line),
     stays_inside(Term),
@@ -126,14 +131,20 @@ read_items(M, S, Items) :-
 %   A script is checked within its own module: it names no other, where it could change what is
 %   shared with the next script.
 stays_inside(Term) :-
-    (   sub_term(Sub, Term),
+    (   subsumes_term((:- set_prolog_flag(double_quotes, _)), Term)
+    ->  true
+    ;   sub_term(Sub, Term),
         compound(Sub),
-        Sub = Where:What,
-        compound(What),
-        \+ number(Where)
-    ->  permission_error(use, another_module, Sub)
+        leads_outside(Sub)
+    ->  permission_error(use, outside, Sub)
     ;   true
     ).
+
+leads_outside(Where:What) :-
+    compound(What),
+    \+ number(Where).
+leads_outside(set_prolog_flag(_, _)).
+leads_outside(create_prolog_flag(_, _, _)).
 
 at_line(Line) :-
     nb_setval(reflect_line, Line).
@@ -149,8 +160,9 @@ declaration(M, op(P, T, Names)) :-
 declaration(M, dynamic(Spec)) :- declare(M, dynamic, Spec).
 declaration(M, discontiguous(Spec)) :- declare(M, discontiguous, Spec).
 declaration(_, style_check(_)).
-declaration(M, set_prolog_flag(double_quotes, Value)) :-
-    @(set_prolog_flag(double_quotes, Value), M).
+declaration(_, set_prolog_flag(double_quotes, Value)) :-
+    must_be(oneof([codes, chars, atom, string]), Value),
+    nb_setval(reflect_quotes, Value).
 
 declare(_, _, Spec) :- var(Spec), !, instantiation_error(Spec).
 declare(M, Kind, (A, B)) :- !, declare(M, Kind, A), declare(M, Kind, B).

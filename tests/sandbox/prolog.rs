@@ -179,6 +179,8 @@ async fn it_reaches_nothing_outside() {
         "@(assertz(hook(1)), user).",
         "goal_expansion(_, G) :- G = shell(id).\noutput(O), X = O.a, return(a, X).",
         "M = user, M:assertz(hook(1)).",
+        "set_prolog_flag(double_quotes, codes).",
+        "evaluate :- set_prolog_flag(double_quotes, codes).",
         "getenv('HOME', _).",
         "nb_setval(reflect_line, 3), thread_create(true, _).",
     ] {
@@ -195,6 +197,12 @@ async fn nothing_is_left_for_the_next_script() {
     let Some(prolog) = prolog() else { return };
     let first = ":- dynamic(leak/1).\n:- op(700, xfx, ===>).\nlast(_, mine).\nassertz(leak(1)), score(0.1), return(a, b).";
     assert_eq!(prolog.value(first).await, json!({"a": "b", "score": 0.1}));
+    let quotes = ":- set_prolog_flag(double_quotes, codes).\nX = \"a\", return(result, X).";
+    assert_eq!(prolog.value(quotes).await, json!([97]));
+    for _ in 0..2 {
+        let code = "gensym(a, X), return(result, [X, \"text\"]).";
+        assert_eq!(prolog.value(code).await, json!(["a1", "text"]));
+    }
     assert_eq!(
         prolog.error("leak(_), true.").await.kind,
         ScriptErrorKind::Runtime
