@@ -76,6 +76,7 @@ pub mod model;
 pub mod prompt;
 pub mod report;
 pub mod revise;
+pub mod sandbox;
 pub mod source;
 pub mod store;
 pub mod types;

@@ -1,0 +1,157 @@
+use std::collections::VecDeque;
+use std::fmt;
+
+/// A stream of bytes of which only the head and the tail are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Captured {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    total: u64,
+}
+
+impl Captured {
+    /// Bytes that were written, kept or not.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Bytes between head and tail that were not kept.
+    pub fn cut(&self) -> u64 {
+        let kept = u64::try_from(self.head.len() + self.tail.len()).unwrap_or(u64::MAX);
+        self.total.saturating_sub(kept)
+    }
+
+    /// The text, with a note where something was cut. Bytes that are not UTF-8 become U+FFFD.
+    pub fn text(&self) -> String {
+        self.to_string()
+    }
+
+    /// All bytes, or nothing where some were cut: for output that is read by a program.
+    pub fn complete(&self) -> Option<Vec<u8>> {
+        (self.cut() == 0).then(|| [self.head.as_slice(), self.tail.as_slice()].concat())
+    }
+}
+
+impl fmt::Display for Captured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(all) = self.complete() {
+            return f.write_str(&String::from_utf8_lossy(&all));
+        }
+        write!(
+            f,
+            "{}\n[... {} bytes cut ...]\n{}",
+            String::from_utf8_lossy(whole_start(&self.head)),
+            self.cut(),
+            String::from_utf8_lossy(whole_end(&self.tail))
+        )
+    }
+}
+
+/// Without the character that the cut split at the end.
+fn whole_start(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Err(e) if e.error_len().is_none() => &bytes[..e.valid_up_to()],
+        _ => bytes,
+    }
+}
+
+/// Without the rest of the character that the cut split at the start: at most 3 continuation bytes.
+fn whole_end(bytes: &[u8]) -> &[u8] {
+    let rest = bytes
+        .iter()
+        .take(3)
+        .take_while(|b| **b & 0b1100_0000 == 0b1000_0000)
+        .count();
+    &bytes[rest..]
+}
+
+/// Keeps the first half and the last half of what is pushed into it, in bounded memory.
+#[derive(Debug)]
+pub(super) struct Capture {
+    half: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: u64,
+}
+
+impl Capture {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            half: (limit / 2).max(1),
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            total: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.total = self
+            .total
+            .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        let room = self.half - self.head.len();
+        let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(first);
+        let rest = &rest[rest.len().saturating_sub(self.half)..];
+        let over = (self.tail.len() + rest.len()).saturating_sub(self.half);
+        self.tail.drain(..over);
+        self.tail.extend(rest);
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub(super) fn finish(self) -> Captured {
+        Captured {
+            head: self.head,
+            tail: self.tail.into(),
+            total: self.total,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn head_and_tail_stay_and_the_cut_is_told() {
+        let mut capture = Capture::new(8);
+        capture.push(b"abcdefgh");
+        capture.push(b"ijklmnop");
+        let captured = capture.finish();
+        assert_eq!(captured.cut(), 8);
+        assert_eq!(captured.complete(), None);
+        assert_eq!(captured.text(), "abcd\n[... 8 bytes cut ...]\nmnop");
+    }
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        let mut capture = Capture::new(8);
+        capture.push("abcä€€€ü".as_bytes());
+        assert_eq!(capture.finish().text(), "abc\n[... 8 bytes cut ...]\nü");
+    }
+
+    proptest! {
+        #[test]
+        fn what_fits_is_kept_whole_and_the_rest_is_bounded(
+            chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20),
+            limit in 2_usize..100,
+        ) {
+            let mut capture = Capture::new(limit);
+            for chunk in &chunks {
+                capture.push(chunk);
+            }
+            let all = chunks.concat();
+            let captured = capture.finish();
+            prop_assert_eq!(captured.total(), all.len() as u64);
+            prop_assert!(captured.head.len() + captured.tail.len() <= limit);
+            prop_assert!(all.starts_with(&captured.head) && all.ends_with(&captured.tail));
+            if all.len() <= limit / 2 * 2 {
+                prop_assert_eq!(captured.complete(), Some(all));
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Finding and starting the interpreters of the workers.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use tokio::process::Command;
+
+use super::command::{CommandError, Scratch};
+use super::lookup::find_program;
+use super::prolog;
+use super::script::{Language, ScriptError, ScriptErrorKind};
+use super::worker::WORKER;
+
+const PYTHON: &str = include_str!("worker.py");
+
+/// How to get the interpreter.
+pub(super) fn hint(language: Language) -> &'static str {
+    match language {
+        Language::Lua => "reinstall reflect",
+        Language::Python => {
+            "install Python 3.8 or newer so that `python3` is on the PATH (Debian and Ubuntu: `apt install python3`; macOS: `brew install python`; Windows: https://www.python.org), or write the script in Lua, which is built in"
+        }
+        Language::Prolog => {
+            "install SWI-Prolog 9 so that `swipl` is on the PATH (Debian and Ubuntu: `apt install swi-prolog-core`; macOS: `brew install swi-prolog`; Windows: https://www.swi-prolog.org), or write the script in Lua, which is built in"
+        }
+    }
+}
+
+/// The command that starts a worker; `env` is what an interpreter of the user's may know.
+pub(super) fn command(
+    language: Language,
+    binary: &Path,
+    scratch: &Scratch,
+    mut env: Vec<(OsString, OsString)>,
+) -> Result<Command, ScriptError> {
+    let names: &[&str] = match language {
+        Language::Lua => {
+            let mut command = Command::new(binary);
+            command.env_clear().args([WORKER, "lua"]);
+            return Ok(command);
+        }
+        // The second is its name on Windows.
+        Language::Python => &["python3", "python"],
+        Language::Prolog => &["swipl"],
+    };
+    // Texts are UTF-8 everywhere.
+    env.retain(|(name, _)| name != "LC_ALL" && name != "LC_CTYPE" && name != "LANG");
+    env.push(("LANG".into(), "C.UTF-8".into()));
+    for name in ["TMPDIR", "TMP", "TEMP"] {
+        env.push((name.into(), scratch.path().into()));
+    }
+    let found = names
+        .iter()
+        .map(|name| find_program(name.as_ref(), &env, scratch.path()))
+        .reduce(|first, second| first.or_else(|e| second.map_err(|_| e)));
+    let program = match found {
+        Some(Ok(program)) => program,
+        Some(Err(error)) => return Err(missing(language, &error)),
+        None => return Err(missing(language, &CommandError::Empty)),
+    };
+    let mut command = Command::new(program);
+    command.env_clear().envs(env);
+    match language {
+        // Isolated: no user or working directory on its path, no PYTHON* variables, no site packages.
+        Language::Python => {
+            command.args(["-I", "-S", "-X", "utf8", "-c", PYTHON]);
+        }
+        _ => prolog::arguments(&mut command, scratch)
+            .map_err(|e| ScriptError::new(language, ScriptErrorKind::Protocol, e.to_string()))?,
+    }
+    Ok(command)
+}
+
+fn missing(language: Language, error: &CommandError) -> ScriptError {
+    let why = match error {
+        CommandError::NotFound { program, looked } => {
+            format!("`{program}` was not found ({looked})")
+        }
+        other => other.to_string(),
+    };
+    let message = format!(
+        "the {language} script cannot run: {why}; {}",
+        hint(language)
+    );
+    ScriptError::new(language, ScriptErrorKind::MissingInterpreter, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_interpreter_is_told_with_how_to_install_it() {
+        let scratch = Scratch::new().unwrap();
+        for (language, program, install) in [
+            (Language::Python, "python3", "apt install python3"),
+            (Language::Prolog, "swipl", "apt install swi-prolog"),
+        ] {
+            let env = vec![("PATH".into(), "/nowhere".into())];
+            let error = command(language, Path::new("x"), &scratch, env).unwrap_err();
+            assert_eq!(error.kind, ScriptErrorKind::MissingInterpreter);
+            let text = error.to_string();
+            assert!(
+                text.contains(&format!("`{program}` was not found")),
+                "{text}"
+            );
+            assert!(
+                text.contains("/nowhere") && text.contains(install),
+                "{text}"
+            );
+        }
+    }
+}
