@@ -84,6 +84,7 @@ impl Loop {
             log: &log,
             note: None,
             error: None,
+            written: 0,
         };
         run.drive(run_id, cancel).await;
         log.into_record()
@@ -100,6 +101,9 @@ struct Run<'a, 'o> {
     note: Option<String>,
     /// What went wrong, for the end of the run.
     error: Option<String>,
+    /// How often the writer was asked. Each time with another seed, or a repeatable model would answer the
+    /// same question with the same text.
+    written: u64,
 }
 
 impl Run<'_, '_> {
@@ -197,6 +201,11 @@ impl Run<'_, '_> {
         self.log.emit(Event::Phase { phase, iteration });
         let mut request = ChatRequest::new(Purpose::Write, messages);
         request.sampling = self.plan.writer_sampling.clone();
+        request.sampling.seed = request
+            .sampling
+            .seed
+            .map(|seed| seed.wrapping_add(self.written));
+        self.written += 1;
         request.think = self.plan.think;
         let observer = self.log.calls(phase, iteration);
         let reply = match call(&*self.plan.writer, request, &observer).await {

@@ -112,7 +112,10 @@ async fn play_with(
             criteria,
         }),
         settings,
-        writer_sampling: Sampling::default(),
+        writer_sampling: Sampling {
+            seed: Some(7),
+            ..Sampling::default()
+        },
         judge_sampling: Sampling::default(),
         think: crate::model::Think::Auto,
     };
@@ -192,6 +195,10 @@ async fn revises_the_best_and_returns_it() {
         ended(&played),
         (ConvergenceReason::Plateau, ExitCode::NotMet, Some("one"))
     );
+    let seeds: Vec<_> = [0, 2, 4]
+        .map(|call| played.asked[call].sampling.seed)
+        .to_vec();
+    assert_eq!(seeds, [Some(7), Some(8), Some(9)]);
     let third = &played.asked[4].messages[1].content;
     assert!(third.contains("<draft>\none\n</draft>"), "{third}");
     assert_eq!(played.record.versions[2].based_on, Some(1));
