@@ -94,8 +94,9 @@ pub fn summary(record: &RunRecord) -> String {
     }
     if let Some(selected) = record.selected() {
         parts.push(format!(
-            "draft {}, {}",
+            "draft {} of {}, {}",
             selected.iteration,
+            record.iterations(),
             score(selected.score())
         ));
         if let Some(first) = record.versions.first()

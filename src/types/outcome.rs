@@ -261,6 +261,11 @@ impl RunRecord {
         self.version(self.selected?)
     }
 
+    /// How many drafts were tried, those included that came to nothing.
+    pub fn iterations(&self) -> u32 {
+        self.steps.keys().copied().max().unwrap_or(0)
+    }
+
     /// The version with the highest score; of equals the earliest; `None` if none has a score.
     pub fn best(&self) -> Option<&Version> {
         let mut best: Option<&Version> = None;
@@ -289,12 +294,12 @@ impl RunRecord {
             best_output: best.map(|v| v.output.clone()),
             final_evaluation: last.and_then(|v| v.evaluation.clone()),
             best_evaluation: best.and_then(|v| v.evaluation.clone()),
-            iterations_used: u32::try_from(self.versions.len()).unwrap_or(u32::MAX),
+            iterations_used: self.iterations(),
             history: History {
                 versions: self.versions.clone(),
                 best_version: best.map(|v| v.iteration),
                 final_version: last.map(|v| v.iteration),
-                total_iterations: u32::try_from(self.versions.len()).unwrap_or(u32::MAX),
+                total_iterations: self.iterations(),
                 convergence_reason: self.convergence_reason,
             },
             total_llm_calls: self.total_llm_calls,
@@ -372,7 +377,7 @@ pub struct RunResult {
     pub best_evaluation: Option<Evaluation>,
     /// All versions.
     pub history: History,
-    /// How many drafts were made.
+    /// How many drafts were tried, those included that came to nothing.
     pub iterations_used: u32,
     /// Requests to models, retries included.
     pub total_llm_calls: u32,
@@ -400,7 +405,7 @@ pub struct History {
     pub best_version: Option<u32>,
     /// The last one.
     pub final_version: Option<u32>,
-    /// How many there are.
+    /// How many were tried.
     pub total_iterations: u32,
     /// Why the loop stopped.
     pub convergence_reason: Option<ConvergenceReason>,
