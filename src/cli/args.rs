@@ -333,7 +333,7 @@ pub(super) enum HistoryCommand {
     },
     /// Show a run
     Show {
-        /// The run's id, the beginning of one, or `last`
+        /// The run's id, its end as `history list` shows it, or `last`
         #[arg(default_value = "last")]
         run: String,
         /// Print only the draft that the run selected

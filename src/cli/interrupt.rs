@@ -2,49 +2,53 @@ use tokio_util::sync::CancellationToken;
 
 use crate::types::ExitCode;
 
-/// Ends the run on the first signal, keeping what it has produced, and the process on the second.
+/// Ends the run on the first signal, keeping what it has produced, and the process on the second, whatever
+/// it is doing. The signals are waited for on a thread of their own: the one that runs everything else may
+/// be held up by a reader who does not read.
+#[cfg(unix)]
 pub(super) fn cancel_on_signal() -> CancellationToken {
+    use signal_hook::consts::{SIGINT, SIGTERM};
     let token = CancellationToken::new();
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else {
+        // Then a signal ends the process at once, which is no worse than its default.
+        return token;
+    };
     let cancel = token.clone();
-    tokio::spawn(async move {
-        let mut signals = Signals::new();
-        signals.next().await;
-        cancel.cancel();
-        signals.next().await;
-        let _ = console::Term::stderr().show_cursor();
-        #[expect(
-            clippy::exit,
-            reason = "the second signal means at once, wherever the process is"
-        )]
-        std::process::exit(i32::from(u8::from(ExitCode::Interrupted)));
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            if cancel.is_cancelled() {
+                leave();
+            }
+            cancel.cancel();
+        }
     });
     token
 }
 
-/// The signals by which people and machines ask a program to end.
-struct Signals {
-    #[cfg(unix)]
-    terminate: Option<tokio::signal::unix::Signal>,
+/// As on Unix, with Ctrl-C only.
+#[cfg(not(unix))]
+pub(super) fn cancel_on_signal() -> CancellationToken {
+    let token = CancellationToken::new();
+    let cancel = token.clone();
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            if cancel.is_cancelled() {
+                leave();
+            }
+            cancel.cancel();
+        }
+    });
+    token
 }
 
-impl Signals {
-    fn new() -> Self {
-        Self {
-            #[cfg(unix)]
-            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-                .ok(),
-        }
+#[expect(
+    clippy::exit,
+    reason = "the second signal means at once, wherever the process is"
+)]
+fn leave() -> ! {
+    let terminal = console::Term::stderr();
+    if terminal.is_term() {
+        let _ = terminal.show_cursor();
     }
-
-    async fn next(&mut self) {
-        #[cfg(unix)]
-        if let Some(terminate) = &mut self.terminate {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-        let _ = tokio::signal::ctrl_c().await;
-    }
+    std::process::exit(i32::from(u8::from(ExitCode::Interrupted)));
 }

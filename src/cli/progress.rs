@@ -20,8 +20,6 @@ pub(super) struct Progress {
     record: RunRecord,
     live: Option<Live>,
     quiet: bool,
-    /// The score that the next one is compared with: the one of the version it revises.
-    phase: Option<(Phase, u32)>,
 }
 
 /// What is drawn on a terminal.
@@ -51,7 +49,6 @@ impl Progress {
             record: RunRecord::default(),
             live,
             quiet,
-            phase: None,
         }
     }
 
@@ -75,7 +72,6 @@ impl Progress {
     }
 
     fn begin(&mut self, phase: Phase, iteration: u32) {
-        self.phase = Some((phase, iteration));
         let what = match phase {
             Phase::Draft => format!("draft {iteration}: writing"),
             Phase::Evaluate => format!("draft {iteration}: judging"),

@@ -28,6 +28,26 @@ pub enum Origin {
     BuiltIn,
 }
 
+impl Origin {
+    /// Whether it is set for this call of the program, and not for all.
+    pub fn is_of_session(&self) -> bool {
+        matches!(self, Self::Flag(_) | Self::Variable(_))
+    }
+
+    /// How high the layer is: a value of a higher one goes before one of a lower. Files are one layer
+    /// here, profiles and the criteria another above it.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Self::BuiltIn => 0,
+            Self::File { profile: None, .. } => 1,
+            Self::File { .. } => 2,
+            Self::Criteria(_) => 3,
+            Self::Variable(_) => 4,
+            Self::Flag(_) => 5,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -30,12 +30,20 @@ pub fn warnings(criteria: &Criteria) -> Vec<String> {
     found
 }
 
-/// A weight must be a number above 0.
+/// The largest weight: sums of larger ones would lose their digits.
+const MAX_WEIGHT: f64 = 1e6;
+
+/// A weight must be a number above 0, and not beyond all measure.
 pub(super) fn weight(source: &Source, span: Range<usize>, weight: f64) -> Result<(), SourceError> {
-    if weight.is_finite() && weight > 0.0 {
+    if weight > 0.0 && weight <= MAX_WEIGHT {
         return Ok(());
     }
-    let error = source.error(span, &format!("`weight` must be above 0, not {weight}"));
+    let must = if weight > MAX_WEIGHT {
+        format!("at most {MAX_WEIGHT}")
+    } else {
+        "above 0".to_owned()
+    };
+    let error = source.error(span, &format!("`weight` must be {must}, not {weight}"));
     Err(if weight == 0.0 {
         error.help("leave the criterion out if it is not to count")
     } else {

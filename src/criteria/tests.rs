@@ -265,7 +265,7 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             c("weight = inf"),
-            "c.toml:3:10: `weight` must be above 0, not inf",
+            "c.toml:3:10: `weight` must be at most 1000000, not inf",
         ),
         (
             c("weight = 'x'"),

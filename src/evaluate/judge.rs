@@ -103,7 +103,10 @@ impl Judge {
                 Some(EndReason::Length) => {
                     // What is left of a verdict that was cut off must not be pieced together.
                     cap = cap.saturating_mul(CAP_FACTOR);
-                    format!("it was cut off after {} characters", reply.text.len())
+                    format!(
+                        "it was cut off after {} characters",
+                        reply.text.chars().count()
+                    )
                 }
                 Some(EndReason::Repetition) => {
                     format!("it repeats itself: {}", clip(&reply.text))

@@ -247,6 +247,19 @@ fn number(value: &Value) -> Option<f64> {
     .filter(|number| number.is_finite())
 }
 
+/// Whether a judge wrote that there is no issue where one would stand.
+fn says_nothing(text: &str) -> bool {
+    let plain: String = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || *c == ' ')
+        .flat_map(char::to_lowercase)
+        .collect();
+    matches!(
+        plain.trim(),
+        "" | "none" | "na" | "null" | "nothing" | "no issue" | "no issues" | "no issues found"
+    )
+}
+
 /// An issue; `None` if it says nothing. What cannot be read of it is taken to be grave, so that a
 /// judge's slip does not make a draft pass.
 fn issue(item: &Value, names: &[&str]) -> Option<Issue> {
@@ -259,8 +272,15 @@ fn issue(item: &Value, names: &[&str]) -> Option<Issue> {
     let description = match item {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
         _ => text(&["description", "message", "issue", "problem"]),
-    }?;
-    let kind = match text(&["type", "kind"]).as_deref() {
+    }
+    .filter(|description| !says_nothing(description))?;
+    if text(&["severity"]).is_some_and(|severity| says_nothing(&severity)) {
+        return None;
+    }
+    let kind = match text(&["type", "kind"])
+        .map(|kind| kind.to_lowercase())
+        .as_deref()
+    {
         Some("missing") => IssueType::Missing,
         Some("unsupported") => IssueType::Unsupported,
         _ => IssueType::Incorrect,

@@ -139,6 +139,16 @@ fn issues_are_read_with_care() {
     );
     assert_eq!(read_issue(json!({ "description": " " })), []);
     assert_eq!(read_issue(json!(7)), []);
+    for nothing in [
+        json!("None"),
+        json!("N/A"),
+        json!({ "description": "No issues found." }),
+        json!({ "description": "x", "severity": "none" }),
+    ] {
+        assert_eq!(read_issue(nothing.clone()), [], "{nothing}");
+    }
+    let kind = read_issue(json!({ "description": "x", "type": "Missing" }))[0].kind;
+    assert_eq!(kind, IssueType::Missing);
     let unknown = read_issue(json!({ "description": "x", "criterion": "beauty" }));
     assert_eq!(unknown[0].criterion, None);
 }

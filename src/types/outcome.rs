@@ -145,6 +145,8 @@ pub struct RunRecord {
     pub total_llm_calls: u32,
     /// Tokens of the whole run.
     pub token_usage: TokenUsage,
+    /// Replies that were no drafts: the version they were to become, why not, and what there is of them.
+    pub rejected: Vec<(u32, String, String)>,
     /// Things people should know.
     pub warnings: Vec<String>,
     /// What went wrong, if something did.
@@ -244,10 +246,14 @@ impl RunRecord {
                 self.exit_code = Some(*exit_code);
                 self.error.clone_from(error);
             }
-            Event::Delta { .. }
-            | Event::Retry { .. }
-            | Event::Rejected { .. }
-            | Event::Decision { .. } => {}
+            Event::Rejected {
+                iteration,
+                reason,
+                text,
+            } => self
+                .rejected
+                .push((*iteration, reason.clone(), text.clone())),
+            Event::Delta { .. } | Event::Retry { .. } | Event::Decision { .. } => {}
         }
     }
 
@@ -266,14 +272,11 @@ impl RunRecord {
         self.steps.keys().copied().max().unwrap_or(0)
     }
 
-    /// The version with the highest score; of equals the earliest; `None` if none has a score.
+    /// The best version by [`Version::rank`]; of equals the earliest; `None` if none has a score.
     pub fn best(&self) -> Option<&Version> {
         let mut best: Option<&Version> = None;
         for version in &self.versions {
-            let Some(score) = version.score() else {
-                continue;
-            };
-            if best.and_then(Version::score).is_none_or(|b| score > b) {
+            if version.rank().is_some() && best.is_none_or(|best| version.rank() > best.rank()) {
                 best = Some(version);
             }
         }

@@ -32,8 +32,10 @@ impl Version {
         self.evaluation.as_ref()?.overall_score
     }
 
-    /// Whether the evaluation says that this version is good enough.
-    pub fn is_satisfactory(&self) -> bool {
-        self.evaluation.as_ref().is_some_and(|e| e.satisfactory)
+    /// How good it is: whether it is good enough, then its score. A satisfactory version goes before one
+    /// that is not, whatever their scores: a floor or a grave issue is not outweighed by a mean.
+    pub fn rank(&self) -> Option<(bool, f64)> {
+        let evaluation = self.evaluation.as_ref()?;
+        Some((evaluation.satisfactory, evaluation.overall_score?))
     }
 }

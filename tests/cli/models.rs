@@ -85,7 +85,8 @@ fn a_cloud_key_is_used_and_that_is_said() {
         .args(["--retries", "0"])
         .code(4)
         .stdout("")
-        .stderr_has("since OPENAI_API_KEY is set; your prompt leaves this machine; choose another")
+        .stderr_has("since OPENAI_API_KEY is set; choose another")
+        .stderr_has("your prompt leaves this machine for https://api.openai.com/v1")
         .run();
 }
 
@@ -356,5 +357,50 @@ fn models_list() {
         .args(["models", "list", "--provider", "olama"])
         .code(2)
         .stderr_has("did you mean `ollama`?")
+        .run();
+}
+
+#[test]
+fn a_named_provider_is_meant_whatever_model_a_lower_layer_sets() {
+    let script = "[[reply]]\ntext = \"From the script.\"\n";
+    for lower in [
+        ("REFLECT_MODEL", "ollama:qwen3"),
+        ("REFLECT_MODEL", "qwen3"),
+    ] {
+        Test::new()
+            .file(
+                "hard.toml",
+                "name = 'hard'\n[[criteria]]\nname = 'l'\nevaluator = 'length'\nmin = 1\n",
+            )
+            .file("s.toml", script)
+            .env(lower.0, lower.1)
+            .args([
+                "draft",
+                "Write a line.",
+                "-c",
+                "hard.toml",
+                "--provider",
+                "scripted:s.toml",
+            ])
+            .stdout("From the script.\n")
+            .run();
+    }
+    Test::new()
+        .file(
+            "hard.toml",
+            "name = 'hard'\n[[criteria]]\nname = 'l'\nevaluator = 'length'\nmin = 1\n",
+        )
+        .file("s.toml", script)
+        .file(".reflect.toml", "model = 'openai:gpt-5-mini'\n")
+        .env("OPENAI_API_KEY", "sk-not-to-be-used")
+        .args([
+            "draft",
+            "Write a line.",
+            "-c",
+            "hard.toml",
+            "--provider",
+            "scripted:s.toml",
+        ])
+        .stdout("From the script.\n")
         .run();
 }

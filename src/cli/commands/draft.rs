@@ -4,6 +4,8 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::cli::args::{DraftArgs, Format, GlobalArgs, OutputArgs};
 use crate::cli::error::CliError;
 use crate::cli::input::{self, Sources};
@@ -15,25 +17,42 @@ use crate::cli::{interrupt, models, paths, settings};
 use crate::engine::{Loop, Observer};
 use crate::report;
 use crate::store::{Store, short_id};
-use crate::types::{ExitCode, RunRecord};
+use crate::types::{ExitCode, RunRecord, Task};
 
 /// Runs the loop and prints the answer.
 pub(in crate::cli) async fn run(
     args: &DraftArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
-    let outcome = prepare_and_run(args, global).await;
-    if let Err(error) = &outcome
-        && args.output.format == Format::Ndjson
-        && args.output.output.is_none()
-    {
-        // A reader of events waits for exactly one end, also of a run that never began.
-        printer::print(&Lines::end_of_failed(error.code, &error.message))?;
+    match prepare(args, global).await {
+        Ok(prepared) => prepared.run(args, global).await,
+        Err(error) => {
+            if args.output.format == Format::Ndjson {
+                // A reader of events waits for exactly one end, also of a run that never began.
+                printer::print(&Lines::end_of_failed(error.code, &error.message))?;
+            }
+            Err(error)
+        }
     }
-    outcome
 }
 
-async fn prepare_and_run(args: &DraftArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
+/// A run that can begin: everything that can be wrong beforehand is not.
+struct Prepared {
+    task: Task,
+    run: Loop,
+    log: Option<RunLog>,
+    output: Option<OutputFile>,
+    report: Option<OutputFile>,
+    cancel: CancellationToken,
+}
+
+async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
+    if args.output.format == Format::Ndjson && args.output.output.is_some() {
+        return Err(CliError::usage(
+            "`--format ndjson` prints events as they happen, and `--output` the answer",
+        )
+        .hint("redirect standard output for the events, or use `--format json`"));
+    }
     let plan = settings::plan(args, global)?;
     let task = input::read_task(&Sources {
         prompt: args.prompt.as_deref(),
@@ -43,9 +62,9 @@ async fn prepare_and_run(args: &DraftArgs, global: &GlobalArgs) -> Result<ExitCo
         ignore_stdin: args.ignore_stdin,
         quiet: global.quiet,
     })?;
-    let output = prepare(args.output.output.as_deref())?;
-    let report = prepare(args.output.report.as_deref())?;
-    let mut log = if args.output.no_log {
+    let output = prepare_file(args.output.output.as_deref())?;
+    let report = prepare_file(args.output.report.as_deref())?;
+    let log = if args.output.no_log {
         None
     } else {
         Some(RunLog::new(Store::open(&paths::store()?)?))
@@ -67,48 +86,69 @@ async fn prepare_and_run(args: &DraftArgs, global: &GlobalArgs) -> Result<ExitCo
         judge_sampling: opened.judge_sampling,
         think: opened.think,
     };
-    let print_lines = args.output.format == Format::Ndjson && output.is_none();
-    let mut lines = print_lines.then(|| Lines::new(args.output.stream_deltas, cancel.clone()));
-    let mut progress = Progress::new(global.quiet);
-    let record = {
-        // The log goes first: what is shown is on disk already.
-        let mut observers: Vec<&mut dyn Observer> = Vec::new();
-        observers.extend(log.as_mut().map(|log| log as &mut dyn Observer));
-        observers.push(&mut progress);
-        observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
-        run.run(&task, &mut Tee(observers), &cancel).await
-    };
-    if let Some(error) = &record.error {
-        printer::report(&CliError::failure(error.clone()));
-    }
-    if let Some(run_id) = record.run_id.filter(|_| log.is_some() && !global.quiet) {
-        let id = short_id(run_id);
-        printer::say(&format!(
-            "show this run again with `reflect history show {id}`"
-        ));
-    }
-    let ended = match lines {
-        Some(Lines {
-            failure: Some(error),
-            ..
-        }) => return Err(error),
-        Some(lines) => lines.reader(),
-        None => deliver(&args.output, &record, output)?,
-    };
-    if let Some(report) = report {
-        report.write(&report_text(args.output.report.as_deref(), &record))?;
-    }
-    if ended == Reader::Gone {
-        return Ok(ExitCode::Success);
-    }
-    let code = record.exit_code.unwrap_or(ExitCode::Failure);
-    Ok(match code {
-        ExitCode::NotMet | ExitCode::Limit if args.output.exit_zero => ExitCode::Success,
-        code => code,
+    Ok(Prepared {
+        task,
+        run,
+        log,
+        output,
+        report,
+        cancel,
     })
 }
 
-fn prepare(path: Option<&Path>) -> Result<Option<OutputFile>, CliError> {
+impl Prepared {
+    async fn run(mut self, args: &DraftArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
+        let deltas = args.output.stream_deltas;
+        let mut lines =
+            (args.output.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
+        let mut progress = Progress::new(global.quiet);
+        let record = {
+            // The log goes first: what is shown is on disk already.
+            let mut observers: Vec<&mut dyn Observer> = Vec::new();
+            observers.extend(self.log.as_mut().map(|log| log as &mut dyn Observer));
+            observers.push(&mut progress);
+            observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
+            self.run
+                .run(&self.task, &mut Tee(observers), &self.cancel)
+                .await
+        };
+        if let Some(error) = &record.error {
+            printer::report(&CliError::failure(error.clone()));
+        }
+        if let Some(run_id) = record
+            .run_id
+            .filter(|_| self.log.is_some() && !global.quiet)
+        {
+            let id = short_id(run_id);
+            printer::say(&format!(
+                "show this run again with `reflect history show {id}`"
+            ));
+        }
+        // The report first: it is wanted most where the answer cannot be delivered.
+        let reported = self
+            .report
+            .map(|report| report.write(&report_text(args.output.report.as_deref(), &record)));
+        let ended = match lines {
+            Some(Lines {
+                failure: Some(error),
+                ..
+            }) => return Err(error),
+            Some(lines) => lines.reader(),
+            None => deliver(&args.output, &record, self.output)?,
+        };
+        reported.transpose()?;
+        if ended == Reader::Gone {
+            return Ok(ExitCode::Success);
+        }
+        let code = record.exit_code.unwrap_or(ExitCode::Failure);
+        Ok(match code {
+            ExitCode::NotMet | ExitCode::Limit if args.output.exit_zero => ExitCode::Success,
+            code => code,
+        })
+    }
+}
+
+fn prepare_file(path: Option<&Path>) -> Result<Option<OutputFile>, CliError> {
     path.map(OutputFile::prepare).transpose()
 }
 
@@ -126,9 +166,11 @@ fn deliver(
         Format::Json => report::json(record),
         Format::Markdown => report::markdown(record),
     };
-    // Who interrupts a pipe wants nothing of it; at a terminal the best draft so far is worth seeing.
+    // Who interrupts a pipe wants nothing of it, and a file stays as it was; at a terminal the best draft so
+    // far is worth seeing.
     let interrupted = record.exit_code == Some(ExitCode::Interrupted);
-    if interrupted && args.format != Format::Json && !std::io::stdout().is_terminal() {
+    let watched = output.is_none() && std::io::stdout().is_terminal();
+    if interrupted && args.format != Format::Json && !watched {
         return Ok(Reader::There);
     }
     let delivered = match output {

@@ -35,7 +35,7 @@ pub(in crate::cli) fn run(command: &HistoryCommand) -> Result<ExitCode, CliError
                 text.push('\n');
                 text
             } else {
-                if runs.is_empty() {
+                if runs.is_empty() && *limit > 0 {
                     printer::say("there are no runs yet");
                 }
                 table(&runs)
@@ -155,7 +155,7 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
         } = &stamped.event
         {
             let started = stamped.time.to_zoned(TimeZone::system());
-            let _ = writeln!(out, "run       {run_id}");
+            let _ = writeln!(out, "run       {} ({run_id})", short_id(*run_id));
             let _ = writeln!(
                 out,
                 "started   {}",
@@ -189,6 +189,13 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
         if let Some(evaluation) = &version.evaluation {
             out.push_str(&report::critique(evaluation));
         }
+        let _ = writeln!(out, "\n{}", quoted(&version.output));
+    }
+    for (iteration, reason, text) in &record.rejected {
+        let _ = writeln!(out, "\ndraft {iteration}: not a draft: {reason}");
+        if !text.trim().is_empty() {
+            let _ = writeln!(out, "\n{}", quoted(text));
+        }
     }
     let ended = match record.exit_code {
         Some(_) => report::summary(record),
@@ -199,7 +206,16 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
         let _ = writeln!(out, "error: {error}");
     }
     if let Some(selected) = record.selected() {
-        let _ = writeln!(out, "\n{}", selected.output);
+        let _ = writeln!(out, "the answer is draft {}", selected.iteration);
     }
     printer::without_controls(&out).into_owned()
+}
+
+/// A text set apart from what is said about it.
+fn quoted(text: &str) -> String {
+    text.trim_end()
+        .lines()
+        .map(|line| format!("  | {line}").trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
 }

@@ -57,16 +57,19 @@ async fn list(
         ..Settings::default()
     };
     let settings = config.resolve(&flags, None)?.settings;
-    let providers = Providers::new(&config, &settings);
+    let mut providers = Providers::new(&config, &settings);
     let asked = provider
         .map(str::to_owned)
         .or_else(|| settings.provider.clone());
     let asked = asked.or_else(|| base_url.map(|_| "openai".to_owned()));
     let mut found = Vec::new();
     if let Some(name) = asked {
+        if base_url.is_some() {
+            providers = providers.with_given_address(&name);
+        }
         found = of_provider(&providers, &name).await?;
     } else {
-        // Nobody asks for one: what is on this machine, and nothing leaves it.
+        // Nobody asks for one: what is on this machine, and at the providers of the user's own file.
         match of_provider(&providers, "ollama").await {
             Ok(models) => found.extend(models),
             Err(error) if !global.quiet => printer::say(&format!("ollama: {}", error.message)),

@@ -28,6 +28,8 @@ const CHANGE: &str = "choose another with `--model PROVIDER:MODEL`";
 pub(super) struct Chosen {
     pub(super) name: ModelName,
     pub(super) why: String,
+    /// Whether the address that the user gives (`base_url`) is meant for its provider.
+    pub(super) at_given_address: bool,
 }
 
 /// The default model of a provider that has one.
@@ -41,16 +43,23 @@ pub(super) fn default_model(provider: &str) -> Option<&'static str> {
 /// The model that writes.
 pub(super) async fn writer(plan: &Plan, providers: &Providers<'_>) -> Result<Chosen, CliError> {
     let settings = plan.settings();
+    let rank = |key| plan.resolved.origin(key).map_or(0, Origin::rank);
     let mut wanted = Written {
         provider: None,
         model: None,
     };
+    let mut named = 0;
     if let Some(provider) = &settings.provider {
         wanted = Written::provider(provider, &plan.config)?;
+        named = rank("provider");
     }
-    if let Some(model) = &settings.model {
+    // Who names a provider means it, whatever model a lower layer may have set: it may be a provider that
+    // the prompt must not go to.
+    if let Some(model) = settings.model.as_deref().filter(|_| rank("model") >= named) {
         let written = Written::read(model, &plan.config);
-        // A name with a provider in it says more than a provider that is set somewhere else.
+        if written.provider.is_some() {
+            named = rank("model");
+        }
         wanted = Written {
             provider: written.provider.or(wanted.provider),
             model: written.model,
@@ -58,9 +67,17 @@ pub(super) async fn writer(plan: &Plan, providers: &Providers<'_>) -> Result<Cho
     }
     let said_by = ["model", "provider", "base_url"]
         .iter()
-        .find_map(|key| plan.resolved.origin(key))
-        .filter(|origin| !matches!(origin, Origin::BuiltIn));
-    if wanted.provider.is_none() && (settings.base_url.is_some() || openai_env_url().is_some()) {
+        .filter_map(|key| plan.resolved.origin(key))
+        .filter(|origin| !matches!(origin, Origin::BuiltIn))
+        .max_by_key(|origin| origin.rank());
+    // An address in a file is for the provider that is named there, too; one that is given for this
+    // session is for whatever provider this session uses.
+    let for_session = plan
+        .resolved
+        .origin("base_url")
+        .is_some_and(Origin::is_of_session);
+    let given = settings.base_url.is_some() && (for_session || rank("base_url") >= named);
+    if wanted.provider.is_none() && (given || openai_env_url().is_some()) {
         wanted.provider = Some("openai".to_owned());
     }
     match wanted.provider {
@@ -75,6 +92,7 @@ pub(super) async fn writer(plan: &Plan, providers: &Providers<'_>) -> Result<Cho
                     model: wanted.model,
                 },
                 why,
+                at_given_address: given,
             })
         }
         None => found(plan, providers, wanted.model).await,
@@ -119,6 +137,7 @@ async fn found(
                     model: Some(name),
                 },
                 why: format!("since Ollama runs at {address}; {change}"),
+                at_given_address: false,
             });
         }
     }
@@ -133,7 +152,8 @@ async fn found(
                     provider: provider.to_owned(),
                     model,
                 },
-                why: format!("since {variable} is set; your prompt leaves this machine; {change}"),
+                why: format!("since {variable} is set; {change}"),
+                at_given_address: false,
             });
         }
     }
@@ -152,5 +172,6 @@ async fn found(
             "since no Ollama with a model is running and no provider's key is set; it is tiny, good for \
              trying things out and not for real drafts; {change}"
         ),
+        at_given_address: false,
     })
 }

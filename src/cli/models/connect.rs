@@ -28,6 +28,17 @@ pub(super) struct OpenModel {
     pub(super) model: Arc<dyn ChatModel>,
     /// Whether it runs on hardware of the user's own, with sampling defaults that nobody chose.
     pub(super) local: bool,
+    /// Where it is, if that is not on this machine.
+    pub(super) remote: Option<String>,
+}
+
+impl OpenModel {
+    /// What people must know of where their prompt goes.
+    pub(super) fn leaves(&self) -> String {
+        self.remote.as_ref().map_or_else(String::new, |address| {
+            format!("; your prompt leaves this machine for {address}")
+        })
+    }
 }
 
 /// Where models come from, by the settings of a run.
@@ -37,6 +48,8 @@ pub(in crate::cli) struct Providers<'a> {
     /// One for all, so that the writer and the judge share connections.
     client: HttpClient,
     retries: RetryPolicy,
+    /// The provider that the user's `base_url` is meant for; others stay where they are.
+    at_given_address: Option<String>,
 }
 
 /// A provider, ready to be asked for its models.
@@ -58,7 +71,14 @@ impl<'a> Providers<'a> {
             settings,
             client: HttpClient::new(settings.timeouts.get()),
             retries,
+            at_given_address: None,
         }
+    }
+
+    /// The same, with the address that the user gives for this provider.
+    pub(in crate::cli) fn with_given_address(mut self, provider: &str) -> Self {
+        self.at_given_address = Some(provider.to_owned());
+        self
     }
 
     /// Where Ollama runs, with its most recently used model, if it has one.
@@ -88,7 +108,7 @@ impl<'a> Providers<'a> {
             ("embedded", None) => Ok(Backend::Embedded),
             ("scripted", None) => Ok(Backend::Scripted),
             ("ollama", None) | (_, Some(ProviderKind::Ollama)) => {
-                let address = self.address(entry, || paths::env_text("OLLAMA_HOST"));
+                let address = self.address(name, entry, || paths::env_text("OLLAMA_HOST"));
                 let base_url = BaseUrl::ollama(address.as_deref().unwrap_or_default())
                     .map_err(|error| CliError::usage(error.to_string()))?;
                 let connection = self.connection(name, entry, base_url, Some("OLLAMA_API_KEY"))?;
@@ -96,7 +116,7 @@ impl<'a> Providers<'a> {
             }
             _ if entry.is_some() || preset.is_some() => {
                 let address = self
-                    .address(entry, || {
+                    .address(name, entry, || {
                         Some(name).filter(|name| *name == "openai")?;
                         openai_env_url()
                     })
@@ -134,7 +154,7 @@ impl<'a> Providers<'a> {
         };
         match self.backend(&name.provider)? {
             Backend::Ollama(connection) => {
-                self.allowed(&name.provider, &connection)?;
+                let remote = elsewhere(&connection);
                 let model = match wanted {
                     Some(model) => model,
                     None => installed_model(&connection).await?,
@@ -151,13 +171,14 @@ impl<'a> Providers<'a> {
                 Ok(OpenModel {
                     model: Arc::new(model),
                     local: true,
+                    remote,
                 })
             }
             Backend::OpenAi(connection) => {
-                self.allowed(&name.provider, &connection)?;
                 let at_home = connection.base_url.is_loopback();
+                let remote = elsewhere(&connection);
                 let official = openai::preset(&name.provider)
-                    .filter(|_| self.given_address().is_none())
+                    .filter(|_| self.given_address(&name.provider).is_none())
                     .filter(|preset| connection.base_url.to_string() == preset.base_url);
                 if let Some(variable) = official.and_then(|preset| preset.key_env)
                     && connection.key.is_none()
@@ -183,6 +204,7 @@ impl<'a> Providers<'a> {
                 Ok(OpenModel {
                     model: Arc::new(OpenAiModel::new(options)?),
                     local: at_home,
+                    remote,
                 })
             }
             Backend::Scripted => {
@@ -195,6 +217,7 @@ impl<'a> Providers<'a> {
                 Ok(OpenModel {
                     model: Arc::new(model),
                     local: true,
+                    remote: None,
                 })
             }
             Backend::Embedded => self.embedded(wanted, quiet).await,
@@ -227,6 +250,7 @@ impl<'a> Providers<'a> {
         Ok(OpenModel {
             model: Arc::new(EmbeddedModel::open(path, id, options)),
             local: true,
+            remote: None,
         })
     }
 
@@ -241,17 +265,21 @@ impl<'a> Providers<'a> {
         )
     }
 
-    /// The address that the user gives for this run, whatever the provider.
-    fn given_address(&self) -> Option<&str> {
-        self.settings.base_url.as_deref()
+    /// The address that the user gives for this provider.
+    fn given_address(&self, provider: &str) -> Option<&str> {
+        self.settings
+            .base_url
+            .as_deref()
+            .filter(|_| self.at_given_address.as_deref() == Some(provider))
     }
 
     fn address(
         &self,
+        name: &str,
         entry: Option<&Provider>,
         environment: impl FnOnce() -> Option<String>,
     ) -> Option<String> {
-        self.given_address()
+        self.given_address(name)
             .map(str::to_owned)
             .or_else(|| entry?.base_url.clone())
             .or_else(environment)
@@ -265,7 +293,7 @@ impl<'a> Providers<'a> {
         base_url: BaseUrl,
         default_env: Option<&str>,
     ) -> Result<Connection, CliError> {
-        let key = if self.given_address().is_some() {
+        let key = if self.given_address(name).is_some() {
             paths::env_text("REFLECT_API_KEY").map(|secret| (secret, "REFLECT_API_KEY".to_owned()))
         } else {
             config::api_key(name, entry, default_env, &paths::env)?
@@ -280,9 +308,10 @@ impl<'a> Providers<'a> {
         let mut connection = Connection::new(base_url).with_key(key);
         connection.client = self.client.clone();
         connection.retries = self.retries;
+        self.allowed(name, &connection)?;
         // The headers of an entry are for its own address.
         let headers = entry
-            .filter(|_| self.given_address().is_none())
+            .filter(|_| self.given_address(name).is_none())
             .map(|entry| &entry.headers);
         for (header, value) in headers.into_iter().flatten() {
             connection = connection
@@ -303,6 +332,11 @@ impl<'a> Providers<'a> {
         }
         Ok(())
     }
+}
+
+/// The address of a server that is not this machine.
+fn elsewhere(connection: &Connection) -> Option<String> {
+    (!connection.base_url.is_loopback()).then(|| connection.base_url.to_string())
 }
 
 /// The address of `OpenAI`'s own variable, or of the older name that many tools still use.

@@ -31,19 +31,26 @@ pub(super) struct Opened {
 /// Chooses and opens the models of a run, and says on standard error which they are and why.
 pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened, CliError> {
     let settings = plan.settings();
-    let providers = Providers::new(&plan.config, settings);
+    let mut providers = Providers::new(&plan.config, settings);
     let window = window::RunWindow::new(plan, task);
     let chosen = choose::writer(plan, &providers).await?;
     let (writer_name, why) = (chosen.name, chosen.why);
+    if chosen.at_given_address {
+        providers = providers.with_given_address(&writer_name.provider);
+    }
     let writer = providers.open(&writer_name, &window, quiet).await?;
     if !quiet {
-        printer::say(&format!("model: {}, {why}", writer.model.id()));
+        printer::say(&format!(
+            "model: {}, {why}{}",
+            writer.model.id(),
+            writer.leaves()
+        ));
     }
     let judge = match choose::judge(plan, &providers, &writer_name)? {
         Some(name) if name != writer_name => {
             let judge = providers.open(&name, &window, quiet).await?;
             if !quiet {
-                printer::say(&format!("judge: {}", judge.model.id()));
+                printer::say(&format!("judge: {}{}", judge.model.id(), judge.leaves()));
             }
             judge
         }
