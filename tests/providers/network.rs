@@ -147,7 +147,7 @@ fn a_redirect_is_not_followed() {
 }
 
 #[test]
-fn connections_are_used_again() {
+fn a_server_of_this_machine_gets_a_connection_for_each_call() {
     for protocol in BOTH {
         let server = Server::start();
         server.reply_text("a").reply_text("b").reply_text("c");
@@ -157,7 +157,8 @@ fn connections_are_used_again() {
                 complete(&*model, writing(), |_| {}).await.1.unwrap();
             }
         });
-        assert_eq!(server.connections(), 1, "{protocol:?}");
+        // One that was kept could be closed by the server in the moment of the next call.
+        assert_eq!(server.connections(), 3, "{protocol:?}");
     }
 }
 

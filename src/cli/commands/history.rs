@@ -155,7 +155,7 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
         } = &stamped.event
         {
             let started = stamped.time.to_zoned(TimeZone::system());
-            let _ = writeln!(out, "run       {} ({run_id})", short_id(*run_id));
+            let _ = writeln!(out, "run       {run_id}");
             let _ = writeln!(
                 out,
                 "started   {}",

@@ -101,7 +101,9 @@ fn build(connect_timeout: Duration, loopback: bool) -> Result<reqwest::Client, S
         .retry(reqwest::retry::never())
         .tcp_nodelay(true);
     if loopback {
-        builder = builder.no_proxy();
+        // A new connection for each call: it costs nothing here, and llama.cpp's server closes a
+        // connection after an answer in such a way that the next call on it fails.
+        builder = builder.no_proxy().pool_max_idle_per_host(0);
     }
     builder
         .build()
