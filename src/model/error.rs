@@ -1,6 +1,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::Deserialize;
+
 /// A model call that failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelError {
@@ -55,7 +57,8 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 /// What kind of failure a call met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
     /// The key is missing, wrong, or may not do this.
     Auth,

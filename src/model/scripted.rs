@@ -135,7 +135,7 @@ struct UsageEntry {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ErrorEntry {
-    class: ClassName,
+    class: ErrorClass,
     #[serde(default = "scripted")]
     message: String,
     hint: Option<String>,
@@ -146,21 +146,6 @@ struct ErrorEntry {
 
 fn scripted() -> String {
     "scripted failure".to_owned()
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ClassName {
-    Auth,
-    Quota,
-    Rate,
-    NotFound,
-    ContextTooLong,
-    Rejected,
-    CutOff,
-    Unreachable,
-    Transient,
-    Protocol,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -270,22 +255,10 @@ impl ScriptedModel {
 
 impl ErrorEntry {
     fn error(&self) -> ModelError {
-        let class = match self.class {
-            ClassName::Auth => ErrorClass::Auth,
-            ClassName::Quota => ErrorClass::Quota,
-            ClassName::Rate => ErrorClass::Rate,
-            ClassName::NotFound => ErrorClass::NotFound,
-            ClassName::ContextTooLong => ErrorClass::ContextTooLong,
-            ClassName::Rejected => ErrorClass::Rejected,
-            ClassName::CutOff => ErrorClass::CutOff,
-            ClassName::Unreachable => ErrorClass::Unreachable,
-            ClassName::Transient => ErrorClass::Transient,
-            ClassName::Protocol => ErrorClass::Protocol,
-        };
         ModelError {
             hint: self.hint.clone(),
             status: self.status,
-            ..ModelError::new(class, self.message.clone())
+            ..ModelError::new(self.class, self.message.clone())
         }
     }
 }
