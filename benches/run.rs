@@ -106,6 +106,7 @@ fn plan(server: &Server) -> Loop {
         writer_sampling: Sampling::default(),
         judge_sampling: Sampling::default(),
         think: Think::Auto,
+        judge_always: false,
     }
 }
 

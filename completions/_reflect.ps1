@@ -81,6 +81,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('--ignore-stdin', '--ignore-stdin', [CompletionResultType]::ParameterName, 'Do not read standard input even if it is piped')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Fetch nothing: use only models that are on this machine')
+            [CompletionResult]::new('--judge-always', '--judge-always', [CompletionResultType]::ParameterName, 'Ask the judge even where a required criterion is not met')
             [CompletionResult]::new('--exit-zero', '--exit-zero', [CompletionResultType]::ParameterName, 'Exit with 0 also where the criteria are not met or a limit was reached')
             [CompletionResult]::new('--stream-deltas', '--stream-deltas', [CompletionResultType]::ParameterName, 'With `--format ndjson`, print the pieces of the answers as they come')
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')

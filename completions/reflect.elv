@@ -77,6 +77,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand --ignore-stdin 'Do not read standard input even if it is piped'
             cand --offline 'Fetch nothing: use only models that are on this machine'
+            cand --judge-always 'Ask the judge even where a required criterion is not met'
             cand --exit-zero 'Exit with 0 also where the criteria are not met or a limit was reached'
             cand --stream-deltas 'With `--format ndjson`, print the pieces of the answers as they come'
             cand --no-log 'Keep no record of the run'

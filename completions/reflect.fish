@@ -86,6 +86,7 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l ignore-stdin -d 'Do not read standard input even if it is piped'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-always -d 'Ask the judge even where a required criterion is not met'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-log -d 'Keep no record of the run'

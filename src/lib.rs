@@ -51,6 +51,7 @@
 //!     writer_sampling: Sampling::default(),
 //!     judge_sampling: Sampling::default(),
 //!     think: Think::Auto,
+//!     judge_always: false,
 //! };
 //! let mut events = 0;
 //! let record = plan

@@ -162,6 +162,10 @@ pub(super) struct DraftArgs {
     #[command(flatten)]
     pub model: ModelArgs,
 
+    /// Ask the judge even where a required criterion is not met
+    #[arg(long, hide_short_help = true, help_heading = "Judge")]
+    pub judge_always: bool,
+
     /// How the loop goes.
     #[command(flatten)]
     pub run: LoopArgs,

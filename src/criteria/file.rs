@@ -54,9 +54,13 @@ pub(super) struct Common {
     /// Share in the weighted mean, above 0. Default: 1.
     weight: Option<f64>,
     /// The floor: a draft with a lower score is not satisfactory, whatever the mean. Default: 0.7;
-    /// 1 for a hard check (`regex`, `length`).
+    /// 1 for an evaluator that asks no model.
     #[schemars(range(min = 0, max = 1))]
     threshold: Option<f64>,
+    /// Whether nothing else counts where it is not met: the judge is not asked then, and no revision
+    /// that loses it is taken. Default: false.
+    #[serde(default)]
+    required: bool,
     /// What gives the score. Default: `llm`.
     #[expect(
         dead_code,
@@ -235,6 +239,7 @@ fn read_criterion(
         description: common.description,
         weight,
         threshold,
+        required: common.required,
         evaluator,
     };
     Ok((criterion, at("name")))

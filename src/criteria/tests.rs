@@ -124,6 +124,7 @@ max = 400
                     description: "Every function it calls exists.".into(),
                     weight: 2.0,
                     threshold: 0.9,
+                    required: false,
                     evaluator: Evaluator::Llm(LlmConfig {}),
                 },
                 Criterion {
@@ -131,6 +132,7 @@ max = 400
                     description: String::new(),
                     weight: 1.0,
                     threshold: 1.0,
+                    required: false,
                     evaluator: Evaluator::Regex(RegexConfig {
                         pattern: r"(?i)\btodo\b".into(),
                         expect: Expect::Absent,
@@ -142,6 +144,7 @@ max = 400
                     description: String::new(),
                     weight: 1.0,
                     threshold: 1.0,
+                    required: false,
                     evaluator: Evaluator::Length(LengthConfig {
                         unit: LengthUnit::Words,
                         min: None,
@@ -540,6 +543,7 @@ fn valid_criteria() -> impl Strategy<Value = Criteria> {
                             description,
                             weight,
                             threshold,
+                            required: false,
                             evaluator,
                         },
                     )

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::gate::{self, NotADraft};
 use super::log::{Log, Observer};
 use super::machine::{Happened, Next, State, step};
-use super::select::{Rank, select};
-use crate::evaluate::Panel;
+use super::select::select;
+use crate::evaluate::{JudgeModel, Panel, Subject};
 use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
 use crate::prompt::Prompts;
 use crate::revise;
@@ -38,6 +38,8 @@ pub struct Loop {
     pub judge_sampling: Sampling,
     /// How much the models reason.
     pub think: crate::model::Think,
+    /// Whether the judge is asked even where a required criterion is not met.
+    pub judge_always: bool,
 }
 
 impl Loop {
@@ -67,9 +69,12 @@ impl Loop {
         });
         let panel = match Panel::new(
             Arc::clone(&self.criteria),
-            Arc::clone(&self.judge),
-            self.judge_sampling.clone(),
-            self.think,
+            Some(JudgeModel {
+                model: Arc::clone(&self.judge),
+                sampling: self.judge_sampling.clone(),
+                think: self.think,
+                always: self.judge_always,
+            }),
         ) {
             Ok(panel) => panel,
             Err(problem) => {
@@ -239,31 +244,41 @@ impl Run<'_, '_> {
     async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Happened {
         let phase = Phase::Evaluate;
         self.log.emit(Event::Phase { phase, iteration });
-        let draft = self
-            .log
-            .with(|record| record.version(iteration).map(|v| v.output.clone()))
-            .unwrap_or_default();
+        let output = |record: &RunRecord, iteration| {
+            record
+                .version(iteration)
+                .map(|version| version.output.clone())
+        };
+        let (draft, prior) = self.log.with(|record| {
+            let prior = record.version(iteration).and_then(|v| v.based_on);
+            (
+                output(record, iteration).unwrap_or_default(),
+                prior.and_then(|prior| output(record, prior)),
+            )
+        });
+        let subject = Subject {
+            draft: &draft,
+            prior: prior.as_deref(),
+            attempt,
+        };
         let observer = self.log.calls(phase, iteration);
         let evaluation = match self
             .panel
-            .evaluate(&self.prompts, &draft, attempt, &observer)
+            .evaluate(&self.prompts, &subject, &observer)
             .await
         {
             Ok(evaluation) => evaluation,
             Err(error) => return self.failed(&error),
         };
-        let happened = match (evaluation.status, evaluation.overall_score) {
-            (Status::Ok, Some(score)) => Happened::Judged(Rank {
-                satisfactory: evaluation.satisfactory,
-                score,
-            }),
-            _ => Happened::Unreadable,
+        let happened = match evaluation.rank() {
+            Some(rank) => Happened::Judged(rank),
+            None => Happened::Unreadable,
         };
         self.error = match happened {
             Happened::Unreadable => evaluation
                 .criteria
                 .iter()
-                .find(|result| result.status != Status::Ok)
+                .find(|result| matches!(result.status, Status::Unparsed | Status::Failed))
                 .and_then(|result| result.evidence.clone())
                 .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}")),
             _ => None,

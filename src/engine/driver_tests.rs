@@ -76,6 +76,7 @@ fn criterion(name: &str, evaluator: Evaluator) -> Criterion {
         description: "Good.".to_owned(),
         weight: 1.0,
         threshold: 0.7,
+        required: false,
         evaluator,
     }
 }
@@ -118,6 +119,7 @@ async fn play_with(
         },
         judge_sampling: Sampling::default(),
         think: crate::model::Think::Auto,
+        judge_always: false,
     };
     let mut events = Vec::new();
     let record = plan

@@ -1,7 +1,6 @@
 //! What to do next, as a pure function of what has happened.
 
-use super::select::Rank;
-use crate::types::{Choice, ConvergenceReason, LoopSettings};
+use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank};
 
 /// How often a first draft is asked for before the run gives up on getting one.
 const FIRST_DRAFT_TRIES: u32 = 2;

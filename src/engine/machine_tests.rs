@@ -36,6 +36,7 @@ fn play(
                     .expect("the run goes on longer than it should");
                 Happened::Judged(Rank {
                     satisfactory: score >= good,
+                    required_met: true,
                     score,
                 })
             }
@@ -75,11 +76,13 @@ fn a_satisfactory_version_with_a_lower_mean_wins() {
     };
     state.judge(Rank {
         satisfactory: false,
+        required_met: true,
         score: 0.9,
     });
     state.iteration = 2;
     let decision = state.judge(Rank {
         satisfactory: true,
+        required_met: true,
         score: 0.85,
     });
     assert_eq!(decision.choice, Choice::Accept);
@@ -106,6 +109,7 @@ fn one_unreadable_verdict_is_asked_for_again_two_in_a_row_end_the_run() {
     assert_eq!(next, Next::Stop(ConvergenceReason::JudgeFailed));
     let judged = Happened::Judged(Rank {
         satisfactory: false,
+        required_met: true,
         score: 0.5,
     });
     let (state, next, _) = step(state, judged, &settings, 0);
@@ -130,6 +134,7 @@ fn a_first_draft_is_asked_for_twice_a_revision_once() {
     let (state, _, _) = step(state, Happened::Written, &settings, 0);
     let judged = Happened::Judged(Rank {
         satisfactory: false,
+        required_met: true,
         score: 0.5,
     });
     let (state, _, _) = step(state, judged, &settings, 0);
@@ -157,6 +162,7 @@ fn no_call_is_made_once_the_tokens_are_used_up() {
     assert_eq!(next, Next::Stop(ConvergenceReason::TokenBudget));
     let met = Happened::Judged(Rank {
         satisfactory: true,
+        required_met: true,
         score: 1.0,
     });
     let (_, next, _) = step(state, met, &settings, 500);
@@ -170,6 +176,7 @@ fn anything() -> impl Strategy<Value = Happened> {
         Just(Happened::Unreadable),
         (any::<bool>(), 0.0f64..=1.0).prop_map(|(satisfactory, score)| Happened::Judged(Rank {
             satisfactory,
+            required_met: true,
             score
         })),
     ]

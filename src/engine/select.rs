@@ -1,13 +1,4 @@
-use crate::types::Select;
-
-/// How good a judged version is: whether it is good enough, then its score. A satisfactory version goes
-/// before one that is not, whatever their scores: a floor or a grave issue is not outweighed by a mean.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub(super) struct Rank {
-    pub(super) satisfactory: bool,
-    /// 0 to 1.
-    pub(super) score: f64,
-}
+use crate::types::{Rank, Select};
 
 /// The version that a run returns, of those that were judged, in order. `None` if none was.
 pub(super) fn select(rule: Select, judged: &[(u32, Rank)]) -> Option<u32> {
@@ -35,6 +26,7 @@ mod tests {
         (1..)
             .zip(ranks.iter().map(|&(satisfactory, score)| Rank {
                 satisfactory,
+                required_met: true,
                 score,
             }))
             .collect()

@@ -1,4 +1,4 @@
-use super::{Finding, issue};
+use super::Finding;
 use crate::types::{Criteria, CriterionResult, Evaluation, Issue, Severity, Status};
 
 /// Makes one evaluation of the findings, which are in the order of the criteria.
@@ -14,20 +14,23 @@ pub(super) fn add_up(
     let mut issues = Vec::new();
     let mut results = Vec::with_capacity(findings.len());
     for (criterion, finding) in criteria.criteria.iter().zip(findings) {
-        let passed = finding
-            .score
-            .is_some_and(|score| score >= criterion.threshold);
-        if let Some(fault) = &finding.fault {
-            issues.push(issue(fault, &criterion.name, passed));
-        }
+        let passed = finding.passes(criterion);
+        let faults = finding.faults;
+        issues.extend(
+            faults
+                .into_iter()
+                .map(|fault| fault.into_issue(&criterion.name, passed)),
+        );
         results.push(CriterionResult {
             name: criterion.name.clone(),
             evaluator: criterion.evaluator.kind().to_owned(),
             score: finding.score,
             threshold: criterion.threshold,
             passed,
+            required: criterion.required,
             status: finding.status,
             evidence: Some(finding.evidence).filter(|text| !text.is_empty()),
+            value: finding.value,
         });
     }
     issues.extend(judge_issues);
@@ -35,10 +38,11 @@ pub(super) fn add_up(
     issues.sort_by_key(|issue| std::cmp::Reverse(issue.severity));
 
     let overall_score = weighted_mean(criteria, &results);
+    // Skipping is our own choice, and leaves nothing open: what is required is not met.
     let status = results
         .iter()
         .map(|result| result.status)
-        .find(|status| *status != Status::Ok)
+        .find(|status| !matches!(status, Status::Ok | Status::Skipped))
         .unwrap_or_default();
     let satisfactory = status == Status::Ok
         && overall_score.is_some_and(|score| score >= criteria.threshold)
@@ -63,14 +67,16 @@ pub(super) fn add_up(
     }
 }
 
-/// The weighted mean; `None` as soon as one score is missing. Rounded to a millionth, so that sums that
-/// ought to be equal are.
+/// The weighted mean of the scores that there are. Rounded to a millionth, so that sums that ought to be
+/// equal are.
 fn weighted_mean(criteria: &Criteria, results: &[CriterionResult]) -> Option<f64> {
     let mut sum = 0.0;
     let mut weights = 0.0;
     for (criterion, result) in criteria.criteria.iter().zip(results) {
-        sum += criterion.weight * result.score?;
-        weights += criterion.weight;
+        if let Some(score) = result.score {
+            sum += criterion.weight * score;
+            weights += criterion.weight;
+        }
     }
     (weights > 0.0).then(|| (sum / weights * 1e6).round() / 1e6)
 }
@@ -81,7 +87,7 @@ mod tests {
 
     use super::*;
     use crate::evaluate::Fault;
-    use crate::types::{Criterion, Evaluator, IssueType, LlmConfig, LoopSettings};
+    use crate::types::{Criterion, Evaluator, IssueType, LlmConfig, LoopSettings, Place};
 
     fn criteria(weights: &[f64]) -> Criteria {
         Criteria {
@@ -97,6 +103,7 @@ mod tests {
                     description: String::new(),
                     weight: *weight,
                     threshold: 0.7,
+                    required: false,
                     evaluator: Evaluator::Llm(LlmConfig {}),
                 })
                 .collect(),
@@ -104,15 +111,9 @@ mod tests {
     }
 
     fn finding(score: Option<f64>) -> Finding {
-        Finding {
-            score,
-            status: if score.is_some() {
-                Status::Ok
-            } else {
-                Status::Unparsed
-            },
-            evidence: String::new(),
-            fault: None,
+        match score {
+            Some(score) => Finding::graded(score, ""),
+            None => Finding::none(Status::Unparsed, ""),
         }
     }
 
@@ -123,6 +124,7 @@ mod tests {
             description: "x".to_owned(),
             suggested_fix: None,
             criterion: None,
+            place: Place::default(),
         }
     }
 
@@ -172,24 +174,48 @@ mod tests {
     }
 
     #[test]
-    fn without_one_verdict_there_is_no_mean_and_no_pass() {
-        let findings = vec![finding(Some(1.0)), finding(None)];
+    fn a_missing_verdict_is_left_out_of_the_mean_and_is_no_pass() {
+        let findings = vec![finding(Some(0.9)), finding(None)];
         let evaluation = add_up(&criteria(&[1.0, 1.0]), findings, vec![], None);
-        assert_eq!(evaluation.overall_score, None);
+        assert_eq!(evaluation.overall_score, Some(0.9));
         assert_eq!(evaluation.status, Status::Unparsed);
+        assert_eq!(evaluation.rank(), None);
         assert!(!evaluation.satisfactory);
-        assert_eq!(evaluation.criteria_scores["c0"], Some(1.0));
+        assert_eq!(evaluation.criteria_scores["c0"], Some(0.9));
         assert_eq!(evaluation.criteria_scores["c1"], None);
     }
 
     #[test]
+    fn an_evaluators_own_word_goes_before_its_score() {
+        let says = |valid| {
+            let finding = Finding {
+                valid: Some(valid),
+                ..Finding::graded(if valid { 0.1 } else { 0.9 }, "")
+            };
+            add_up(&criteria(&[1.0]), vec![finding], vec![], None).criteria[0].passed
+        };
+        assert!(says(true));
+        assert!(!says(false));
+    }
+
+    #[test]
+    fn what_was_skipped_leaves_the_verdict_on_the_rest_standing() {
+        let mut criteria = criteria(&[1.0, 1.0]);
+        criteria.criteria[0].required = true;
+        let findings = vec![
+            finding(Some(0.2)),
+            Finding::none(Status::Skipped, "c0 is required"),
+        ];
+        let evaluation = add_up(&criteria, findings, vec![], None);
+        assert_eq!(evaluation.status, Status::Ok);
+        assert_eq!(evaluation.overall_score, Some(0.2));
+        assert!(!evaluation.satisfactory && !evaluation.required_met());
+    }
+
+    #[test]
     fn certain_faults_come_before_opinions_of_the_same_severity() {
-        let mut failed = finding(Some(0.0));
-        failed.fault = Some(Fault {
-            kind: IssueType::Incorrect,
-            description: "hard".to_owned(),
-            suggested_fix: "mend".to_owned(),
-        });
+        let fault = Fault::new(IssueType::Incorrect, "hard").fix("mend");
+        let failed = Finding::graded(0.0, "").with_faults([fault]);
         let issues = vec![
             judge_issue(Severity::Minor),
             judge_issue(Severity::Major),

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use super::{Finding, Status, verdict};
+use super::{Finding, JudgeModel, verdict};
 use crate::model::{
     CallObserver, ChatModel, ChatRequest, EndReason, Message, ModelError, Purpose, Reply,
     ResponseSchema, Sampling, Think, call,
 };
 use crate::prompt::Prompts;
-use crate::types::{Criteria, Evaluator, Issue};
+use crate::types::{Criteria, Evaluator, Issue, Status};
 
 /// Tokens that a verdict may take: its frame and issues, and this much for each criterion. It bounds a
 /// judge that rambles; a reply that reaches it is asked for once more with [`CAP_FACTOR`] times as much,
@@ -47,12 +47,7 @@ pub(super) struct Judgement {
 
 impl Judge {
     /// A judge for the `llm` criteria of a set; `None` if it has none.
-    pub(super) fn for_criteria(
-        criteria: &Criteria,
-        model: Arc<dyn ChatModel>,
-        sampling: Sampling,
-        think: Think,
-    ) -> Option<Self> {
+    pub(super) fn for_criteria(criteria: &Criteria, judge: JudgeModel) -> Option<Self> {
         let names: Vec<String> = criteria
             .criteria
             .iter()
@@ -69,9 +64,9 @@ impl Judge {
         });
         let cap = verdict_tokens(criteria);
         Some(Self {
-            model,
-            sampling,
-            think,
+            model: judge.model,
+            sampling: judge.sampling,
+            think: judge.think,
             names,
             schema,
             cap,
@@ -153,12 +148,7 @@ impl Judge {
     }
 
     fn unparsed(&self, problem: &str) -> Judgement {
-        let finding = Finding {
-            score: None,
-            status: Status::Unparsed,
-            evidence: problem.to_owned(),
-            fault: None,
-        };
+        let finding = Finding::none(Status::Unparsed, problem);
         Judgement {
             findings: vec![finding; self.names.len()],
             issues: Vec::new(),
@@ -171,12 +161,7 @@ fn judgement(verdict: verdict::Verdict) -> Judgement {
     let findings = verdict
         .scores
         .into_iter()
-        .map(|(score, evidence)| Finding {
-            score: Some(score),
-            status: Status::Ok,
-            evidence,
-            fault: None,
-        })
+        .map(|(score, evidence)| Finding::graded(score, evidence))
         .collect();
     Judgement {
         findings,

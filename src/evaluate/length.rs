@@ -1,7 +1,8 @@
+use async_trait::async_trait;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Fault, Finding, HardCheck};
-use crate::types::{IssueType, LengthConfig, LengthUnit, Status};
+use super::{Fault, Finding, HardCheck, Subject};
+use crate::types::{IssueType, LengthConfig, LengthUnit};
 
 /// The `length` evaluator. Within the bounds the score is 1; outside it is the share that the draft
 /// reaches: half of the minimum is 0.5, twice the maximum is 0.5.
@@ -15,38 +16,40 @@ impl LengthCheck {
     }
 }
 
+#[async_trait]
 impl HardCheck for LengthCheck {
-    fn check(&self, draft: &str) -> Finding {
+    async fn check(&self, subject: &Subject<'_>) -> Finding {
+        self.measure(subject.draft)
+    }
+}
+
+impl LengthCheck {
+    fn measure(&self, draft: &str) -> Finding {
         let LengthConfig { unit, min, max } = self.config;
         let count = count(draft, unit);
         let unit = unit.as_str();
         let (score, fault) = match (min, max) {
             (Some(min), _) if count < min => {
                 let missing = min - count;
-                let fault = Fault {
-                    kind: IssueType::Missing,
-                    description: format!("the text has {count} {unit}, at least {min} are wanted"),
-                    suggested_fix: format!("add at least {missing} {unit}"),
-                };
+                let fault = Fault::new(
+                    IssueType::Missing,
+                    format!("the text has {count} {unit}, at least {min} are wanted"),
+                )
+                .fix(format!("add at least {missing} {unit}"));
                 (ratio(count, min), Some(fault))
             }
             (_, Some(max)) if count > max => {
                 let surplus = count - max;
-                let fault = Fault {
-                    kind: IssueType::Incorrect,
-                    description: format!("the text has {count} {unit}, at most {max} are allowed"),
-                    suggested_fix: format!("cut at least {surplus} {unit}"),
-                };
+                let fault = Fault::new(
+                    IssueType::Incorrect,
+                    format!("the text has {count} {unit}, at most {max} are allowed"),
+                )
+                .fix(format!("cut at least {surplus} {unit}"));
                 (ratio(max, count), Some(fault))
             }
             _ => (1.0, None),
         };
-        Finding {
-            score: Some(score),
-            status: Status::Ok,
-            evidence: format!("{count} {unit}"),
-            fault,
-        }
+        Finding::graded(score, format!("{count} {unit}")).with_faults(fault)
     }
 }
 
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     fn check(unit: LengthUnit, min: Option<u64>, max: Option<u64>, draft: &str) -> Finding {
-        LengthCheck::new(LengthConfig { unit, min, max }).check(draft)
+        LengthCheck::new(LengthConfig { unit, min, max }).measure(draft)
     }
 
     #[test]
@@ -110,7 +113,7 @@ mod tests {
         for words in ["a b", "a b c"] {
             let finding = check(LengthUnit::Words, Some(2), Some(3), words);
             assert_eq!(finding.score, Some(1.0));
-            assert_eq!(finding.fault, None);
+            assert_eq!(finding.faults, []);
         }
     }
 
@@ -118,15 +121,18 @@ mod tests {
     fn outside_the_score_is_the_share_and_the_fault_says_by_how_much() {
         let short = check(LengthUnit::Words, Some(4), None, "a b");
         assert_eq!(short.score, Some(0.5));
-        let fault = short.fault.unwrap();
+        let fault = &short.faults[0];
         assert_eq!(
             fault.description,
             "the text has 2 words, at least 4 are wanted"
         );
-        assert_eq!(fault.suggested_fix, "add at least 2 words");
+        assert_eq!(fault.suggested_fix.as_deref(), Some("add at least 2 words"));
         let long = check(LengthUnit::Words, None, Some(1), "a b");
         assert_eq!(long.score, Some(0.5));
-        assert_eq!(long.fault.unwrap().suggested_fix, "cut at least 1 words");
+        assert_eq!(
+            long.faults[0].suggested_fix.as_deref(),
+            Some("cut at least 1 words")
+        );
         assert_eq!(check(LengthUnit::Words, Some(1), None, "").score, Some(0.0));
         assert_eq!(
             check(LengthUnit::Words, None, Some(0), "a").score,

@@ -1,7 +1,8 @@
 use ::regex::Regex;
+use async_trait::async_trait;
 
-use super::{Fault, Finding, HardCheck};
-use crate::types::{Expect, IssueType, RegexConfig, Status};
+use super::{Fault, Finding, HardCheck, Subject};
+use crate::types::{Expect, IssueType, Place, RegexConfig};
 
 /// The `regex` evaluator: a pattern must be present or absent. The score is 1 or 0.
 pub(super) struct RegexCheck {
@@ -19,16 +20,31 @@ impl RegexCheck {
     }
 }
 
+#[async_trait]
 impl HardCheck for RegexCheck {
-    fn check(&self, draft: &str) -> Finding {
+    async fn check(&self, subject: &Subject<'_>) -> Finding {
+        self.measure(subject.draft)
+    }
+}
+
+impl RegexCheck {
+    fn measure(&self, draft: &str) -> Finding {
         let pattern = &self.config.pattern;
         let found = self.regex.find(draft);
         let place = found.map(|found| {
             let line = draft[..found.start()].matches('\n').count() + 1;
-            format!("`{}` in line {line}", clip(found.as_str()))
+            let shown = clip(found.as_str());
+            let text = format!("`{shown}` in line {line}");
+            (
+                text,
+                Place {
+                    line: Some(line as u64),
+                    ..Place::default()
+                },
+            )
         });
         let (ok, evidence, fault) = match (self.config.expect, place) {
-            (Expect::Present, Some(place)) => (true, format!("found {place}"), None),
+            (Expect::Present, Some((place, _))) => (true, format!("found {place}"), None),
             (Expect::Absent, None) => (true, "not found".to_owned(), None),
             (Expect::Present, None) => {
                 let fault = self.fault(
@@ -38,21 +54,16 @@ impl HardCheck for RegexCheck {
                 );
                 (false, "not found".to_owned(), Some(fault))
             }
-            (Expect::Absent, Some(place)) => {
+            (Expect::Absent, Some((place, at))) => {
                 let fault = self.fault(
                     IssueType::Incorrect,
                     format!("{place} matches `{pattern}`, which must not occur"),
                     format!("remove or reword every passage that matches `{pattern}`"),
                 );
-                (false, format!("found {place}"), Some(fault))
+                (false, format!("found {place}"), Some(fault.at(at)))
             }
         };
-        Finding {
-            score: Some(if ok { 1.0 } else { 0.0 }),
-            status: Status::Ok,
-            evidence,
-            fault,
-        }
+        Finding::graded(if ok { 1.0 } else { 0.0 }, evidence).with_faults(fault)
     }
 }
 
@@ -62,11 +73,7 @@ impl RegexCheck {
             Some(message) => format!("{message} ({description})"),
             None => description,
         };
-        Fault {
-            kind,
-            description,
-            suggested_fix,
-        }
+        Fault::new(kind, description).fix(suggested_fix)
     }
 }
 
@@ -94,7 +101,7 @@ mod tests {
             message: None,
         })
         .unwrap()
-        .check(draft)
+        .measure(draft)
     }
 
     #[test]
@@ -108,8 +115,8 @@ mod tests {
     #[test]
     fn a_fault_names_the_place_and_the_value_seen() {
         let fault = check("(?i)todo", Expect::Absent, "one\ntwo TODO\n")
-            .fault
-            .unwrap();
+            .faults
+            .remove(0);
         assert_eq!(
             fault.description,
             "`TODO` in line 2 matches `(?i)todo`, which must not occur"
@@ -125,7 +132,7 @@ mod tests {
             message: Some("Start with x.".to_owned()),
         })
         .unwrap();
-        let fault = check.check("y").fault.unwrap();
+        let fault = check.measure("y").faults.remove(0);
         assert!(
             fault.description.starts_with("Start with x. ("),
             "{fault:?}"

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::prompt::{MAX_ISSUES, SCALE};
-use crate::types::{Issue, IssueType, Severity};
+use crate::types::{Issue, IssueType, Place, Severity};
 
 /// The most objects that are tried in a reply: each try reads on to the object's end.
 const MAX_TRIES: usize = 200;
@@ -302,6 +302,7 @@ fn issue(item: &Value, names: &[&str]) -> Option<Issue> {
         description,
         suggested_fix: text(&["suggested_fix", "suggestion", "fix"]),
         criterion,
+        place: Place::default(),
     })
 }
 

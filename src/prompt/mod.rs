@@ -16,7 +16,7 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde::Serialize;
 
 use crate::model::{Message, Role};
-use crate::types::{Criteria, Evaluator, Expect, Issue, LengthConfig, Task};
+use crate::types::{Criteria, Issue, Task};
 
 /// Version of the prompts: verdicts under another version are not comparable.
 pub const PROMPT_VERSION: u32 = 1;
@@ -190,23 +190,7 @@ fn describe_criteria(criteria: &Criteria) -> String {
         .criteria
         .iter()
         .map(|criterion| {
-            let rule = match &criterion.evaluator {
-                Evaluator::Llm(_) => None,
-                Evaluator::Regex(regex) => Some(match (&regex.message, regex.expect) {
-                    (Some(message), _) => message.clone(),
-                    (None, Expect::Present) => {
-                        format!(
-                            "the text must match the regular expression `{}`",
-                            regex.pattern
-                        )
-                    }
-                    (None, Expect::Absent) => format!(
-                        "nothing in the text may match the regular expression `{}`",
-                        regex.pattern
-                    ),
-                }),
-                Evaluator::Length(length) => Some(describe_length(length)),
-            };
+            let rule = criterion.evaluator.describe();
             let parts: Vec<&str> = [Some(criterion.description.as_str()), rule.as_deref()]
                 .into_iter()
                 .flatten()
@@ -220,17 +204,6 @@ fn describe_criteria(criteria: &Criteria) -> String {
         })
         .collect();
     lines.join("\n")
-}
-
-fn describe_length(length: &LengthConfig) -> String {
-    let unit = length.unit.as_str();
-    match (length.min, length.max) {
-        (Some(min), Some(max)) if min == max => format!("Exactly {min} {unit}."),
-        (Some(min), Some(max)) => format!("{min} to {max} {unit}."),
-        (Some(min), None) => format!("At least {min} {unit}."),
-        (None, Some(max)) => format!("At most {max} {unit}."),
-        (None, None) => String::new(),
-    }
 }
 
 /// The issues as the reviser reads them, one a line, in the order given.

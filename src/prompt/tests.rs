@@ -2,6 +2,7 @@ use super::*;
 use crate::types::{
     ContextBlock, Criterion, IssueType, LengthUnit, LlmConfig, LoopSettings, RegexConfig, Severity,
 };
+use crate::types::{Evaluator, Expect, LengthConfig, Place};
 
 fn criterion(name: &str, description: &str, evaluator: Evaluator) -> Criterion {
     Criterion {
@@ -9,6 +10,7 @@ fn criterion(name: &str, description: &str, evaluator: Evaluator) -> Criterion {
         description: description.to_owned(),
         weight: 1.0,
         threshold: 0.7,
+        required: false,
         evaluator,
     }
 }
@@ -60,6 +62,7 @@ fn issue() -> Issue {
         description: "There is no mood in line 2.".to_owned(),
         suggested_fix: Some("Name a feeling.".to_owned()),
         criterion: Some("mood".to_owned()),
+        place: Place::default(),
     }
 }
 

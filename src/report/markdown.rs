@@ -55,6 +55,7 @@ fn describe(out: &mut String, version: &Version, selected: Option<u32>) {
             Status::Ok => result.score.map_or(String::new(), |s| format!("{s:.2}")),
             Status::Unparsed => "unparsed".to_owned(),
             Status::Failed => "failed".to_owned(),
+            Status::Skipped => "skipped".to_owned(),
         };
         let _ = writeln!(
             out,

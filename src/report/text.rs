@@ -135,6 +135,7 @@ pub fn critique(evaluation: &Evaluation) -> String {
             Status::Ok => result.score.map_or(String::new(), |s| format!("{s:.2}")),
             Status::Unparsed => "unparsed".to_owned(),
             Status::Failed => "failed".to_owned(),
+            Status::Skipped => "skipped".to_owned(),
         };
         let _ = write!(out, "  {mark} {:width$}  {value}", result.name);
         if let Some(evidence) = &result.evidence {

@@ -1,11 +1,12 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The verdict on one draft.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// Weighted mean of the criteria's scores, 0 to 1; `None` if a criterion could not be judged, for
-    /// a mean of the rest would claim what nobody measured.
+    /// Weighted mean of the scores that there are, 0 to 1; `None` if there are none. What it leaves out
+    /// is said by `status` and by the criteria one by one.
     pub overall_score: Option<f64>,
     /// Score per criterion, in the order of the criteria file; `None` where there is no verdict.
     pub criteria_scores: IndexMap<String, Option<f64>>,
@@ -26,6 +27,38 @@ pub struct Evaluation {
     pub criteria: Vec<CriterionResult>,
 }
 
+/// How good a judged draft is, the best last: whether it is good enough, whether it has all that is required,
+/// then its score. A floor or a grave issue is not outweighed by a mean, and a mean without the judge's
+/// part, who is not asked where something required is missing, is not compared with one that has it.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Rank {
+    /// Whether it is good enough.
+    pub satisfactory: bool,
+    /// Whether every required criterion is met.
+    pub required_met: bool,
+    /// The overall score, 0 to 1.
+    pub score: f64,
+}
+
+impl Evaluation {
+    /// How good the draft is; `None` without a verdict on all of it.
+    pub fn rank(&self) -> Option<Rank> {
+        let score = self.overall_score.filter(|_| self.status == Status::Ok)?;
+        Some(Rank {
+            satisfactory: self.satisfactory,
+            required_met: self.required_met(),
+            score,
+        })
+    }
+
+    /// Whether every required criterion is met.
+    pub fn required_met(&self) -> bool {
+        self.criteria
+            .iter()
+            .all(|result| result.passed || !result.required)
+    }
+}
+
 /// The verdict of one criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CriterionResult {
@@ -37,13 +70,21 @@ pub struct CriterionResult {
     pub score: Option<f64>,
     /// The criterion's floor.
     pub threshold: f64,
-    /// Whether the score reaches the floor; false without a verdict.
+    /// Whether the criterion is met: by the evaluator's own word, else because the score reaches the
+    /// floor; false without a verdict.
     pub passed: bool,
+    /// Whether nothing else counts where it is not met.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
     /// Whether there is a verdict.
     pub status: Status,
     /// What the verdict rests on: the judge's reason, the value measured, or why there is no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
+    /// What the evaluator made of the draft, where that is a value: what a `schema` check has read and
+    /// coerced, what a script returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
 }
 
 /// Whether a verdict could be had. Anything but `ok` is neither a pass nor a zero.
@@ -57,6 +98,8 @@ pub enum Status {
     Unparsed,
     /// The evaluator itself failed.
     Failed,
+    /// Not asked, since a required criterion is not met.
+    Skipped,
 }
 
 /// One weakness of a draft (seed 000, `Issue`).
@@ -73,6 +116,33 @@ pub struct Issue {
     pub suggested_fix: Option<String>,
     /// The criterion it belongs to, if the judge named one that exists.
     pub criterion: Option<String>,
+    /// Where it is, as far as that is known.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// Where in a draft an issue is, and by which rule it is one. In JSON its keys stand in the issue
+/// itself; those that are not known are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Place {
+    /// Line of the draft, counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// JSON Pointer (RFC 6901) into the draft's JSON value; empty for the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// JSON Pointer into the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_path: Option<String>,
+    /// The schema's keyword that is violated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyword: Option<String>,
+    /// The passage of the draft that shows it, word for word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<String>,
+    /// Whether the quote was found in the draft; `None` without a quote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
 }
 
 /// What kind of weakness an issue is (seed 000).

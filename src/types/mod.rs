@@ -3,6 +3,7 @@
 
 mod criteria;
 mod evaluation;
+mod evaluator;
 mod event;
 mod model_id;
 mod outcome;
@@ -11,11 +12,11 @@ mod task;
 mod usage;
 mod version;
 
-pub use criteria::{
-    Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD, Evaluator, Expect,
-    LengthConfig, LengthUnit, LlmConfig, RegexConfig,
+pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD};
+pub use evaluation::{
+    CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };
-pub use evaluation::{CriterionResult, Evaluation, Issue, IssueType, Severity, Status};
+pub use evaluator::{Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, RegexConfig};
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};

@@ -1,7 +1,11 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{evaluation::Evaluation, settings::Strategy, usage::TokenUsage};
+use super::{
+    evaluation::{Evaluation, Rank},
+    settings::Strategy,
+    usage::TokenUsage,
+};
 
 /// A draft with its evaluation and where it comes from (seed 003 §2.7.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,10 +36,8 @@ impl Version {
         self.evaluation.as_ref()?.overall_score
     }
 
-    /// How good it is: whether it is good enough, then its score. A satisfactory version goes before one
-    /// that is not, whatever their scores: a floor or a grave issue is not outweighed by a mean.
-    pub fn rank(&self) -> Option<(bool, f64)> {
-        let evaluation = self.evaluation.as_ref()?;
-        Some((evaluation.satisfactory, evaluation.overall_score?))
+    /// How good it is; `None` without a verdict on all of it.
+    pub fn rank(&self) -> Option<Rank> {
+        self.evaluation.as_ref()?.rank()
     }
 }

@@ -85,6 +85,7 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         writer_sampling: opened.writer_sampling,
         judge_sampling: opened.judge_sampling,
         think: opened.think,
+        judge_always: args.judge_always,
     };
     Ok(Prepared {
         task,

@@ -1,3 +1,9 @@
+//! How each evaluator's own keys are read from a criteria file, one file each.
+
+mod length;
+mod llm;
+mod regex;
+
 use std::ops::Range;
 
 use schemars::Schema;
@@ -9,7 +15,7 @@ use toml::{
 use super::file::Common;
 use crate::{
     source::{self, Source, SourceError},
-    types::{Evaluator, LengthConfig, LlmConfig, RegexConfig},
+    types::Evaluator,
 };
 
 /// How an evaluator's own keys are read. A new evaluator is a row in [`KINDS`].
@@ -25,26 +31,7 @@ pub(super) struct Kind {
 }
 
 /// All evaluators; the first is the default.
-pub(super) const KINDS: &[Kind] = &[
-    Kind {
-        name: "llm",
-        keys: source::fields::<LlmConfig>,
-        schema: source::schema_of::<LlmConfig>,
-        read: |source, table| source::table_into(source, table).map(Evaluator::Llm),
-    },
-    Kind {
-        name: "regex",
-        keys: source::fields::<RegexConfig>,
-        schema: source::schema_of::<RegexConfig>,
-        read: read_regex,
-    },
-    Kind {
-        name: "length",
-        keys: source::fields::<LengthConfig>,
-        schema: source::schema_of::<LengthConfig>,
-        read: read_length,
-    },
-];
+pub(super) const KINDS: &[Kind] = &[llm::KIND, regex::KIND, length::KIND];
 
 /// Evaluators of the design (§1) that this version does not have.
 const PLANNED: &[&str] = &["schema", "script", "command", "compare", "contains"];
@@ -111,52 +98,6 @@ pub(super) fn check_keys(
         .copied()
         .collect();
     Err(source::unknown_key(source, key.span(), name, &known))
-}
-
-fn read_regex(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
-    let span = place_of(&table, "pattern");
-    let config: RegexConfig = source::table_into(source, table)?;
-    if config.pattern.is_empty() {
-        return Err(source.error(span, "`pattern` is empty, and so matches every draft"));
-    }
-    if let Err(error) = config.compile() {
-        let text = error.to_string();
-        let last = text.lines().last().unwrap_or_default();
-        let short = last.strip_prefix("error: ").unwrap_or(last);
-        let error = source.error(
-            span,
-            &format!("`pattern` is no regular expression: {short}"),
-        );
-        let error = if text.contains('\n') {
-            error.help(text.as_str())
-        } else {
-            error
-        };
-        return Err(
-            if short.contains("look-around") || short.contains("backreference") {
-                error.help("say what must not be there in a criterion of its own, with `expect = \"absent\"`")
-            } else {
-                error
-            },
-        );
-    }
-    Ok(Evaluator::Regex(config))
-}
-
-fn read_length(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
-    let whole = table.span();
-    let (min_span, max_span) = (place_of(&table, "min"), place_of(&table, "max"));
-    let config: LengthConfig = source::table_into(source, table)?;
-    match (config.min, config.max) {
-        (None, None) => Err(source
-            .error(whole, "a length criterion needs `min`, `max` or both")
-            .help(format!("for example: max = 300 ({})", config.unit.as_str()))),
-        (_, Some(0)) => Err(source.error(max_span, "`max` must be at least 1: no draft is empty")),
-        (Some(min), Some(max)) if min > max => Err(source
-            .error(min_span, &format!("`min` ({min}) is above `max` ({max})"))
-            .also(max_span, "`max` is here")),
-        _ => Ok(Evaluator::Length(config)),
-    }
 }
 
 /// The place of a key's value, or of the table's head if it is not there.
