@@ -98,6 +98,9 @@ pub(super) enum ColorWhen {
 pub(super) enum Command {
     /// Write a draft, judge it, and revise it until it meets the criteria
     Draft(Box<DraftArgs>),
+    /// Judge texts by criteria, without writing anything: a gate for CI
+    #[command(visible_alias = "critique")]
+    Evaluate(Box<EvaluateArgs>),
     /// Look at earlier runs
     #[command(subcommand, arg_required_else_help = true)]
     History(HistoryCommand),
@@ -171,6 +174,60 @@ pub(super) struct DraftArgs {
     pub run: LoopArgs,
 
     /// Where the answer goes, and how.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `reflect evaluate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reflect evaluate README.md -c readme.toml
+  reflect evaluate docs/*.md -c writing --format markdown > report.md
+  git log -1 --format=%B | reflect evaluate -c commit.toml
+  reflect evaluate profile.json --evaluator profile-schema.json
+
+Exit codes: 0 all texts meet the criteria, 3 one does not, 6 one could not be judged.")]
+pub(super) struct EvaluateArgs {
+    /// The texts to judge; `-` or none for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub texts: Vec<PathBuf>,
+
+    /// The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    pub criteria: Option<String>,
+
+    /// What the texts were written for: the judge sees it
+    #[arg(long, value_name = "TEXT", conflicts_with = "prompt_file")]
+    pub prompt: Option<String>,
+
+    /// Read from a file what the texts were written for
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub prompt_file: Option<PathBuf>,
+
+    /// Show the judge this file as context; repeatable
+    #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub files: Vec<PathBuf>,
+
+    /// Instructions that hold for all calls
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub system: Option<String>,
+
+    /// The score that is good enough, 0 to 1 [default: the criteria's own, else 0.8]
+    #[arg(long, value_name = "SCORE", value_parser = parse_share)]
+    pub threshold: Option<f64>,
+
+    /// Which model judges, and how it is asked.
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    /// Where the report goes, and how.
     #[command(flatten)]
     pub output: OutputArgs,
 }

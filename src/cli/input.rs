@@ -1,7 +1,7 @@
 //! What a command reads: the prompt, piped standard input, attached files.
 
 use std::io::{self, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) struct Sources<'a> {
     /// The argument: text, or `-` for standard input.
     pub(super) prompt: Option<&'a str>,
     pub(super) prompt_file: Option<&'a Path>,
-    pub(super) files: &'a [std::path::PathBuf],
+    pub(super) files: &'a [PathBuf],
     pub(super) system: Option<&'a str>,
     pub(super) ignore_stdin: bool,
     pub(super) quiet: bool,
@@ -72,17 +72,50 @@ pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
     if prompt.trim().is_empty() {
         return Err(CliError::usage("the prompt is empty").hint("say what is to be written"));
     }
-    for file in sources.files {
-        context.push(ContextBlock {
-            name: file.display().to_string(),
-            content: read_file(file)?,
-        });
-    }
+    context.extend(read_context(sources.files)?);
     Ok(Task {
         prompt,
         system: sources.system.map(str::to_owned),
         context,
     })
+}
+
+/// Reads the files that the user attaches.
+pub(super) fn read_context(files: &[PathBuf]) -> Result<Vec<ContextBlock>, CliError> {
+    files
+        .iter()
+        .map(|file| {
+            Ok(ContextBlock {
+                name: file.display().to_string(),
+                content: read_file(file)?,
+            })
+        })
+        .collect()
+}
+
+/// A text that the user named: a file, or `-` for standard input.
+pub(super) enum Input<'a> {
+    Stdin,
+    File(&'a Path),
+}
+
+impl<'a> Input<'a> {
+    /// What a name stands for.
+    pub(super) fn of(name: &'a Path) -> Self {
+        if name == Path::new("-") {
+            Self::Stdin
+        } else {
+            Self::File(name)
+        }
+    }
+}
+
+/// Reads the text that is piped in, or typed.
+pub(super) fn read_text_from_stdin(quiet: bool) -> Result<String, CliError> {
+    if io::stdin().is_terminal() && !quiet {
+        printer::say("reading the text from standard input; end it with Ctrl-D");
+    }
+    read_stdin(quiet)
 }
 
 /// Reads a text file that the user named.

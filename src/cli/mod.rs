@@ -37,6 +37,7 @@ pub fn run() -> ExitCode {
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     match &cli.command {
         Command::Draft(args) => block_on(commands::draft::run(args, &cli.global)),
+        Command::Evaluate(args) => block_on(commands::evaluate::run(args, &cli.global)),
         Command::History(command) => commands::history::run(command),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Config(command) => commands::config::run(command, &cli.global),

@@ -117,6 +117,7 @@ impl Observer for RunLog {
     fn on_event(&mut self, stamped: &Stamped) {
         if let Event::RunStart { run_id, .. } = &stamped.event {
             self.run_id = Some(*run_id);
+            self.seq = 0;
         }
         let Some(run_id) = self.run_id else {
             return;

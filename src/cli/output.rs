@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use super::args::{Format, OutputArgs};
 use super::error::CliError;
 
 /// A file that will be written at the end of a run. It is opened at the start, so that a place that
@@ -50,6 +51,11 @@ impl OutputFile {
         })
     }
 
+    /// Prepares to write a file, if there is to be one.
+    pub(super) fn prepare_if(path: Option<&Path>) -> Result<Option<Self>, CliError> {
+        path.map(Self::prepare).transpose()
+    }
+
     /// Writes the text and puts the file in place.
     pub(super) fn write(self, text: &str) -> Result<(), CliError> {
         match self.target {
@@ -75,6 +81,27 @@ impl OutputFile {
                 .and_then(|mut file| file.write_all(text.as_bytes()))
                 .map_err(|error| failed(&self.path, &error)),
         }
+    }
+}
+
+impl OutputArgs {
+    /// Whether what is asked for goes together.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        if self.format == Format::Ndjson && self.output.is_some() {
+            return Err(CliError::usage(
+                "`--format ndjson` prints events as they happen, and `--output` the answer",
+            )
+            .hint("redirect standard output for the events, or use `--format json`"));
+        }
+        Ok(())
+    }
+
+    /// Whether the report is to be JSON, by the name of its file.
+    pub(super) fn report_is_json(&self) -> bool {
+        self.report
+            .as_deref()
+            .and_then(Path::extension)
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
     }
 }
 

@@ -18,6 +18,8 @@ const TAIL_LINES: usize = 4;
 /// one line for each draft; elsewhere plain lines, one for each step.
 pub(super) struct Progress {
     record: RunRecord,
+    /// What is judged, if it is not a draft of ours.
+    text: Option<String>,
     live: Option<Live>,
     quiet: bool,
 }
@@ -47,8 +49,17 @@ impl Progress {
         });
         Self {
             record: RunRecord::default(),
+            text: None,
             live,
             quiet,
+        }
+    }
+
+    /// The same for a text that is only judged; the verdict is the answer and is not said twice.
+    pub(super) fn of_text(name: &str, quiet: bool) -> Self {
+        Self {
+            text: Some(name.to_owned()),
+            ..Self::new(quiet)
         }
     }
 
@@ -74,7 +85,10 @@ impl Progress {
     fn begin(&mut self, phase: Phase, iteration: u32) {
         let what = match phase {
             Phase::Draft => format!("draft {iteration}: writing"),
-            Phase::Evaluate => format!("draft {iteration}: judging"),
+            Phase::Evaluate => match &self.text {
+                Some(name) => format!("{name}: judging"),
+                None => format!("draft {iteration}: judging"),
+            },
             Phase::Revise => {
                 let base = self.record.best().map_or(1, |best| best.iteration);
                 format!("draft {iteration}: revising draft {base}")
@@ -133,7 +147,7 @@ impl Observer for Progress {
             Event::Rejected {
                 iteration, reason, ..
             } => self.line(&format!("draft {iteration}: not a draft: {reason}")),
-            Event::Evaluation { iteration, .. } => {
+            Event::Evaluation { iteration, .. } if self.text.is_none() => {
                 if let Some(version) = self.record.version(*iteration) {
                     let before = version
                         .based_on
@@ -152,12 +166,13 @@ impl Observer for Progress {
             Event::Warning { message } => self.line(&format!("warning: {message}")),
             Event::RunEnd { success, .. } => {
                 self.clear();
-                if !self.quiet && self.record.run_id.is_some() {
+                if !self.quiet && self.record.run_id.is_some() && self.text.is_none() {
                     let how = if *success { "done" } else { "stopped" };
                     printer::say(&format!("{how}: {}", report::summary(&self.record)));
                 }
             }
             Event::RunStart { .. }
+            | Event::Evaluation { .. }
             | Event::Call { .. }
             | Event::Draft { .. }
             | Event::Decision { .. } => {}

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::args::{DraftArgs, GlobalArgs, LoopArgs, ModelArgs};
+use super::args::{DraftArgs, EvaluateArgs, GlobalArgs, LoopArgs, ModelArgs};
 use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
@@ -27,14 +27,35 @@ impl Plan {
     }
 }
 
-/// Reads the configuration and the criteria, and lays the flags over them.
-pub(super) fn plan(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
-    let config = load(global)?;
+/// What `reflect draft` sets.
+pub(super) fn draft(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
     let flags = Settings {
-        profile: global.profile.clone(),
         criteria: args.criteria.clone(),
         loop_settings: loop_flags(&args.run)?,
         ..model_flags(&args.model)?
+    };
+    plan(flags, global)
+}
+
+/// What `reflect evaluate` sets.
+pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
+    let flags = Settings {
+        criteria: args.criteria.clone(),
+        loop_settings: LoopSettings {
+            threshold: args.threshold,
+            ..LoopSettings::default()
+        },
+        ..model_flags(&args.model)?
+    };
+    plan(flags, global)
+}
+
+/// Reads the configuration and the criteria, and lays the flags over them.
+fn plan(flags: Settings, global: &GlobalArgs) -> Result<Plan, CliError> {
+    let config = load(global)?;
+    let flags = Settings {
+        profile: global.profile.clone(),
+        ..flags
     };
     let settings = config.resolve(&flags, None)?.settings;
     let name = settings.criteria.as_deref().unwrap_or(DEFAULT_CRITERIA);

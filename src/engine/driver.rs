@@ -5,6 +5,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::critique::describe;
 use super::gate::{self, NotADraft};
 use super::log::{Log, Observer};
 use super::machine::{Happened, Next, State, step};
@@ -15,7 +16,7 @@ use crate::prompt::Prompts;
 use crate::revise;
 use crate::types::{
     ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, RunRecord,
-    SCHEMA_VERSION, Status, Strategy, Task,
+    SCHEMA_VERSION, Strategy, Task,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
@@ -59,12 +60,13 @@ impl Loop {
             schema_version: SCHEMA_VERSION,
             run_id,
             command: "draft".to_owned(),
+            file: None,
             task: task.clone(),
             criteria: Box::new((*self.criteria).clone()),
             settings: self.settings.clone(),
             models: Models {
-                writer: self.writer.id().clone(),
-                judge: self.judge.id().clone(),
+                writer: Some(self.writer.id().clone()),
+                judge: Some(self.judge.id().clone()),
             },
         });
         let panel = match Panel::new(
@@ -276,10 +278,7 @@ impl Run<'_, '_> {
         };
         self.error = match happened {
             Happened::Unreadable => evaluation
-                .criteria
-                .iter()
-                .find(|result| matches!(result.status, Status::Unparsed | Status::Failed))
-                .and_then(|result| result.evidence.clone())
+                .problem()
                 .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}")),
             _ => None,
         };
@@ -291,8 +290,7 @@ impl Run<'_, '_> {
     }
 
     fn failed(&mut self, error: &ModelError) -> Happened {
-        let hint = error.hint.as_ref().map(|hint| format!("\nhint: {hint}"));
-        self.error = Some(format!("{error}{}", hint.unwrap_or_default()));
+        self.error = Some(describe(error));
         Happened::ModelFailed
     }
 }

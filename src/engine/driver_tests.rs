@@ -9,7 +9,7 @@ use super::*;
 use crate::model::{ChatEvent, ChatStream, EndReason, ErrorClass, ModelInfo};
 use crate::types::{
     Criterion, Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, ModelId, RegexConfig,
-    Stamped, TokenUsage,
+    Stamped, Status, TokenUsage,
 };
 
 /// What the model does when it is asked.

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use super::text::{score, summary};
-use crate::types::{RunRecord, Status, Version};
+use crate::types::{Evaluation, RunRecord, Status, Version};
 
 /// The selected draft and, after a rule, the critique report: for pasting into a pull request.
 pub fn markdown(record: &RunRecord) -> String {
@@ -49,6 +49,21 @@ fn describe(out: &mut String, version: &Version, selected: Option<u32>) {
         out.push_str("Not judged.\n\n");
         return;
     };
+    table(out, evaluation);
+    if !version.improvements_applied.is_empty() {
+        out.push_str("Resolved: ");
+        let resolved: Vec<String> = version
+            .improvements_applied
+            .iter()
+            .map(|text| one_line(text))
+            .collect();
+        out.push_str(&resolved.join("; "));
+        out.push_str("\n\n");
+    }
+}
+
+/// The criteria one by one, and the issues.
+pub(super) fn table(out: &mut String, evaluation: &Evaluation) {
     out.push_str("| criterion | score | floor | | evidence |\n|---|---|---|---|---|\n");
     for result in &evaluation.criteria {
         let value = match result.status {
@@ -87,24 +102,14 @@ fn describe(out: &mut String, version: &Version, selected: Option<u32>) {
     if !evaluation.issues.is_empty() {
         out.push('\n');
     }
-    if !version.improvements_applied.is_empty() {
-        out.push_str("Resolved: ");
-        let resolved: Vec<String> = version
-            .improvements_applied
-            .iter()
-            .map(|text| one_line(text))
-            .collect();
-        out.push_str(&resolved.join("; "));
-        out.push_str("\n\n");
-    }
 }
 
 /// Text for a table: a line break or a bar would end the cell.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     one_line(text).replace('|', "\\|")
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -1,9 +1,11 @@
 //! What people and programs read of a run: text, Markdown, JSON, from its record.
 
+mod critique;
 mod json;
 mod markdown;
 mod text;
 
+pub use critique::{cost, critique_markdown, critique_text, critiques_json};
 pub use json::json;
 pub use markdown::markdown;
 pub use text::{critique, duration, evaluation_line, score, summary, thousands, tokens};

@@ -3,7 +3,7 @@ use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
-use crate::types::{ConvergenceReason, Event, ExitCode, Stamped};
+use crate::types::{ConvergenceReason, Event, ExitCode, ModelId, Stamped};
 
 /// The longest title that is kept, in characters.
 const TITLE_LENGTH: usize = 200;
@@ -19,13 +19,13 @@ pub struct RunSummary {
     pub ended: Option<Timestamp>,
     /// `draft`, `revise` or `evaluate`.
     pub command: String,
-    /// The first line of the prompt.
+    /// The first line of the prompt; without one, the name of the file.
     pub title: String,
     /// The name of the criteria.
     pub criteria: String,
-    /// Who writes, as `provider:model`.
+    /// Who writes, as `provider:model`; empty where nothing is written.
     pub writer: String,
-    /// Who judges, as `provider:model`.
+    /// Who judges, as `provider:model`; empty where no model does.
     pub judge: String,
     /// How many drafts were made so far.
     pub iterations: u32,
@@ -63,6 +63,7 @@ pub(super) fn insert(connection: &Connection, event: &Stamped) -> rusqlite::Resu
     let Event::RunStart {
         run_id,
         command,
+        file,
         task,
         criteria,
         models,
@@ -76,6 +77,7 @@ pub(super) fn insert(connection: &Connection, event: &Stamped) -> rusqlite::Resu
         .lines()
         .map(str::trim)
         .find(|line| !line.is_empty())
+        .or(file.as_deref())
         .unwrap_or_default()
         .chars()
         .take(TITLE_LENGTH)
@@ -91,10 +93,14 @@ pub(super) fn insert(connection: &Connection, event: &Stamped) -> rusqlite::Resu
             command,
             title,
             criteria.name,
-            models.writer.to_string(),
-            models.judge.to_string(),
+            name_of(models.writer.as_ref()),
+            name_of(models.judge.as_ref()),
         ])
         .map(drop)
+}
+
+fn name_of(model: Option<&ModelId>) -> String {
+    model.map_or_else(String::new, ToString::to_string)
 }
 
 /// Brings the row of a run up to date with an event that is stored already.

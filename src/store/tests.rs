@@ -44,12 +44,13 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
             schema_version: SCHEMA_VERSION,
             run_id,
             command: command.into(),
+            file: None,
             task: Task::new(prompt),
             criteria: Box::new(criteria::builtin("writing").unwrap()),
             settings: LoopSettings::default(),
             models: Models {
-                writer: model("w"),
-                judge: model("j"),
+                writer: Some(model("w")),
+                judge: Some(model("j")),
             },
         },
         Event::Phase {

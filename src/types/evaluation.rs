@@ -51,6 +51,14 @@ impl Evaluation {
         })
     }
 
+    /// Why there is no verdict on all of it; `None` if there is one.
+    pub fn problem(&self) -> Option<&str> {
+        self.criteria
+            .iter()
+            .find(|result| matches!(result.status, Status::Unparsed | Status::Failed))
+            .map(|result| result.evidence.as_deref().unwrap_or("no verdict"))
+    }
+
     /// Whether every required criterion is met.
     pub fn required_met(&self) -> bool {
         self.criteria

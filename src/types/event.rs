@@ -42,6 +42,9 @@ pub enum Event {
         run_id: Uuid,
         /// `draft`, `revise` or `evaluate`.
         command: String,
+        /// The file whose text is judged or revised, as it was named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
         /// What is to be written.
         task: Task,
         /// What it is measured by.

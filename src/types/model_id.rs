@@ -21,8 +21,8 @@ impl fmt::Display for ModelId {
 /// The models of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Models {
-    /// Writes and revises.
-    pub writer: ModelId,
-    /// Judges.
-    pub judge: ModelId,
+    /// Writes and revises; `None` where nothing is written.
+    pub writer: Option<ModelId>,
+    /// Judges; `None` where no criterion needs a model.
+    pub judge: Option<ModelId>,
 }

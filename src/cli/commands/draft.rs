@@ -1,7 +1,6 @@
 //! `reflect draft`: the loop from a prompt.
 
 use std::io::IsTerminal as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -47,13 +46,8 @@ struct Prepared {
 }
 
 async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
-    if args.output.format == Format::Ndjson && args.output.output.is_some() {
-        return Err(CliError::usage(
-            "`--format ndjson` prints events as they happen, and `--output` the answer",
-        )
-        .hint("redirect standard output for the events, or use `--format json`"));
-    }
-    let plan = settings::plan(args, global)?;
+    args.output.check()?;
+    let plan = settings::draft(args, global)?;
     let task = input::read_task(&Sources {
         prompt: args.prompt.as_deref(),
         prompt_file: args.prompt_file.as_deref(),
@@ -62,8 +56,8 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         ignore_stdin: args.ignore_stdin,
         quiet: global.quiet,
     })?;
-    let output = prepare_file(args.output.output.as_deref())?;
-    let report = prepare_file(args.output.report.as_deref())?;
+    let output = OutputFile::prepare_if(args.output.output.as_deref())?;
+    let report = OutputFile::prepare_if(args.output.report.as_deref())?;
     let log = if args.output.no_log {
         None
     } else {
@@ -128,7 +122,7 @@ impl Prepared {
         // The report first: it is wanted most where the answer cannot be delivered.
         let reported = self
             .report
-            .map(|report| report.write(&report_text(args.output.report.as_deref(), &record)));
+            .map(|report| report.write(&report_text(&args.output, &record)));
         let ended = match lines {
             Some(Lines {
                 failure: Some(error),
@@ -147,10 +141,6 @@ impl Prepared {
             code => code,
         })
     }
-}
-
-fn prepare_file(path: Option<&Path>) -> Result<Option<OutputFile>, CliError> {
-    path.map(OutputFile::prepare).transpose()
 }
 
 /// Gives the answer to the user: to a file, or to standard output.
@@ -187,11 +177,8 @@ fn deliver(
     })
 }
 
-fn report_text(path: Option<&Path>, record: &RunRecord) -> String {
-    let json = path
-        .and_then(Path::extension)
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    if json {
+fn report_text(args: &OutputArgs, record: &RunRecord) -> String {
+    if args.report_is_json() {
         report::json(record)
     } else {
         report::markdown(record)

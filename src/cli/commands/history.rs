@@ -117,6 +117,8 @@ fn table(runs: &[RunSummary]) -> String {
             .map_or("    ".to_owned(), |score| format!("{score:.2}"));
         let state = match (run.convergence_reason, run.exit_code) {
             (Some(reason), _) => serde_word(reason),
+            // A text that was judged, and was not good enough.
+            (None, Some(ExitCode::NotMet)) => "not_met".to_owned(),
             (None, Some(_)) => "failed".to_owned(),
             (None, None) => "unfinished".to_owned(),
         };
@@ -148,6 +150,7 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
     for stamped in events {
         if let Event::RunStart {
             run_id,
+            file,
             task,
             criteria,
             models,
@@ -161,18 +164,23 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
                 "started   {}",
                 started.strftime("%Y-%m-%d %H:%M:%S %Z")
             );
-            let _ = writeln!(
-                out,
-                "prompt    {}",
-                task.prompt.replace('\n', "\n          ")
-            );
+            if let Some(file) = file {
+                let _ = writeln!(out, "file      {file}");
+            }
+            if !task.prompt.is_empty() {
+                let prompt = task.prompt.replace('\n', "\n          ");
+                let _ = writeln!(out, "prompt    {prompt}");
+            }
             for block in &task.context {
                 let size = report::thousands(block.content.chars().count() as u64);
                 let _ = writeln!(out, "context   {} ({size} characters)", block.name);
             }
             let _ = writeln!(out, "criteria  {}", criteria.name);
-            let _ = writeln!(out, "writer    {}", models.writer);
-            let _ = writeln!(out, "judge     {}", models.judge);
+            for (role, model) in [("writer", &models.writer), ("judge ", &models.judge)] {
+                if let Some(model) = model {
+                    let _ = writeln!(out, "{role}    {model}");
+                }
+            }
         }
     }
     for version in &record.versions {

@@ -3,5 +3,6 @@
 pub(super) mod config;
 pub(super) mod docs;
 pub(super) mod draft;
+pub(super) mod evaluate;
 pub(super) mod history;
 pub(super) mod models;

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use super::error::CliError;
 use super::printer;
 use super::settings::Plan;
+use crate::config::Settings;
+use crate::evaluate::JudgeModel;
 use crate::model::{ChatModel, Sampling, Think};
 use crate::types::Task;
 
@@ -32,7 +34,7 @@ pub(super) struct Opened {
 pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened, CliError> {
     let settings = plan.settings();
     let mut providers = Providers::new(&plan.config, settings);
-    let window = window::RunWindow::new(plan, task);
+    let window = window::RunWindow::of_run(plan, task);
     let chosen = choose::writer(plan, &providers).await?;
     let (writer_name, why) = (chosen.name, chosen.why);
     if chosen.at_given_address {
@@ -61,14 +63,7 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
     if writer_name.provider == "embedded" && writer_sampling.max_tokens.is_none() {
         writer_sampling.max_tokens = Some(window.embedded_draft());
     }
-    // A judge should say the same of the same text. Where the model runs with default settings of
-    // somebody's own, the likeliest token is asked for; cloud models often refuse to be told.
-    let judge_sampling = Sampling {
-        temperature: judge.local.then_some(0.0),
-        top_p: None,
-        seed: settings.seed.or(judge.local.then_some(0)),
-        max_tokens: None,
-    };
+    let judge_sampling = judge_sampling(settings, judge.local);
     Ok(Opened {
         writer: writer.model,
         judge: judge.model,
@@ -76,4 +71,47 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
         judge_sampling,
         think,
     })
+}
+
+/// Chooses and opens the model that judges texts, and says on standard error which it is and why. `longest`
+/// is the longest of these texts.
+pub(super) async fn open_judge(
+    plan: &Plan,
+    task: &Task,
+    longest: &str,
+    quiet: bool,
+) -> Result<JudgeModel, CliError> {
+    let settings = plan.settings();
+    let mut providers = Providers::new(&plan.config, settings);
+    let window = window::RunWindow::of_text(plan, task, longest);
+    let chosen = choose::writer(plan, &providers).await?;
+    if chosen.at_given_address {
+        providers = providers.with_given_address(&chosen.name.provider);
+    }
+    let (name, why) = match choose::judge(plan, &providers, &chosen.name)? {
+        Some(name) => (name, String::new()),
+        None => (chosen.name, format!(", {}", chosen.why)),
+    };
+    let judge = providers.open(&name, &window, quiet).await?;
+    if !quiet {
+        let id = judge.model.id();
+        printer::say(&format!("judge: {id}{why}{}", judge.leaves()));
+    }
+    Ok(JudgeModel {
+        sampling: judge_sampling(settings, judge.local),
+        think: settings.think.unwrap_or_default(),
+        model: judge.model,
+        always: false,
+    })
+}
+
+/// A judge should say the same of the same text. Where the model runs with default settings of somebody's
+/// own, the likeliest token is asked for; cloud models often refuse to be told.
+fn judge_sampling(settings: &Settings, local: bool) -> Sampling {
+    Sampling {
+        temperature: local.then_some(0.0),
+        top_p: None,
+        seed: settings.seed.or(local.then_some(0)),
+        max_tokens: None,
+    }
 }

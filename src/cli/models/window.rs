@@ -24,25 +24,37 @@ pub(super) struct RunWindow {
 const EMBEDDED_DRAFT: std::ops::RangeInclusive<u64> = 512..=1024;
 
 impl RunWindow {
-    pub(super) fn new(plan: &Plan, task: &Task) -> Self {
-        let settings = plan.settings();
-        let num_ctx = settings.num_ctx.map_or_else(NumCtx::default, NumCtx::fixed);
+    /// For a run that writes drafts.
+    pub(super) fn of_run(plan: &Plan, task: &Task) -> Self {
+        let longest_draft = longest_draft(plan);
+        let draft = plan
+            .settings()
+            .max_tokens
+            .map_or_else(|| longest_draft.unwrap_or(DRAFT).max(DRAFT), u64::from);
+        // The longest calls: a revision (prompt, draft, feedback, new draft), a verdict (prompt, draft,
+        // instructions, verdict). Feedback and instructions are shorter than a verdict's cap.
+        Self::new(plan, task, 2 * draft, longest_draft)
+    }
+
+    /// For a judge of texts that are not longer than this one.
+    pub(super) fn of_text(plan: &Plan, task: &Task, longest: &str) -> Self {
+        Self::new(plan, task, estimate_tokens(longest), None)
+    }
+
+    fn new(plan: &Plan, task: &Task, drafts: u64, longest_draft: Option<u64>) -> Self {
+        let num_ctx = plan
+            .settings()
+            .num_ctx
+            .map_or_else(NumCtx::default, NumCtx::fixed);
         let prompt: u64 = Prompts::new(task, &plan.criteria)
             .draft(None)
             .iter()
             .map(|message| estimate_tokens(&message.content))
             .sum();
-        let longest_draft = longest_draft(plan);
-        let draft = settings
-            .max_tokens
-            .map_or_else(|| longest_draft.unwrap_or(DRAFT).max(DRAFT), u64::from);
-        // The longest calls: a revision (prompt, draft, feedback, new draft), a verdict (prompt, draft,
-        // instructions, verdict). Feedback and instructions are shorter than a verdict's cap.
         let verdict = u64::from(evaluate::verdict_tokens(&plan.criteria));
-        let need = prompt + 2 * draft + verdict;
         Self {
             num_ctx,
-            need,
+            need: prompt + drafts + verdict,
             longest_draft,
         }
     }

@@ -1,0 +1,237 @@
+//! `reflect evaluate`: judges texts that are there already.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::args::{EvaluateArgs, Format, GlobalArgs};
+use crate::cli::error::CliError;
+use crate::cli::input::{self, Input};
+use crate::cli::observers::{Lines, RunLog, Tee};
+use crate::cli::output::OutputFile;
+use crate::cli::printer::{self, Reader};
+use crate::cli::progress::Progress;
+use crate::cli::{interrupt, models, paths, settings};
+use crate::engine::{Critique, Observer, Text};
+use crate::report;
+use crate::store::Store;
+use crate::types::{ExitCode, RunRecord, Task};
+
+/// Judges the texts and prints the report.
+pub(in crate::cli) async fn run(
+    args: &EvaluateArgs,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    match prepare(args, global).await {
+        Ok(prepared) => prepared.run(args, global).await,
+        Err(error) => {
+            if args.output.format == Format::Ndjson {
+                // A reader of events waits for an end, also of a run that never began.
+                printer::print(&Lines::end_of_failed(error.code, &error.message))?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Judgements that can begin: everything that can be wrong beforehand is not.
+struct Prepared {
+    task: Task,
+    texts: Vec<Text>,
+    critique: Critique,
+    log: Option<Store>,
+    output: Option<OutputFile>,
+    report: Option<OutputFile>,
+    cancel: CancellationToken,
+}
+
+async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
+    args.output.check()?;
+    let plan = settings::evaluate(args, global)?;
+    let task = Task {
+        prompt: match (&args.prompt, &args.prompt_file) {
+            (Some(prompt), _) => prompt.clone(),
+            (None, Some(file)) => input::read_file(file)?,
+            (None, None) => String::new(),
+        },
+        system: args.system.clone(),
+        context: input::read_context(&args.files)?,
+    };
+    let texts = read_texts(args, global.quiet)?;
+    let output = OutputFile::prepare_if(args.output.output.as_deref())?;
+    let report = OutputFile::prepare_if(args.output.report.as_deref())?;
+    let log = if args.output.no_log {
+        None
+    } else {
+        Some(Store::open(&paths::store()?)?)
+    };
+    let cancel = interrupt::cancel_on_signal();
+    let needs_model = plan
+        .criteria
+        .criteria
+        .iter()
+        .any(|criterion| !criterion.evaluator.is_hard());
+    let judge = if needs_model {
+        let longest = texts
+            .iter()
+            .map(|text| text.content.as_str())
+            .max_by_key(|text| text.len())
+            .unwrap_or_default();
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
+            }
+            opened = models::open_judge(&plan, &task, longest, global.quiet) => Some(opened?),
+        }
+    } else {
+        None
+    };
+    let critique = Critique::new(Arc::new(plan.criteria), judge).map_err(CliError::usage)?;
+    Ok(Prepared {
+        task,
+        texts,
+        critique,
+        log,
+        output,
+        report,
+        cancel,
+    })
+}
+
+/// Reads every text before the first is judged: a misspelt name is found before anything is paid for.
+fn read_texts(args: &EvaluateArgs, quiet: bool) -> Result<Vec<Text>, CliError> {
+    let stdin = [Path::new("-").to_owned()];
+    let names = if args.texts.is_empty() {
+        &stdin[..]
+    } else {
+        &args.texts[..]
+    };
+    let mut texts = Vec::new();
+    for name in names {
+        let text = match Input::of(name) {
+            Input::Stdin if texts.iter().any(|text: &Text| text.file.is_none()) => {
+                return Err(CliError::usage("standard input can be judged only once"));
+            }
+            Input::Stdin => Text {
+                content: input::read_text_from_stdin(quiet)?,
+                file: None,
+            },
+            Input::File(path) => Text {
+                content: input::read_file(path)?,
+                file: Some(path.display().to_string()),
+            },
+        };
+        if text.content.trim().is_empty() {
+            let name = text
+                .file
+                .map_or("standard input".to_owned(), |file| format!("`{file}`"));
+            return Err(CliError::usage(format!(
+                "{name} is empty: there is nothing to judge"
+            )));
+        }
+        texts.push(text);
+    }
+    Ok(texts)
+}
+
+impl Prepared {
+    async fn run(self, args: &EvaluateArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
+        let mut lines = (args.output.format == Format::Ndjson)
+            .then(|| Lines::new(args.output.stream_deltas, self.cancel.clone()));
+        let mut log = self.log.map(RunLog::new);
+        let mut records: Vec<(Option<String>, RunRecord)> = Vec::new();
+        for text in self.texts {
+            let file = text.file.clone();
+            let mut progress = Progress::of_text(name_of(file.as_deref()), global.quiet);
+            let mut observers: Vec<&mut dyn Observer> = Vec::new();
+            observers.extend(log.as_mut().map(|log| log as &mut dyn Observer));
+            observers.push(&mut progress);
+            observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
+            let record = self
+                .critique
+                .run(&self.task, text, &mut Tee(observers), &self.cancel)
+                .await;
+            if let Some(error) = &record.error {
+                printer::report(&CliError::failure(error.clone()));
+            }
+            let over = self.cancel.is_cancelled();
+            records.push((file, record));
+            if over {
+                break;
+            }
+        }
+        if let Some(cost) = report::cost(&records).filter(|_| !global.quiet) {
+            printer::say(&cost);
+        }
+        let reported = self.report.map(|file| {
+            let json = args.output.report_is_json();
+            file.write(&if json {
+                report::critiques_json(&records)
+            } else {
+                markdown(&records)
+            })
+        });
+        let ended = match lines {
+            Some(Lines {
+                failure: Some(error),
+                ..
+            }) => return Err(error),
+            Some(lines) => lines.reader(),
+            None => {
+                let text = match args.output.format {
+                    Format::Text | Format::Ndjson => text(&records),
+                    Format::Json => report::critiques_json(&records),
+                    Format::Markdown => markdown(&records),
+                };
+                match self.output {
+                    Some(file) => file.write(&text).map(|()| Reader::There)?,
+                    None => printer::print(&text)?,
+                }
+            }
+        };
+        reported.transpose()?;
+        if ended == Reader::Gone {
+            return Ok(ExitCode::Success);
+        }
+        Ok(match worst(&records) {
+            ExitCode::NotMet if args.output.exit_zero => ExitCode::Success,
+            code => code,
+        })
+    }
+}
+
+/// The exit code of the worst judgement: one that could not be made is worse than one that is bad.
+fn worst(records: &[(Option<String>, RunRecord)]) -> ExitCode {
+    records
+        .iter()
+        .filter_map(|(_, record)| record.exit_code)
+        .max_by_key(|code| match code {
+            ExitCode::Success => 0,
+            ExitCode::NotMet => 1,
+            ExitCode::JudgeUnusable => 2,
+            _ => 3,
+        })
+        .unwrap_or(ExitCode::Failure)
+}
+
+fn name_of(file: Option<&str>) -> &str {
+    file.unwrap_or("standard input")
+}
+
+fn text(records: &[(Option<String>, RunRecord)]) -> String {
+    let parts: Vec<String> = records
+        .iter()
+        .map(|(file, record)| report::critique_text(name_of(file.as_deref()), record))
+        .collect();
+    printer::without_controls(&parts.join("\n")).into_owned()
+}
+
+fn markdown(records: &[(Option<String>, RunRecord)]) -> String {
+    let parts: Vec<String> = records
+        .iter()
+        .map(|(file, record)| report::critique_markdown(name_of(file.as_deref()), record))
+        .collect();
+    parts.join("\n")
+}

@@ -1,0 +1,141 @@
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::log::{Log, Observer};
+use crate::evaluate::{JudgeModel, Panel, Subject};
+use crate::model::ModelError;
+use crate::prompt::Prompts;
+use crate::types::{
+    ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, RunRecord,
+    SCHEMA_VERSION, Task,
+};
+
+/// The iteration of a text that is judged once.
+const ONLY: u32 = 1;
+
+/// Judges texts that are there already, each once: nothing is written, nothing revised.
+pub struct Critique {
+    criteria: Arc<Criteria>,
+    panel: Panel,
+    models: Models,
+}
+
+/// A text to judge.
+#[derive(Debug, Clone, Default)]
+pub struct Text {
+    /// The text.
+    pub content: String,
+    /// The file it comes from, if it comes from one.
+    pub file: Option<String>,
+}
+
+impl Critique {
+    /// Prepares the evaluators of these criteria. Without a model, none of them may need one.
+    ///
+    /// # Errors
+    /// If the criteria cannot be used, or need a model.
+    pub fn new(criteria: Arc<Criteria>, judge: Option<JudgeModel>) -> Result<Self, String> {
+        let models = Models {
+            writer: None,
+            judge: judge.as_ref().map(|judge| judge.model.id().clone()),
+        };
+        Ok(Self {
+            panel: Panel::new(Arc::clone(&criteria), judge)?,
+            criteria,
+            models,
+        })
+    }
+
+    /// Judges one text. The observer has seen every event when this returns, [`Event::RunEnd`] included.
+    ///
+    /// Cancelling the token ends it at the next await.
+    pub async fn run(
+        &self,
+        task: &Task,
+        text: Text,
+        observer: &mut dyn Observer,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        let run_id = Uuid::now_v7();
+        let log = Log::new(observer);
+        log.emit(Event::RunStart {
+            schema_version: SCHEMA_VERSION,
+            run_id,
+            command: "evaluate".to_owned(),
+            file: text.file,
+            task: task.clone(),
+            criteria: Box::new((*self.criteria).clone()),
+            settings: LoopSettings::default(),
+            models: self.models.clone(),
+        });
+        log.emit(Event::Draft {
+            iteration: ONLY,
+            output: text.content.clone(),
+            based_on: None,
+            strategy: None,
+        });
+        log.emit(Event::Phase {
+            phase: Phase::Evaluate,
+            iteration: ONLY,
+        });
+        let prompts = Prompts::new(task, &self.criteria);
+        let subject = Subject {
+            draft: &text.content,
+            prior: None,
+            attempt: 0,
+        };
+        let judged = {
+            let calls = log.calls(Phase::Evaluate, ONLY);
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                judged = self.panel.evaluate(&prompts, &subject, &calls) => Some(judged),
+            }
+        };
+        let (reason, satisfactory, code, error) = match judged {
+            None => (
+                Some(ConvergenceReason::Interrupted),
+                false,
+                ExitCode::Interrupted,
+                None,
+            ),
+            Some(Err(error)) => (
+                Some(ConvergenceReason::ModelError),
+                false,
+                ExitCode::Provider,
+                Some(describe(&error)),
+            ),
+            Some(Ok(evaluation)) => {
+                let satisfactory = evaluation.satisfactory;
+                let (reason, code) = match evaluation.rank() {
+                    None => (
+                        Some(ConvergenceReason::JudgeFailed),
+                        ExitCode::JudgeUnusable,
+                    ),
+                    Some(_) if satisfactory => {
+                        (Some(ConvergenceReason::QualityMet), ExitCode::Success)
+                    }
+                    Some(_) => (None, ExitCode::NotMet),
+                };
+                let problem = evaluation.problem().map(str::to_owned);
+                log.emit(Event::Evaluation {
+                    iteration: ONLY,
+                    evaluation,
+                });
+                (reason, satisfactory, code, problem)
+            }
+        };
+        log.end(run_id, reason, satisfactory, Some(ONLY), code, error);
+        log.into_record()
+    }
+}
+
+/// A model's failure, with what to do about it.
+pub(super) fn describe(error: &ModelError) -> String {
+    match &error.hint {
+        Some(hint) => format!("{error}\nhint: {hint}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,129 @@
+//! Reports on texts that were judged without being written by us.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::markdown::{cell, one_line, table};
+use super::text::{critique, duration, tokens};
+use crate::types::{Evaluation, Models, RunRecord, SCHEMA_VERSION, TokenUsage};
+
+/// The judgement of one text as JSON (design §6). A figure that is not known is null.
+#[derive(Serialize)]
+struct Judgement<'a> {
+    schema_version: u32,
+    run_id: Option<Uuid>,
+    /// The file; null for standard input.
+    file: Option<&'a str>,
+    /// Whether the text meets the criteria.
+    success: bool,
+    evaluation: Option<&'a Evaluation>,
+    total_llm_calls: u32,
+    token_usage: TokenUsage,
+    /// Seconds.
+    execution_time: Option<f64>,
+    models: Option<&'a Models>,
+    warnings: &'a [String],
+    error: Option<&'a str>,
+}
+
+/// What is said of texts that were judged, in the order given: one object for one, else an array of them.
+pub fn critiques_json(records: &[(Option<String>, RunRecord)]) -> String {
+    let judgements: Vec<Judgement<'_>> = records
+        .iter()
+        .map(|(file, record)| Judgement {
+            schema_version: SCHEMA_VERSION,
+            run_id: record.run_id,
+            file: file.as_deref(),
+            success: record.success,
+            evaluation: evaluation(record),
+            total_llm_calls: record.total_llm_calls,
+            token_usage: record.token_usage,
+            execution_time: record.execution_time(),
+            models: record.models.as_ref(),
+            warnings: &record.warnings,
+            error: record.error.as_deref(),
+        })
+        .collect();
+    let text = match judgements.as_slice() {
+        [only] => serde_json::to_string_pretty(only),
+        all => serde_json::to_string_pretty(all),
+    };
+    let mut text = text.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"));
+    text.push('\n');
+    text
+}
+
+/// The verdict on one text for people: a headline, the criteria one by one, the issues.
+pub fn critique_text(name: &str, record: &RunRecord) -> String {
+    let mut out = format!("{name}: {}\n", headline(record));
+    if let Some(evaluation) = evaluation(record) {
+        out.push_str(&critique(evaluation));
+    }
+    out
+}
+
+/// The same in Markdown.
+pub fn critique_markdown(name: &str, record: &RunRecord) -> String {
+    let mut out = format!("## {}: {}\n\n", cell(name), headline(record));
+    if let Some(evaluation) = evaluation(record) {
+        table(&mut out, evaluation);
+    }
+    for warning in &record.warnings {
+        let _ = writeln!(out, "> Warning: {}\n", one_line(warning));
+    }
+    if let Some(error) = &record.error {
+        let _ = writeln!(out, "> Error: {}\n", one_line(error));
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+/// What the judgements cost, on one line; `None` where no model was asked.
+pub fn cost(records: &[(Option<String>, RunRecord)]) -> Option<String> {
+    let calls: u32 = records
+        .iter()
+        .map(|(_, record)| record.total_llm_calls)
+        .sum();
+    if calls == 0 {
+        return None;
+    }
+    let mut usage = TokenUsage::default();
+    for (_, record) in records {
+        usage += record.token_usage;
+    }
+    let seconds: f64 = records
+        .iter()
+        .filter_map(|(_, record)| record.execution_time())
+        .sum();
+    let calls = match calls {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    };
+    let parts = [Some(calls), tokens(&usage), Some(duration(seconds))];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
+}
+
+fn evaluation(record: &RunRecord) -> Option<&Evaluation> {
+    record.versions.first()?.evaluation.as_ref()
+}
+
+fn headline(record: &RunRecord) -> String {
+    let Some(evaluation) = evaluation(record) else {
+        return "not judged".to_owned();
+    };
+    let verdict = if evaluation.satisfactory {
+        "meets the criteria"
+    } else if evaluation.rank().is_some() {
+        "does not meet the criteria"
+    } else {
+        "could not be judged"
+    };
+    match evaluation.overall_score {
+        Some(score) if evaluation.rank().is_some() => format!("{verdict}, score {score:.2}"),
+        Some(score) => format!("{verdict} on everything; the rest has score {score:.2}"),
+        None => verdict.to_owned(),
+    }
+}
