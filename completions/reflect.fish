@@ -33,6 +33,8 @@ complete -c reflect -n "__fish_reflect_needs_command" -s q -l quiet -d 'Say noth
 complete -c reflect -n "__fish_reflect_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_needs_command" -s V -l version -d 'Print version'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "critique" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "history" -d 'Look at earlier runs'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "models" -d 'List and fetch models'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "config" -d 'Show or create the configuration'
@@ -92,6 +94,94 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l stream-deltas 
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt -d 'What the texts were written for: the judge sees it' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s s -l system -d 'Instructions that hold for all calls' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l top-p -d 'Choose among the likeliest tokens that together have this probability' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l seed -d 'Makes answers repeatable where the server can' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l max-tokens -d 'The most tokens of one answer' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l num-ctx -d 'The context window to ask Ollama for, in tokens' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l keep-alive -d 'How long Ollama keeps the model loaded' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l think -d 'How much the model reasons first' -r -f -a "auto\t''
+on\t''
+off\t''
+low\t''
+medium\t''
+high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
+json\t'The result as one JSON object'
+ndjson\t'The events of the run, one JSON object a line'
+markdown\t'The selected draft and the critique report'"
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l no-log -d 'Keep no record of the run'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt -d 'What the texts were written for: the judge sees it' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -s s -l system -d 'Instructions that hold for all calls' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l top-p -d 'Choose among the likeliest tokens that together have this probability' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l seed -d 'Makes answers repeatable where the server can' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l max-tokens -d 'The most tokens of one answer' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l num-ctx -d 'The context window to ask Ollama for, in tokens' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l keep-alive -d 'How long Ollama keeps the model loaded' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l think -d 'How much the model reasons first' -r -f -a "auto\t''
+on\t''
+off\t''
+low\t''
+medium\t''
+high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
+json\t'The result as one JSON object'
+ndjson\t'The events of the run, one JSON object a line'
+markdown\t'The selected draft and the critique report'"
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l no-log -d 'Keep no record of the run'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -219,13 +309,14 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "history" -d 'Look at earlier runs'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "models" -d 'List and fetch models'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "config" -d 'Show or create the configuration'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft history models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "models" -d 'List and fetch models'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "config" -d 'Show or create the configuration'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "show" -d 'Show a run'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "list" -d 'List the models that can be used'

@@ -37,6 +37,7 @@ Examples:
   git diff --cached | reflect draft \"Write the commit message\" -c commit.toml | git commit -F -
   reflect draft - -c blog.toml < brief.md > post.md
   reflect draft \"A function that parses ISO dates\" -c code -m ollama:qwen3 -n 5
+  reflect evaluate README.md -c readme.toml
 
 Exit codes:
   0    the criteria are met, or the user accepted

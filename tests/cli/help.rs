@@ -11,6 +11,7 @@ fn help() {
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
         ("help_draft_long", &["draft", "--help"]),
+        ("help_evaluate_short", &["evaluate", "-h"]),
         ("help_history", &["history", "--help"]),
         ("help_models", &["models", "--help"]),
         ("help_config", &["config", "--help"]),

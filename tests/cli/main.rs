@@ -12,6 +12,7 @@ mod support;
 mod answers;
 mod config;
 mod criteria;
+mod evaluate;
 mod faults;
 mod harness;
 mod help;
