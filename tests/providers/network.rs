@@ -147,7 +147,7 @@ fn a_redirect_is_not_followed() {
 }
 
 #[test]
-fn a_server_of_this_machine_gets_a_connection_for_each_call() {
+fn connections_are_used_again() {
     for protocol in BOTH {
         let server = Server::start();
         server.reply_text("a").reply_text("b").reply_text("c");
@@ -157,8 +157,57 @@ fn a_server_of_this_machine_gets_a_connection_for_each_call() {
                 complete(&*model, writing(), |_| {}).await.1.unwrap();
             }
         });
-        // One that was kept could be closed by the server in the moment of the next call.
+        assert_eq!(server.connections(), 1, "{protocol:?}");
+    }
+}
+
+#[test]
+fn a_kept_connection_that_dies_under_a_request_is_no_failure() {
+    for protocol in BOTH {
+        let server = Server::start();
+        server.close_kept_connections();
+        server.reply_text("a").reply_text("b").reply_text("c");
+        let setup = Setup {
+            retries: RetryPolicy::none(),
+            ..Setup::new(protocol)
+        };
+        let model = setup.model(&server.url());
+        run(async {
+            for expected in ["a", "b", "c"] {
+                let (reply, result) = complete(&*model, writing(), |_| {}).await;
+                result.unwrap();
+                assert_eq!(reply.text, expected);
+                assert_eq!(reply.attempts, 1);
+            }
+        });
+        // The one that died was read by nobody.
+        assert_eq!(server.calls(), 3, "{protocol:?}");
         assert_eq!(server.connections(), 3, "{protocol:?}");
+    }
+}
+
+#[test]
+fn a_new_connection_that_dies_is_a_failure() {
+    for protocol in BOTH {
+        let server = Server::start();
+        server
+            .reply_text("a")
+            .fault(Fault::Reset)
+            .fault(Fault::Reset);
+        let setup = Setup {
+            retries: RetryPolicy::none(),
+            ..Setup::new(protocol)
+        };
+        let model = setup.model(&server.url());
+        run(async {
+            complete(&*model, writing(), |_| {}).await.1.unwrap();
+            let (reply, result) = complete(&*model, writing(), |_| {}).await;
+            assert_eq!(result.unwrap_err().class, ErrorClass::Transient);
+            assert_eq!(reply.attempts, 1);
+        });
+        // The kept connection, then, once, a new one.
+        assert_eq!(server.calls(), 3, "{protocol:?}");
+        assert_eq!(server.connections(), 2, "{protocol:?}");
     }
 }
 

@@ -8,9 +8,10 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answer::{Decoder, Wire};
+use super::body::Body;
 use super::client::transport_error;
 use super::connection::{Connection, failure_of, with_wait};
 use super::failure::Failure;
@@ -64,7 +65,7 @@ pub(crate) trait Adapter: Send + Sync {
 
 /// Makes the call; see [`crate::model::ChatModel::chat`].
 pub(crate) fn chat<A: Adapter>(adapter: &A, request: ChatRequest) -> ChatStream<'_> {
-    let call = Call {
+    let call = Box::new(Call {
         adapter,
         request,
         queue: VecDeque::new(),
@@ -72,7 +73,7 @@ pub(crate) fn chat<A: Adapter>(adapter: &A, request: ChatRequest) -> ChatStream<
         retries: 0,
         adjustments: 0,
         deadline: Instant::now() + adapter.connection().client.timeouts().total,
-    };
+    });
     stream::unfold(call, |mut call| async {
         let event = call.next().await?;
         Some((event, call))
@@ -99,7 +100,7 @@ enum Stage<W> {
 }
 
 struct Receiving<W> {
-    response: reqwest::Response,
+    body: Body,
     decoder: Decoder<W>,
     /// When the next piece has to be there.
     due: Instant,
@@ -140,20 +141,20 @@ impl<A: Adapter> Call<'_, A> {
             Err(error) => return self.fail(error),
         };
         let request = client
-            .post(url.clone())
+            .post(url)
             .headers(connection.headers(url))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body);
         let first_token = connection.client.timeouts().first_token;
         let due = Instant::now() + first_token;
-        let mut response = match timeout_at(due.min(self.deadline), request.send()).await {
+        let mut response = match timeout_at(due.min(self.deadline), client.send(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return self.fail(transport_error(&error, url, false)),
             Err(_) => return self.time_out(first_token, "no answer", "--timeout-first-token"),
         };
         if response.status().is_success() {
             self.stage = Stage::Receive(Box::new(Receiving {
-                response,
+                body: Body::new(response),
                 decoder: self.adapter.decoder(&self.request),
                 due,
             }));
@@ -203,16 +204,20 @@ impl<A: Adapter> Call<'_, A> {
 
     async fn receive(&mut self, mut receiving: Box<Receiving<A::Wire>>) {
         let timeouts = self.adapter.connection().client.timeouts();
-        let Receiving {
-            response,
-            decoder,
-            due,
-        } = &mut *receiving;
-        let chunk = timeout_at((*due).min(self.deadline), response.chunk()).await;
-        let result = match chunk {
-            Ok(Ok(Some(bytes))) => {
+        let Receiving { body, decoder, due } = &mut *receiving;
+        let result = match timeout_at((*due).min(self.deadline), body.wait()).await {
+            Ok(true) => {
                 let pieces = decoder.pieces();
-                let result = decoder.feed(&bytes);
+                let result = body.take().try_for_each(|chunk| match chunk {
+                    _ if decoder.has_ended() => Ok(()),
+                    Ok(bytes) => decoder.feed(&bytes),
+                    // The answer is complete; how the connection ends does not matter.
+                    Err(_) if decoder.is_complete() => {
+                        decoder.end();
+                        Ok(())
+                    }
+                    Err(error) => Err(transport_error(&error, self.adapter.url(), true)),
+                });
                 if decoder.is_complete() {
                     *due = (*due).min(Instant::now() + GRACE);
                 } else if decoder.pieces() > pieces {
@@ -220,13 +225,12 @@ impl<A: Adapter> Call<'_, A> {
                 }
                 result
             }
-            Ok(Ok(None)) => decoder.finish(),
-            // The answer is complete; how the connection ends does not matter.
-            Ok(Err(_)) | Err(_) if decoder.is_complete() => {
+            Ok(false) => decoder.finish(),
+            // Nothing more comes, but the answer is complete.
+            Err(_) if decoder.is_complete() => {
                 decoder.end();
                 Ok(())
             }
-            Ok(Err(error)) => Err(transport_error(&error, self.adapter.url(), true)),
             Err(_) => {
                 let begun = decoder.pieces() > 0;
                 self.queue.append(decoder.events());
@@ -242,7 +246,8 @@ impl<A: Adapter> Call<'_, A> {
             return self.fail(error);
         }
         if decoder.has_ended() {
-            drain(response).await;
+            // What is left is usually there already.
+            let _ = timeout(DRAIN, body.drain()).await;
         } else {
             self.stage = Stage::Receive(receiving);
         }
@@ -293,13 +298,6 @@ fn with_advice(error: ModelError) -> ModelError {
         _ => return error,
     };
     error.with_hint(advice)
-}
-
-/// Reads the end of the body, which is usually there already: only then can the connection be used for
-/// the next call.
-async fn drain(response: &mut reqwest::Response) {
-    let end = async { while let Ok(Some(_)) = response.chunk().await {} };
-    let _ = tokio::time::timeout(DRAIN, end).await;
 }
 
 /// The lock of a value that is only ever replaced as a whole, so that a panic elsewhere does not matter.

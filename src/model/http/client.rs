@@ -3,11 +3,13 @@
 use std::error::Error as _;
 use std::io;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::Url;
 use reqwest::redirect::Policy;
+use reqwest::{RequestBuilder, Response, Url};
+use tower::util::MapRequestLayer;
 
 use super::tls;
 use crate::model::{ErrorClass, ModelError};
@@ -47,8 +49,8 @@ pub struct HttpClient {
 #[derive(Debug)]
 struct Shared {
     timeouts: Timeouts,
-    loopback: OnceLock<Result<reqwest::Client, String>>,
-    outside: OnceLock<Result<reqwest::Client, String>>,
+    loopback: OnceLock<Result<Pool, String>>,
+    outside: OnceLock<Result<Pool, String>>,
 }
 
 impl Default for HttpClient {
@@ -75,7 +77,7 @@ impl HttpClient {
     }
 
     /// The client for an address. Proxies of the environment hold for all but loopback addresses.
-    pub(crate) fn get(&self, url: &Url) -> Result<&reqwest::Client, ModelError> {
+    pub(crate) fn get(&self, url: &Url) -> Result<&Pool, ModelError> {
         let loopback = is_loopback(url);
         let cell = if loopback {
             &self.shared.loopback
@@ -88,8 +90,68 @@ impl HttpClient {
     }
 }
 
-fn build(connect_timeout: Duration, loopback: bool) -> Result<reqwest::Client, String> {
+/// Connections that are kept for the next request.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    client: reqwest::Client,
+    /// How many connections were begun.
+    connects: Arc<AtomicUsize>,
+}
+
+impl Pool {
+    /// A question.
+    pub(crate) fn get(&self, url: &Url) -> RequestBuilder {
+        self.client.get(url.clone())
+    }
+
+    /// A question with a body.
+    pub(crate) fn post(&self, url: &Url) -> RequestBuilder {
+        self.client.post(url.clone())
+    }
+
+    /// Sends a request. If it went over a kept connection and that one died before anything came back, it
+    /// is sent again at once, without a word: servers close kept connections when they like (llama.cpp's
+    /// does after each answer), and no request that meets that was read.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, reqwest::Error> {
+        let again = request.try_clone();
+        let before = self.connects.load(Ordering::Relaxed);
+        let result = request.send().await;
+        let kept = self.connects.load(Ordering::Relaxed) == before;
+        match (result, again) {
+            (Err(error), Some(again)) if kept && has_died(&error) => again.send().await,
+            (result, _) => result,
+        }
+    }
+}
+
+/// Whether the connection was closed while a request was on its way.
+fn has_died(error: &reqwest::Error) -> bool {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(cause) = cause.downcast_ref::<hyper::Error>()
+            && (cause.is_incomplete_message() || cause.is_canceled() || cause.is_closed())
+        {
+            return true;
+        }
+        if let Some(cause) = cause.downcast_ref::<io::Error>() {
+            return matches!(
+                cause.kind(),
+                io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::NotConnected
+                    | io::ErrorKind::UnexpectedEof
+            );
+        }
+        source = cause.source();
+    }
+    false
+}
+
+fn build(connect_timeout: Duration, loopback: bool) -> Result<Pool, String> {
     let tls = tls::client_config().map_err(|error| format!("TLS cannot be set up: {error}"))?;
+    let connects = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&connects);
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .user_agent(concat!("reflect-cli/", env!("CARGO_PKG_VERSION")))
@@ -99,15 +161,18 @@ fn build(connect_timeout: Duration, loopback: bool) -> Result<reqwest::Client, S
         .redirect(Policy::none())
         // `reqwest` has retries of its own since 0.13; ours are the only ones.
         .retry(reqwest::retry::never())
+        .connector_layer(MapRequestLayer::new(move |target| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            target
+        }))
         .tcp_nodelay(true);
     if loopback {
-        // A new connection for each call: it costs nothing here, and llama.cpp's server closes a
-        // connection after an answer in such a way that the next call on it fails.
-        builder = builder.no_proxy().pool_max_idle_per_host(0);
+        builder = builder.no_proxy();
     }
-    builder
+    let client = builder
         .build()
-        .map_err(|error| format!("the HTTP client cannot be set up: {error}"))
+        .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+    Ok(Pool { client, connects })
 }
 
 /// Whether the address is on this machine.

@@ -132,12 +132,11 @@ impl Connection {
         let work = async {
             let client = self.client.get(url)?;
             let request = match body {
-                Some(body) => client.post(url.clone()).json(body),
-                None => client.get(url.clone()),
+                Some(body) => client.post(url).json(body),
+                None => client.get(url),
             };
-            let mut response = request
-                .headers(self.headers(url))
-                .send()
+            let mut response = client
+                .send(request.headers(self.headers(url)))
                 .await
                 .map_err(|error| transport_error(&error, url, false))?;
             if !response.status().is_success() {

@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 use crate::model::{ErrorClass, ModelError};
 
 /// The longest line that is accepted, in bytes; Ollama's own client has the same limit.
@@ -124,7 +126,7 @@ impl Lines {
         mut chunk: &[u8],
         mut on_line: impl FnMut(&[u8]) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
-        while let Some(end) = chunk.iter().position(|&byte| byte == b'\n') {
+        while let Some(end) = memchr(b'\n', chunk) {
             let (head, tail) = chunk.split_at(end);
             chunk = &tail[1..];
             if self.held.len() + head.len() > MAX_LINE {
@@ -250,7 +252,8 @@ impl EventData {
 }
 
 fn decode(line: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(line)
+    // The check alone is much faster than the replacement, which is hardly ever needed.
+    std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
 }
 
 fn without_return(line: &[u8]) -> &[u8] {

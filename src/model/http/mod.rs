@@ -1,6 +1,7 @@
 //! What every protocol over HTTP needs: the client, framing, retries, the classes of errors.
 
 pub(crate) mod answer;
+mod body;
 pub(crate) mod call;
 mod classify;
 pub(crate) mod clean;
@@ -9,6 +10,7 @@ mod connection;
 pub(crate) mod failure;
 pub(crate) mod framing;
 mod retry;
+pub(crate) mod text;
 mod tls;
 
 pub use client::{HttpClient, Timeouts};

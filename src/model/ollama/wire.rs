@@ -1,6 +1,5 @@
 //! Reads the lines of an answer.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,6 +8,7 @@ use serde_json::Value;
 
 use crate::model::http::answer::{Answer, Wire};
 use crate::model::http::failure::Failure;
+use crate::model::http::text::Text;
 use crate::model::{EndReason, ErrorClass, ModelError, TokenLogprob};
 use crate::types::TokenUsage;
 
@@ -28,7 +28,7 @@ struct Line<'a> {
     #[serde(default)]
     done: bool,
     #[serde(borrow, default)]
-    done_reason: Option<Cow<'a, str>>,
+    done_reason: Option<Text<'a>>,
     #[serde(default)]
     prompt_eval_count: Option<u64>,
     #[serde(default)]
@@ -42,9 +42,9 @@ struct Line<'a> {
 #[derive(Deserialize)]
 struct Piece<'a> {
     #[serde(borrow, default)]
-    content: Option<Cow<'a, str>>,
+    content: Option<Text<'a>>,
     #[serde(borrow, default)]
-    thinking: Option<Cow<'a, str>>,
+    thinking: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -87,8 +87,8 @@ impl OllamaWire {
             return Err(no_line(text));
         }
         if let Some(piece) = line.message {
-            answer.reasoning(&piece.thinking.unwrap_or_default());
-            answer.text(&piece.content.unwrap_or_default());
+            answer.reasoning(piece.thinking.as_deref().unwrap_or_default());
+            answer.text(piece.content.as_deref().unwrap_or_default());
         }
         if let Some(tokens) = line.logprobs {
             answer.logprobs(tokens.into_iter().map(|token| {

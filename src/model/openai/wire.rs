@@ -1,13 +1,15 @@
 //! Reads the frames of an answer.
 
-use std::borrow::Cow;
+use std::fmt;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::model::http::answer::{Answer, Wire};
 use crate::model::http::clean::one_line;
 use crate::model::http::failure::Failure;
+use crate::model::http::text::Text;
 use crate::model::{EndReason, ErrorClass, ModelError, TokenLogprob};
 use crate::types::TokenUsage;
 
@@ -15,25 +17,60 @@ use crate::types::TokenUsage;
 #[derive(Debug, Default)]
 pub(crate) struct OpenAiWire;
 
+// One comes for each token, so what is rare in it is boxed: it would be moved about with every chunk.
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Choices<'a>,
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Option<Box<Usage>>,
     /// Groq puts the token counts of a stream here.
     #[serde(default)]
-    x_groq: Option<Groq>,
+    x_groq: Option<Box<Groq>>,
     #[serde(default)]
-    error: Option<Value>,
+    error: Option<Box<Value>>,
     #[serde(borrow, default)]
-    object: Option<Cow<'a, str>>,
+    object: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Groq {
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Option<Box<Usage>>,
+}
+
+/// Of the choices the one that is asked for: number 0, or one without a number.
+#[derive(Default)]
+struct Choices<'a>(Option<Choice<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Choices<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ChoicesVisitor)
+    }
+}
+
+struct ChoicesVisitor;
+
+impl<'de> Visitor<'de> for ChoicesVisitor {
+    type Value = Choices<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of choices")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Choices<'de>, A::Error> {
+        let mut ours = None;
+        while let Some(choice) = all.next_element::<Choice<'de>>()? {
+            if ours.is_none() && choice.index.is_none_or(|index| index == 0) {
+                ours = Some(choice);
+            }
+        }
+        Ok(Choices(ours))
+    }
+
+    fn visit_unit<E>(self) -> Result<Choices<'de>, E> {
+        Ok(Choices(None))
+    }
 }
 
 #[derive(Deserialize)]
@@ -42,15 +79,16 @@ struct Choice<'a> {
     index: Option<u64>,
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
+    /// The whole answer, of a server that does not stream.
     #[serde(borrow, default)]
-    message: Option<Delta<'a>>,
+    message: Option<Box<Delta<'a>>>,
     #[serde(borrow, default)]
-    finish_reason: Option<Cow<'a, str>>,
+    finish_reason: Option<Text<'a>>,
     #[serde(borrow, default)]
     logprobs: Option<Logprobs<'a>>,
     /// `OpenRouter`: an error of the provider behind it.
     #[serde(default)]
-    error: Option<Value>,
+    error: Option<Box<Value>>,
 }
 
 #[derive(Deserialize)]
@@ -64,24 +102,73 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     thinking: Option<Content<'a>>,
     #[serde(borrow, default)]
-    refusal: Option<Cow<'a, str>>,
+    refusal: Option<Text<'a>>,
 }
 
 /// Text, or a list of parts (Mistral's reasoning models).
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Content<'a> {
-    Text(#[serde(borrow)] Cow<'a, str>),
-    Parts(Vec<Part>),
-    Other(serde::de::IgnoredAny),
+    Text(Text<'a>),
+    Parts(Vec<Value>),
+    /// Nothing that is known.
+    Other,
 }
 
-#[derive(Deserialize)]
-struct Part {
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
-    thinking: Option<Value>,
+// By hand: serde reads an untagged enum into a tree first, and this is read for every token.
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text or a list of parts")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
+        Ok(Content::Text(Text::new(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
+        Ok(Content::Text(Text::new(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content<'de>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(part) = parts.next_element()? {
+            all.push(part);
+        }
+        Ok(Content::Parts(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Content<'de>, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Content::Other)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Content<'de>, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Content<'de>, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Content<'de>, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Content<'de>, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Content<'de>, E> {
+        Ok(Content::Other)
+    }
 }
 
 #[derive(Deserialize)]
@@ -93,7 +180,7 @@ struct Logprobs<'a> {
 #[derive(Deserialize)]
 struct Token<'a> {
     #[serde(borrow, rename = "token")]
-    text: Cow<'a, str>,
+    text: Text<'a>,
     logprob: f64,
     #[serde(default)]
     bytes: Option<Vec<u8>>,
@@ -104,7 +191,7 @@ struct Token<'a> {
 #[derive(Deserialize)]
 struct Alternative<'a> {
     #[serde(borrow)]
-    token: Cow<'a, str>,
+    token: Text<'a>,
     logprob: f64,
 }
 
@@ -172,7 +259,7 @@ fn value(text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
     match values.next() {
         Some(Ok(chunk)) => {
             let length = values.byte_offset();
-            if chunk.object.as_deref() == Some("error") || is_error(chunk.error.as_ref()) {
+            if chunk.object.as_deref() == Some("error") || is_error(chunk.error.as_deref()) {
                 return Err(failure(&text[..length]));
             }
             read(chunk, answer)?;
@@ -187,18 +274,15 @@ fn value(text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
 }
 
 fn read(chunk: Chunk<'_>, answer: &mut Answer) -> Result<(), ModelError> {
-    for choice in chunk.choices.into_iter().flatten() {
-        if choice.index.is_some_and(|index| index != 0) {
-            continue;
-        }
-        if is_error(choice.error.as_ref()) {
+    if let Some(choice) = chunk.choices.0 {
+        if is_error(choice.error.as_deref()) {
             let error = choice.error.unwrap_or_default();
             return Err(Failure::from_error(&error).into_error());
         }
         if choice.message.is_some() {
             answer.is_whole();
         }
-        let delta = choice.delta.or(choice.message);
+        let delta = choice.delta.or(choice.message.map(|message| *message));
         if let Some(delta) = delta {
             // Servers that send two of these fields say the same in both.
             let reasoning = [delta.reasoning_content, delta.reasoning, delta.thinking]
@@ -208,23 +292,23 @@ fn read(chunk: Chunk<'_>, answer: &mut Answer) -> Result<(), ModelError> {
             match reasoning {
                 Some(Content::Text(text)) => answer.reasoning(&text),
                 Some(Content::Parts(parts)) => {
-                    for part in parts {
-                        answer.reasoning(&part.text.unwrap_or_default());
+                    for part in &parts {
+                        answer.reasoning(part_text(part));
                     }
                 }
-                Some(Content::Other(_)) | None => {}
+                Some(Content::Other) | None => {}
             }
             match delta.content {
                 Some(Content::Text(text)) => answer.text(&text),
                 Some(Content::Parts(parts)) => {
-                    for part in parts {
-                        if let Some(thinking) = part.thinking {
-                            answer.reasoning(&thinking_text(&thinking));
+                    for part in &parts {
+                        if let Some(thinking) = part.get("thinking") {
+                            answer.reasoning(&thinking_text(thinking));
                         }
-                        answer.text(&part.text.unwrap_or_default());
+                        answer.text(part_text(part));
                     }
                 }
-                Some(Content::Other(_)) | None => {}
+                Some(Content::Other) | None => {}
             }
             if let Some(refusal) = delta.refusal {
                 answer.refusal(&refusal);
@@ -279,6 +363,11 @@ fn token(token: Token<'_>) -> (usize, TokenLogprob) {
             .collect(),
     };
     (length, logprob)
+}
+
+/// The text of a part, if it has any.
+fn part_text(part: &Value) -> &str {
+    part.get("text").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Mistral: a list of parts, or text.
@@ -412,6 +501,26 @@ mod tests {
                 ChatEvent::End(EndReason::Stop),
             ]
         );
+    }
+
+    #[test]
+    fn content_of_an_unknown_shape_says_nothing() {
+        for content in [
+            "7",
+            "-7",
+            "0.5",
+            "true",
+            "null",
+            "{\"text\":[1]}",
+            "[7,{\"text\":null}]",
+        ] {
+            let body = format!(
+                "data: {{\"choices\":[{{\"delta\":{{\"content\":{content},\"reasoning\":{content}}}}}]}}\n\n\
+                 data: {{\"choices\":[{{\"delta\":{{\"content\":\"\\u0061\"}},\"finish_reason\":\"stop\"}}]}}\n\n"
+            );
+            let end = ChatEvent::End(EndReason::Stop);
+            assert_eq!(events(&body), [text("a"), end], "{content}");
+        }
     }
 
     #[test]

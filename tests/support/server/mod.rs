@@ -84,6 +84,7 @@ struct State {
     calls: usize,
     busy: Duration,
     connections: usize,
+    closing: bool,
     models: Vec<(String, u64)>,
 }
 
@@ -171,6 +172,14 @@ impl Server {
         self
     }
 
+    /// From now on a kept connection is closed as soon as the next request on it arrives, unread. (llama.cpp's
+    /// server closes each connection after an answer without saying so; whether the client meets that depends
+    /// on the moment. Here it always does.)
+    pub fn close_kept_connections(&self) -> &Self {
+        self.state().closing = true;
+        self
+    }
+
     /// The models that the server has, with their windows.
     pub fn models(&self, models: &[(&str, u64)]) -> &Self {
         self.state().models = models
@@ -223,10 +232,12 @@ impl Drop for Server {
 fn serve(stream: TcpStream, shared: &Shared) {
     let _ = stream.set_nodelay(true);
     let mut connection = http::Connection::new(stream);
+    let mut kept = false;
     while let Some(request) = connection.read() {
-        if shared.stopped.load(Ordering::SeqCst) {
+        if shared.stopped.load(Ordering::SeqCst) || (kept && shared.state().closing) {
             return;
         }
+        kept = true;
         let begun = Instant::now();
         let response = answer(&request, shared);
         let written = connection.write(&response);
