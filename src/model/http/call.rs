@@ -1,7 +1,7 @@
 //! One call of a model: request, answer, retries, adjustments.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -27,6 +27,27 @@ const DRAIN: Duration = Duration::from_millis(50);
 /// could be at fault.
 const MAX_ADJUSTMENTS: u32 = 12;
 
+/// Where chats go, and what was learned there.
+#[derive(Debug, Clone)]
+pub(crate) struct Endpoint<Q> {
+    /// How the server is reached.
+    pub(crate) connection: Connection,
+    url: Url,
+    /// Shared by the clones of a model.
+    quirks: Arc<Mutex<Q>>,
+}
+
+impl<Q> Endpoint<Q> {
+    /// At this path below the server's address, with what is known of it beforehand.
+    pub(crate) fn new(connection: Connection, path: &str, quirks: Q) -> Self {
+        Self {
+            url: connection.base_url.join(path),
+            connection,
+            quirks: Arc::new(Mutex::new(quirks)),
+        }
+    }
+}
+
 /// A protocol: how a request is written and how its answer is read.
 #[async_trait::async_trait]
 pub(crate) trait Adapter: Send + Sync {
@@ -35,14 +56,8 @@ pub(crate) trait Adapter: Send + Sync {
     /// What was learned about the server, such as parameters that it rejects.
     type Quirks: Clone + PartialEq + Send;
 
-    /// How the server is reached.
-    fn connection(&self) -> &Connection;
-
     /// Where chats go.
-    fn url(&self) -> &Url;
-
-    /// What was learned so far; shared by the clones of a model.
-    fn quirks(&self) -> &Mutex<Self::Quirks>;
+    fn endpoint(&self) -> &Endpoint<Self::Quirks>;
 
     /// The request's body.
     fn body(&self, request: &ChatRequest, quirks: &Self::Quirks) -> Result<Vec<u8>, ModelError>;
@@ -72,7 +87,7 @@ pub(crate) fn chat<A: Adapter>(adapter: &A, request: ChatRequest) -> ChatStream<
         stage: Stage::Send,
         retries: 0,
         adjustments: 0,
-        deadline: Instant::now() + adapter.connection().client.timeouts().total,
+        deadline: Instant::now() + adapter.endpoint().connection.client.timeouts().total,
     });
     stream::unfold(call, |mut call| async {
         let event = call.next().await?;
@@ -126,12 +141,12 @@ impl<A: Adapter> Call<'_, A> {
     }
 
     async fn send(&mut self) {
-        let connection = self.adapter.connection();
-        let url = self.adapter.url();
+        let connection = &self.adapter.endpoint().connection;
+        let url = &self.adapter.endpoint().url;
         if let Some(notice) = connection.key_notice() {
             self.queue.push_back(ChatEvent::Notice(notice));
         }
-        let quirks = lock(self.adapter.quirks()).clone();
+        let quirks = lock(&self.adapter.endpoint().quirks).clone();
         let request = self
             .adapter
             .body(&self.request, &quirks)
@@ -171,14 +186,14 @@ impl<A: Adapter> Call<'_, A> {
                 .push_back(ChatEvent::End(EndReason::Refused(failure.message)));
             return;
         }
-        let connection = self.adapter.connection();
+        let connection = &self.adapter.endpoint().connection;
         // 403 and 500 stand for a rejected parameter, too, with some servers.
         let adjustable = matches!(
             failure.class(),
             ErrorClass::Rejected | ErrorClass::Auth | ErrorClass::Transient
         );
         if adjustable && self.adjustments < MAX_ADJUSTMENTS {
-            let mut quirks = lock(self.adapter.quirks());
+            let mut quirks = lock(&self.adapter.endpoint().quirks);
             // Another call may have learned the same in the meantime.
             let known = *quirks != *sent;
             let notice = if known {
@@ -189,7 +204,7 @@ impl<A: Adapter> Call<'_, A> {
             drop(quirks);
             if known || notice.is_some() {
                 self.adjustments += 1;
-                let error = connection.locate(failure.into_error(), self.adapter.url());
+                let error = connection.locate(failure.into_error(), &self.adapter.endpoint().url);
                 self.queue.push_back(ChatEvent::Retry {
                     error,
                     wait: Duration::ZERO,
@@ -203,7 +218,7 @@ impl<A: Adapter> Call<'_, A> {
     }
 
     async fn receive(&mut self, mut receiving: Box<Receiving<A::Wire>>) {
-        let timeouts = self.adapter.connection().client.timeouts();
+        let timeouts = self.adapter.endpoint().connection.client.timeouts();
         let Receiving { body, decoder, due } = &mut *receiving;
         let result = match timeout_at((*due).min(self.deadline), body.wait()).await {
             Ok(true) => {
@@ -216,7 +231,7 @@ impl<A: Adapter> Call<'_, A> {
                         decoder.end();
                         Ok(())
                     }
-                    Err(error) => Err(transport_error(&error, self.adapter.url(), true)),
+                    Err(error) => Err(transport_error(&error, &self.adapter.endpoint().url, true)),
                 });
                 if decoder.is_complete() {
                     *due = (*due).min(Instant::now() + GRACE);
@@ -256,7 +271,7 @@ impl<A: Adapter> Call<'_, A> {
     /// `flag` allows more than `limit`.
     fn time_out(&mut self, limit: Duration, what: &str, flag: &str) {
         let (error, flag) = if Instant::now() >= self.deadline {
-            let total = self.adapter.connection().client.timeouts().total;
+            let total = self.adapter.endpoint().connection.client.timeouts().total;
             let error = format!("the call took longer than {} s in all", total.as_secs_f32());
             (error, "--timeout-total")
         } else {
@@ -271,8 +286,8 @@ impl<A: Adapter> Call<'_, A> {
 
     /// Decides whether the call is made again.
     fn fail(&mut self, error: ModelError) {
-        let connection = self.adapter.connection();
-        let error = connection.locate(error, self.adapter.url());
+        let connection = &self.adapter.endpoint().connection;
+        let error = connection.locate(error, &self.adapter.endpoint().url);
         let policy = connection.retries;
         if error.class.is_retryable() && self.retries < policy.max_retries {
             let wait = policy.wait(self.retries, error.retry_after);

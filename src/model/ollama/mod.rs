@@ -4,11 +4,10 @@ mod context;
 mod request;
 mod wire;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use reqwest::Url;
 use serde_json::{Value, json};
 
 pub use context::{NumCtx, estimate_tokens, num_ctx_for};
@@ -17,7 +16,7 @@ use self::request::Quirks;
 use self::wire::OllamaWire;
 use super::http::Connection;
 use super::http::answer::Decoder;
-use super::http::call::{self, Adapter};
+use super::http::call::{self, Adapter, Endpoint};
 use super::http::failure::Failure;
 use super::http::framing::Framing;
 use super::listing::{ListedModel, nearest};
@@ -58,19 +57,16 @@ impl OllamaOptions {
 #[derive(Debug, Clone)]
 pub struct OllamaModel {
     options: OllamaOptions,
-    url: Url,
-    quirks: Arc<Mutex<Quirks>>,
+    endpoint: Endpoint<Quirks>,
     overflow_reported: Arc<AtomicBool>,
 }
 
 impl OllamaModel {
     /// A model. Nothing is sent before the first call.
     pub fn new(options: OllamaOptions) -> Self {
-        let url = options.connection.base_url.join("api/chat");
         Self {
+            endpoint: Endpoint::new(options.connection.clone(), "api/chat", Quirks::default()),
             options,
-            url,
-            quirks: Arc::default(),
             overflow_reported: Arc::default(),
         }
     }
@@ -148,16 +144,8 @@ impl Adapter for OllamaModel {
     type Wire = OllamaWire;
     type Quirks = Quirks;
 
-    fn connection(&self) -> &Connection {
-        &self.options.connection
-    }
-
-    fn url(&self) -> &Url {
-        &self.url
-    }
-
-    fn quirks(&self) -> &Mutex<Quirks> {
-        &self.quirks
+    fn endpoint(&self) -> &Endpoint<Quirks> {
+        &self.endpoint
     }
 
     fn body(&self, request: &ChatRequest, quirks: &Quirks) -> Result<Vec<u8>, ModelError> {
@@ -192,7 +180,7 @@ impl Adapter for OllamaModel {
         let model = &self.options.id.model;
         match error.class {
             ErrorClass::NotFound if error.message.contains("model") => {
-                let installed = installed(&self.options.connection, None).await;
+                let installed = installed(&self.endpoint.connection, None).await;
                 let installed = installed.unwrap_or_default();
                 let near = nearest(model, installed.iter().map(|model| model.name.as_str()), 3);
                 let pull = format!("run `ollama pull {model}`");
@@ -233,7 +221,7 @@ impl ChatModel for OllamaModel {
     }
 
     async fn info(&self) -> Result<ModelInfo, ModelError> {
-        let connection = &self.options.connection;
+        let connection = &self.endpoint.connection;
         let url = connection.base_url.join("api/show");
         let body = json!({"model": self.options.id.model});
         let value = match connection.json(&url, Some(&body), None).await {

@@ -4,9 +4,6 @@ mod presets;
 mod request;
 mod wire;
 
-use std::sync::{Arc, Mutex};
-
-use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,7 +14,7 @@ use self::request::Quirks;
 use self::wire::OpenAiWire;
 use super::http::Connection;
 use super::http::answer::Decoder;
-use super::http::call::{self, Adapter};
+use super::http::call::{self, Adapter, Endpoint};
 use super::http::failure::Failure;
 use super::http::framing::Framing;
 use super::listing::{ListedModel, nearest};
@@ -68,8 +65,7 @@ impl OpenAiOptions {
 pub struct OpenAiModel {
     options: OpenAiOptions,
     dialect: Dialect,
-    url: Url,
-    quirks: Arc<Mutex<Quirks>>,
+    endpoint: Endpoint<Quirks>,
 }
 
 impl OpenAiModel {
@@ -87,25 +83,23 @@ impl OpenAiModel {
                 format!("`extra_body` of {} cannot set `{name}`", options.id),
             ));
         }
-        let base_url = &options.connection.base_url;
-        let dialect = Dialect::of(&options.id.provider, base_url);
-        let url = base_url.join("chat/completions");
+        let connection = options.connection.clone();
+        let dialect = Dialect::of(&options.id.provider, &connection.base_url);
         let quirks = Quirks::new(dialect, options.structured_output);
         Ok(Self {
             options,
             dialect,
-            url,
-            quirks: Arc::new(Mutex::new(quirks)),
+            endpoint: Endpoint::new(connection, "chat/completions", quirks),
         })
     }
 
     async fn listed(&self, name: &str) -> Result<Value, ModelError> {
         let url = self
-            .options
+            .endpoint
             .connection
             .base_url
             .join(&format!("models/{name}"));
-        self.options.connection.json(&url, None, None).await
+        self.endpoint.connection.json(&url, None, None).await
     }
 }
 
@@ -183,16 +177,8 @@ impl Adapter for OpenAiModel {
     type Wire = OpenAiWire;
     type Quirks = Quirks;
 
-    fn connection(&self) -> &Connection {
-        &self.options.connection
-    }
-
-    fn url(&self) -> &Url {
-        &self.url
-    }
-
-    fn quirks(&self) -> &Mutex<Quirks> {
-        &self.quirks
+    fn endpoint(&self) -> &Endpoint<Quirks> {
+        &self.endpoint
     }
 
     fn body(&self, request: &ChatRequest, quirks: &Quirks) -> Result<Vec<u8>, ModelError> {
@@ -223,7 +209,7 @@ impl Adapter for OpenAiModel {
         if !speaks_of_model {
             return with_url_hint(error);
         }
-        let Ok(models) = list_models(&self.options.connection).await else {
+        let Ok(models) = list_models(&self.endpoint.connection).await else {
             return error.with_hint(format!("check the name of the model, `{model}`"));
         };
         let near = nearest(model, models.iter().map(|model| model.name.as_str()), 3);
@@ -247,7 +233,7 @@ impl ChatModel for OpenAiModel {
 
     async fn info(&self) -> Result<ModelInfo, ModelError> {
         let model = &self.options.id.model;
-        let models = match list_models(&self.options.connection).await {
+        let models = match list_models(&self.endpoint.connection).await {
             Ok(models) => models,
             // A server without a list may still have the model.
             Err(error) if matches!(error.class, ErrorClass::NotFound | ErrorClass::Rejected) => {
