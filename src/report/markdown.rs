@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
-use super::text::{score, summary};
-use crate::types::{Evaluation, RunRecord, Status, Version};
+use super::text::{mark, score, summary, value};
+use crate::types::{Evaluation, RunRecord, Version};
 
 /// The selected draft and, after a rule, the critique report: for pasting into a pull request.
 pub fn markdown(record: &RunRecord) -> String {
@@ -66,22 +66,13 @@ fn describe(out: &mut String, version: &Version, selected: Option<u32>) {
 pub(super) fn table(out: &mut String, evaluation: &Evaluation) {
     out.push_str("| criterion | score | floor | | evidence |\n|---|---|---|---|---|\n");
     for result in &evaluation.criteria {
-        let value = match result.status {
-            Status::Ok => result.score.map_or(String::new(), |s| format!("{s:.2}")),
-            Status::Unparsed => "unparsed".to_owned(),
-            Status::Failed => "failed".to_owned(),
-            Status::Skipped => "skipped".to_owned(),
-        };
         let _ = writeln!(
             out,
-            "| {} | {value} | {:.2} | {} | {} |",
+            "| {} | {} | {:.2} | {} | {} |",
             cell(&result.name),
+            value(result),
             result.threshold,
-            match (result.status, result.passed) {
-                (Status::Ok, true) => "✓",
-                (Status::Ok, false) => "✗",
-                _ => "?",
-            },
+            mark(result),
             cell(result.evidence.as_deref().unwrap_or_default())
         );
     }

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use crate::types::{Evaluation, RunRecord, Severity, Status, TokenUsage, Version};
+use crate::types::{CriterionResult, Evaluation, RunRecord, Severity, Status, TokenUsage, Version};
 
 /// How a score is shown.
 pub fn score(value: Option<f64>) -> String {
@@ -48,6 +48,27 @@ pub fn duration(seconds: f64) -> String {
     format!("{} min {:02} s", seconds / 60, seconds % 60)
 }
 
+/// Whether a criterion is met, in one character.
+pub(super) fn mark(result: &CriterionResult) -> char {
+    match (result.status, result.passed) {
+        (Status::Ok, true) => '✓',
+        (Status::Ok, false) => '✗',
+        _ => '?',
+    }
+}
+
+/// A criterion's score, or why there is none.
+pub(super) fn value(result: &CriterionResult) -> String {
+    match result.status {
+        Status::Ok => result
+            .score
+            .map_or_else(String::new, |score| format!("{score:.2}")),
+        Status::Unparsed => "unparsed".to_owned(),
+        Status::Failed => "failed".to_owned(),
+        Status::Skipped => "skipped".to_owned(),
+    }
+}
+
 /// A verdict on one line: the score, how it changed, and what failed.
 pub fn evaluation_line(version: &Version, before: Option<f64>) -> String {
     let Some(evaluation) = &version.evaluation else {
@@ -61,13 +82,10 @@ pub fn evaluation_line(version: &Version, before: Option<f64>) -> String {
         parts.push("meets the criteria".to_owned());
     }
     for result in &evaluation.criteria {
-        match (result.status, result.score) {
-            (Status::Ok, Some(score)) if !result.passed => {
-                parts.push(format!("✗ {} {score:.2}", result.name));
-            }
-            (Status::Unparsed, _) => parts.push(format!("? {} unparsed", result.name)),
-            (Status::Failed, _) => parts.push(format!("? {} failed", result.name)),
-            _ => {}
+        // What was skipped was skipped for another one, which is on the line.
+        if !result.passed && result.status != Status::Skipped {
+            let (mark, value) = (mark(result), value(result));
+            parts.push(format!("{mark} {} {value}", result.name));
         }
     }
     let grave = evaluation
@@ -126,17 +144,7 @@ pub fn critique(evaluation: &Evaluation) -> String {
         .max()
         .unwrap_or(0);
     for result in &evaluation.criteria {
-        let mark = match (result.status, result.passed) {
-            (Status::Ok, true) => '✓',
-            (Status::Ok, false) => '✗',
-            _ => '?',
-        };
-        let value = match result.status {
-            Status::Ok => result.score.map_or(String::new(), |s| format!("{s:.2}")),
-            Status::Unparsed => "unparsed".to_owned(),
-            Status::Failed => "failed".to_owned(),
-            Status::Skipped => "skipped".to_owned(),
-        };
+        let (mark, value) = (mark(result), value(result));
         let _ = write!(out, "  {mark} {:width$}  {value}", result.name);
         if let Some(evidence) = &result.evidence {
             let _ = write!(out, "  {}", evidence.replace('\n', " "));
