@@ -84,12 +84,12 @@ fn a_retry_makes_void_what_came_before() {
     for protocol in BOTH {
         let server = Server::start();
         server
-            .fault(Fault::Reset)
             .fault(Fault::Unfinished(vec!["lost".to_owned()]))
+            .fault(Fault::Reset)
             .reply_text("found");
         let outcome = ask(&Setup::new(protocol), &server, writing());
-        assert_eq!(outcome.retries()[0].0.class, ErrorClass::Transient);
-        assert_eq!(outcome.retries()[1].0.class, ErrorClass::CutOff);
+        assert_eq!(outcome.retries()[0].0.class, ErrorClass::CutOff);
+        assert_eq!(outcome.retries()[1].0.class, ErrorClass::Transient);
         let reply = outcome.ok();
         assert_eq!(reply.text, "found");
         assert_eq!(reply.attempts, 3);

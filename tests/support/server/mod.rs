@@ -85,10 +85,23 @@ struct State {
     busy: Duration,
     connections: usize,
     closing: bool,
+    /// How many requests on new connections are closed unread.
+    resets: usize,
     models: Vec<(String, u64)>,
 }
 
 impl Shared {
+    /// Whether a request is not even looked at.
+    fn closes_unread(&self, kept: bool) -> bool {
+        let mut state = self.state();
+        if kept {
+            return state.closing;
+        }
+        let reset = state.resets > 0;
+        state.resets = state.resets.saturating_sub(1);
+        reset
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -234,10 +247,9 @@ fn serve(stream: TcpStream, shared: &Shared) {
     let mut connection = http::Connection::new(stream);
     let mut kept = false;
     while let Some(request) = connection.read() {
-        if shared.stopped.load(Ordering::SeqCst) || (kept && shared.state().closing) {
+        if shared.stopped.load(Ordering::SeqCst) || shared.closes_unread(kept) {
             return;
         }
-        kept = true;
         let begun = Instant::now();
         let response = answer(&request, shared);
         let written = connection.write(&response);
@@ -245,8 +257,12 @@ fn serve(stream: TcpStream, shared: &Shared) {
             shared.state().busy += begun.elapsed();
         }
         if !written {
+            // A call that goes without an answer does so twice: the client asks again at once, on a new
+            // connection, where a kept one dies.
+            shared.state().resets += usize::from(kept && response.is_reset());
             return;
         }
+        kept = true;
     }
 }
 

@@ -336,7 +336,8 @@ pub enum Fault {
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// The connection is closed without an answer.
+    /// The connection is closed without an answer. If it was a kept one, so is the new one on which the
+    /// client asks again.
     Reset,
     /// The connection is closed in the middle of this answer.
     Cut(Reply),
@@ -476,6 +477,11 @@ pub(super) enum Step {
 }
 
 impl Response {
+    /// Whether it is none at all.
+    pub(super) fn is_reset(&self) -> bool {
+        self.headless && matches!(self.steps.as_slice(), [Step::Close])
+    }
+
     pub(super) fn json(status: u16, body: &Value) -> Self {
         Self {
             status,
