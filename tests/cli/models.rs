@@ -326,7 +326,7 @@ fn models_list() {
     server.models(&[("qwen3:8b", 8192), ("gemma", 4096)]);
     Test::new()
         .env("OLLAMA_HOST", server.url())
-        .args(["models", "list"])
+        .args(["models", "list", "--provider", "ollama"])
         .stdout("ollama:gemma     1.0B Q4_K_M, 1 MB\nollama:qwen3:8b  1.0B Q4_K_M, 1 MB\n")
         .run();
     let listed = Test::new()
@@ -350,7 +350,6 @@ fn models_list() {
     assert_eq!(names, [json!("gemma"), json!("qwen3:8b")]);
     Test::new()
         .args(["models", "list"])
-        .stdout("")
         .stderr_has("ollama: the server cannot be reached")
         .run();
     Test::new()
@@ -358,6 +357,44 @@ fn models_list() {
         .code(2)
         .stderr_has("did you mean `ollama`?")
         .run();
+}
+
+/// What can be used without anything else is named, though it is not here yet.
+#[cfg(feature = "embedded")]
+#[test]
+fn the_default_embedded_model_is_listed_before_it_is_fetched() {
+    let list = || Test::new().args(["models", "list", "--provider", "embedded"]);
+    list()
+        .stdout("embedded:smollm2-135m-instruct  98 MB, not fetched yet\n")
+        .run();
+    let listed = list().arg("--json").run().json();
+    assert_eq!(listed[0]["model"], "smollm2-135m-instruct");
+    assert_eq!(listed[0]["fetched"], false);
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_list_says_which_key_is_missing() {
+    Test::new()
+        .args(["models", "list", "--provider", "groq"])
+        .code(4)
+        .stdout("")
+        .stderr_has("there is no key for `groq`")
+        .stderr_has("GROQ_API_KEY")
+        .run();
+    let ran = Test::new()
+        .file(
+            "../home/.config/reflect/config.toml",
+            "[providers.groq]\nmodel = 'x'\n",
+        )
+        .args(["models", "list"])
+        .run();
+    let line = ran.stderr.lines().find(|line| line.starts_with("groq: "));
+    assert!(
+        line.unwrap_or_default().contains("GROQ_API_KEY"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

@@ -26,6 +26,8 @@ struct Available {
     size: Option<u64>,
     /// Parameters and quantization, if known.
     details: Option<String>,
+    /// False for a model of our own that its first use will fetch.
+    fetched: bool,
 }
 
 /// Runs one of the models commands.
@@ -72,15 +74,13 @@ async fn list(
         // Nobody asks for one: what is on this machine, and at the providers of the user's own file.
         match of_provider(&providers, "ollama").await {
             Ok(models) => found.extend(models),
-            Err(error) if !global.quiet => printer::say(&format!("ollama: {}", error.message)),
-            Err(_) => {}
+            Err(error) => unlisted("ollama", &error, global),
         }
         found.extend(embedded()?);
         for name in config.providers().keys() {
             match of_provider(&providers, name).await {
                 Ok(models) => found.extend(models),
-                Err(error) if !global.quiet => printer::say(&format!("{name}: {}", error.message)),
-                Err(_) => {}
+                Err(error) => unlisted(name, &error, global),
             }
         }
     }
@@ -92,10 +92,25 @@ async fn list(
     Ok(ExitCode::Success)
 }
 
+/// Says in a line why a provider that nobody asked for by name is not in the list.
+fn unlisted(provider: &str, error: &CliError, global: &GlobalArgs) {
+    if global.quiet {
+        return;
+    }
+    let parts: Vec<&str> = [Some(error.message.as_str()), error.hint.as_deref()]
+        .into_iter()
+        .flatten()
+        .collect();
+    printer::say(&format!("{provider}: {}", parts.join("; ")));
+}
+
 async fn of_provider(providers: &Providers<'_>, name: &str) -> Result<Vec<Available>, CliError> {
     let listed: Result<Vec<ListedModel>, ModelError> = match providers.backend(name)? {
         Backend::Ollama(connection) => ollama::list_installed(&connection).await,
-        Backend::OpenAi(connection) => openai::list_models(&connection).await,
+        Backend::OpenAi(connection) => {
+            providers.check_key(name, &connection)?;
+            openai::list_models(&connection).await
+        }
         Backend::Embedded => return embedded(),
         Backend::Scripted => {
             return Err(CliError::usage("a script has no list of models"));
@@ -109,6 +124,7 @@ async fn of_provider(providers: &Providers<'_>, name: &str) -> Result<Vec<Availa
             context_window: model.context_window,
             size: model.size,
             details: model.details,
+            fetched: true,
         })
         .collect())
 }
@@ -137,6 +153,7 @@ fn table(models: &[Available]) -> String {
                 .context_window
                 .map(|tokens| format!("{tokens} tokens")),
         );
+        about.extend((!model.fetched).then(|| "not fetched yet".to_owned()));
         let name = name(model);
         let name = pad_str(&name, width, Alignment::Left, None);
         let line = format!("{name}  {}", about.join(", "));
@@ -147,17 +164,24 @@ fn table(models: &[Available]) -> String {
 
 #[cfg(feature = "embedded")]
 fn embedded() -> Result<Vec<Available>, CliError> {
-    let models = crate::cli::models::local()?;
-    Ok(models
-        .into_iter()
-        .map(|model| Available {
-            provider: "embedded".to_owned(),
-            model: model.spec.to_string(),
-            context_window: None,
-            size: Some(model.bytes),
-            details: None,
-        })
-        .collect())
+    use crate::model::embedded::weights::{DEFAULT_MODEL_BYTES, ModelSpec};
+    let available = |spec: &ModelSpec, bytes, fetched| Available {
+        provider: "embedded".to_owned(),
+        model: spec.to_string(),
+        context_window: None,
+        size: Some(bytes),
+        details: None,
+        fetched,
+    };
+    let local = crate::cli::models::local()?;
+    let mut all: Vec<Available> = local
+        .iter()
+        .map(|model| available(&model.spec, model.bytes, true))
+        .collect();
+    if !local.iter().any(|model| model.spec == ModelSpec::Default) {
+        all.push(available(&ModelSpec::Default, DEFAULT_MODEL_BYTES, false));
+    }
+    Ok(all)
 }
 
 #[cfg(feature = "embedded")]

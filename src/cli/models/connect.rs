@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::paths;
 use crate::config::{self, Config, Provider, ProviderKind, Settings, StructuredOutputMode};
 use crate::model::ollama::{self, OllamaModel, OllamaOptions};
-use crate::model::openai::{self, OpenAiModel, OpenAiOptions};
+use crate::model::openai::{self, OpenAiModel, OpenAiOptions, Preset};
 use crate::model::{
     ApiKey, BaseUrl, ChatModel, Connection, HttpClient, RetryPolicy, ScriptedModel,
 };
@@ -135,6 +135,26 @@ impl<'a> Providers<'a> {
         }
     }
 
+    /// What is known of a provider, if the connection is to its own server.
+    fn official(&self, provider: &str, connection: &Connection) -> Option<&'static Preset> {
+        openai::preset(provider)
+            .filter(|_| self.given_address(provider).is_none())
+            .filter(|preset| connection.base_url.to_string() == preset.base_url)
+    }
+
+    /// Says which key is missing before the server refuses to talk without it.
+    pub(in crate::cli) fn check_key(
+        &self,
+        provider: &str,
+        connection: &Connection,
+    ) -> Result<(), CliError> {
+        let official = self.official(provider, connection);
+        match official.and_then(|preset| preset.key_env) {
+            Some(variable) if connection.key.is_none() => Err(no_key(provider, variable)),
+            _ => Ok(()),
+        }
+    }
+
     /// Opens a model.
     pub(super) async fn open(
         &self,
@@ -177,15 +197,10 @@ impl<'a> Providers<'a> {
             Backend::OpenAi(connection) => {
                 let at_home = connection.base_url.is_loopback();
                 let remote = elsewhere(&connection);
-                let official = openai::preset(&name.provider)
-                    .filter(|_| self.given_address(&name.provider).is_none())
-                    .filter(|preset| connection.base_url.to_string() == preset.base_url);
-                if let Some(variable) = official.and_then(|preset| preset.key_env)
-                    && connection.key.is_none()
-                {
-                    return Err(no_key(&name.provider, variable));
-                }
-                let default = official.and_then(|_| default_model(&name.provider));
+                self.check_key(&name.provider, &connection)?;
+                let default = self
+                    .official(&name.provider, &connection)
+                    .and_then(|_| default_model(&name.provider));
                 let model = match wanted.or(default.map(str::to_owned)) {
                     Some(model) => model,
                     None => only_model(&connection).await?,

@@ -17,6 +17,9 @@ pub(super) const PINNED: Pinned = Pinned {
     package_version: "0.1.2",
 };
 
+/// The size of the default model's file, in bytes.
+pub const DEFAULT_MODEL_BYTES: u64 = PINNED.bytes;
+
 /// What is known of a file before it is fetched.
 pub(super) struct Pinned {
     /// Its place on the model hub.
