@@ -371,7 +371,7 @@ fn the_place_is_shown_with_the_line() {
     4 | pattern = '(?i)(todo'
       |           ^^^^^^^^^^^
       |
-      = help: regex parse error:
+      = hint: regex parse error:
                   (?i)(todo
                       ^
               error: unclosed group
@@ -387,7 +387,7 @@ fn the_place_is_shown_with_the_line() {
     5 | name = "tone"
       |        ^^^^^^ used again here
       |
-      = help: names must be unique, upper and lower case being the same
+      = hint: names must be unique, upper and lower case being the same
     "#);
 }
 

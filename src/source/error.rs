@@ -159,8 +159,10 @@ impl SourceError {
                 title.element(snippet)
             }
         };
+        // The word that all errors of the tool use.
+        let hint = Level::HELP.with_name("hint");
         for help in &inner.help {
-            group = group.element(Level::HELP.message(help.as_str()));
+            group = group.element(hint.clone().message(help.as_str()));
         }
         renderer
             .decor_style(DecorStyle::Ascii)
@@ -242,7 +244,7 @@ mod tests {
         2 | wieght = 2
           | ^^^^^^
           |
-          = help: did you mean `weight`?
+          = hint: did you mean `weight`?
         ");
         assert!(error.render(true).contains("\u{1b}["));
     }
@@ -254,7 +256,10 @@ mod tests {
             .error(0..3, "bad \u{1b}[2J\nkey")
             .label("\u{7}")
             .help("a\nb\u{8}");
-        for text in [error.render(false), error.to_string()] {
+        // Those of our own colours aside.
+        let coloured = console::strip_ansi_codes(&error.render(true)).into_owned();
+        assert_eq!(coloured, error.render(false));
+        for text in [coloured, error.to_string()] {
             assert!(
                 text.chars().all(|c| c == '\n' || !c.is_control()),
                 "{text:?}"

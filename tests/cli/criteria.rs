@@ -32,7 +32,7 @@ fn a_wrong_file_says_what_where_and_what_to_do() {
             vec![
                 "criteria.toml",
                 "there is nothing in this criteria file",
-                "help: ",
+                "hint: ",
             ],
         ),
         (
