@@ -1,6 +1,7 @@
 use std::fmt;
 
 use crate::model::ModelError;
+use crate::source::SourceError;
 use crate::types::ExitCode;
 
 /// A command that failed: what went wrong, what to do about it, and the exit code.
@@ -9,6 +10,8 @@ pub(super) struct CliError {
     pub(super) code: ExitCode,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+    /// The place in a file that is at fault, for those who see colours; `message` shows it without.
+    source: Option<SourceError>,
 }
 
 impl CliError {
@@ -27,7 +30,18 @@ impl CliError {
             code,
             message: message.into(),
             hint: None,
+            source: None,
         }
+    }
+
+    /// As `Display`, behind the word `error`, with colours if there are any. Those are the only control
+    /// characters in it.
+    pub(super) fn coloured(&self) -> Option<String> {
+        let mut text = self.source.as_ref()?.render(true);
+        if let Some(hint) = &self.hint {
+            text = text + "\nhint: " + hint;
+        }
+        Some(text)
     }
 
     #[must_use]
@@ -53,6 +67,18 @@ impl From<ModelError> for CliError {
             code: ExitCode::Provider,
             message: error.to_string(),
             hint: error.hint,
+            source: None,
+        }
+    }
+}
+
+impl From<SourceError> for CliError {
+    fn from(error: SourceError) -> Self {
+        // The rendered form begins with a word that every message of ours begins with.
+        let text = error.render(false);
+        Self {
+            source: Some(error),
+            ..Self::usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
         }
     }
 }

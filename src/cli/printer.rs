@@ -53,7 +53,13 @@ pub(super) fn without_controls(text: &str) -> std::borrow::Cow<'_, str> {
 
 /// Reports a command's failure.
 pub(super) fn report(error: &CliError) {
-    say(&format!("reflect: error: {error}"));
+    match error.coloured() {
+        // What comes from the file is free of control characters already.
+        Some(text) if console::colors_enabled_stderr() => {
+            let _ = writeln!(io::stderr().lock(), "reflect: {text}");
+        }
+        _ => say(&format!("reflect: error: {error}")),
+    }
 }
 
 /// A text as it ends on standard output or in a file: with exactly one final newline.

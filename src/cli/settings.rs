@@ -7,7 +7,6 @@ use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
 use crate::criteria;
-use crate::source::SourceError;
 use crate::types::{Criteria, LoopSettings};
 
 /// The criteria where nobody names any.
@@ -149,12 +148,4 @@ fn duration(flag: &str, text: Option<&str>) -> Result<Option<HumanDuration>, Cli
             .map_err(|error| CliError::usage(format!("{flag}: {error}")))
     })
     .transpose()
-}
-
-impl From<SourceError> for CliError {
-    fn from(error: SourceError) -> Self {
-        // The rendered form begins with a word that every message of ours begins with.
-        let text = error.render(false);
-        Self::usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
-    }
 }
