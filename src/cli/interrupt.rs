@@ -49,6 +49,8 @@ fn leave() -> ! {
     let terminal = console::Term::stderr();
     if terminal.is_term() {
         let _ = terminal.show_cursor();
+        // Out of what is drawn.
+        let _ = terminal.write_line("");
     }
     std::process::exit(i32::from(u8::from(ExitCode::Interrupted)));
 }

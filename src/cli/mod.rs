@@ -12,6 +12,7 @@ mod paths;
 mod printer;
 mod progress;
 mod settings;
+mod terminal;
 
 use clap::Parser as _;
 
@@ -22,8 +23,10 @@ use crate::types::ExitCode;
 /// Parses the command line, runs the command, and reports its failure. The one place where errors become
 /// exit codes.
 pub fn run() -> ExitCode {
-    // Wrong usage ends here, with clap's own message and code, which is ours for usage errors, too.
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
     set_colors(cli.global.color);
     match dispatch(&cli) {
         Ok(code) => code,
@@ -32,6 +35,42 @@ pub fn run() -> ExitCode {
             error.code
         }
     }
+}
+
+/// Ends a command whose command line is not one: with clap's own message and code, which is ours for usage
+/// errors, too. Help and version end here as well.
+fn refused(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && wants_events(std::env::args_os().skip(1)) {
+        let text = error.render().to_string();
+        let said = text.split("\n\n").next().unwrap_or_default();
+        let said = said.strip_prefix("error: ").unwrap_or(said).trim_end();
+        // If nobody reads it, there is nobody to tell.
+        let _ = printer::print(&observers::Lines::end_of_failed(ExitCode::Usage, said));
+    }
+    // As in clap's own `exit`: that the message cannot be written does not change what happened.
+    let _ = error.print();
+    if error.use_stderr() {
+        ExitCode::Usage
+    } else {
+        ExitCode::Success
+    }
+}
+
+/// Whether a command line that cannot be read asks for events: then a reader waits for the one that ends them.
+fn wants_events(args: impl Iterator<Item = std::ffi::OsString>) -> bool {
+    let mut before = None;
+    for arg in args {
+        if arg == "--" {
+            return false;
+        }
+        if arg == "--format=ndjson"
+            || (arg == "ndjson" && before.is_some_and(|it| it == "--format"))
+        {
+            return true;
+        }
+        before = Some(arg);
+    }
+    false
 }
 
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use console::{Term, measure_text_width, truncate_str};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
-use super::printer;
+use super::{printer, terminal};
 use crate::engine::Observer;
 use crate::report;
 use crate::types::{Choice, DeltaKind, Event, Phase, RunRecord, Stamped};
@@ -36,9 +36,8 @@ struct Live {
 impl Progress {
     /// A view that draws only where standard error is a terminal, and says nothing if `quiet`.
     pub(super) fn new(quiet: bool) -> Self {
-        let terminal = Term::stderr();
-        let live = (terminal.is_term() && !quiet && !is_dumb()).then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(15));
+        let live = (Term::stderr().is_term() && !quiet && !is_dumb()).then(|| {
+            let bar = ProgressBar::with_draw_target(None, terminal::draw_target(15));
             bar.set_style(style());
             bar.enable_steady_tick(Duration::from_millis(120));
             Live {
@@ -233,12 +232,14 @@ impl Tail {
         for line in self.lines.iter().filter(|line| !line.trim().is_empty()) {
             let mut rest = line.as_str();
             while measure_text_width(rest) > width {
-                let row = truncate_str(rest, width, "").into_owned();
-                rest = &rest[row.len()..];
-                rows.push(row);
-                if rest.is_empty() {
-                    break;
-                }
+                let row = truncate_str(rest, width, "");
+                // At a blank if there is one: only a word that is longer than a row is cut.
+                let end = match (rest[row.len()..].starts_with(' '), row.rfind(' ')) {
+                    (false, Some(blank)) if blank > 0 => blank,
+                    _ => row.len(),
+                };
+                rows.push(rest[..end].to_owned());
+                rest = rest[end..].trim_start();
             }
             if !rest.is_empty() {
                 rows.push(rest.to_owned());
@@ -260,9 +261,15 @@ mod tests {
         tail.push("ne than fits");
         assert_eq!(
             tail.last_lines(24),
-            ["one", "two", "three is a longer li", "ne than fits"]
+            ["one", "two", "three is a longer", "line than fits"]
         );
         assert_eq!(tail.words, 9);
+        let mut tail = Tail::default();
+        tail.push("exactly ten and aworldlongerthanarow 0123456789");
+        assert_eq!(
+            tail.last_lines(14),
+            ["ten and", "aworldlong", "erthanarow", "0123456789"]
+        );
     }
 
     #[test]

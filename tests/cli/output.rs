@@ -328,7 +328,12 @@ fn ndjson_ends_with_run_end_whatever_happens() {
             2,
             "treshold",
         ),
-        (events(&server).args(["--prompt-file", "x"]), 2, ""),
+        // The command line itself cannot be read.
+        (
+            events(&server).args(["--prompt-file", "x"]),
+            2,
+            "'[PROMPT]' cannot be used with '--prompt-file <FILE>'",
+        ),
         (
             events(&server).args(["-m", "olama:x", "--provider", "olama"]),
             2,
@@ -346,14 +351,7 @@ fn ndjson_ends_with_run_end_whatever_happens() {
         ),
     ];
     for (test, code, said) in failed {
-        let usage_of_clap = said.is_empty();
-        let ran = test.code(i32::from(code)).run();
-        if usage_of_clap {
-            // The command line itself could not be read: nothing can be promised about its output.
-            assert_eq!(ran.stdout, "");
-            continue;
-        }
-        let lines = ran.lines();
+        let lines = test.code(i32::from(code)).run().lines();
         check_events(&lines, code);
         assert!(lines[0]["error"].as_str().expect("an error").contains(said));
     }
@@ -547,6 +545,19 @@ fn colours_only_where_they_are_asked_for() {
         .env("NO_COLOR", "1")
         .env("CLICOLOR_FORCE", "1")
         .run();
+    // A wrong file is shown in colours, what it says in none of its own.
+    let wrong = |criteria: &str| {
+        Test::new()
+            .file("criteria.toml", criteria)
+            .args(["draft", "x", "-c", "criteria.toml"])
+            .code(2)
+    };
+    let criteria = "treshold = 1 # \u{1b}]0;owned\u{7}\n";
+    let plain = wrong(criteria).run().stderr;
+    let coloured = wrong(criteria).arg("--color=always").run().stderr;
+    assert!(coloured.contains("\u{1b}[1m"), "{coloured}");
+    assert!(!coloured.contains("\u{1b}]"), "{coloured}");
+    assert_eq!(console::strip_ansi_codes(&coloured), plain);
 }
 
 /// What a model writes may hold control characters: the draft is as it is, the progress is not.

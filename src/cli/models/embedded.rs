@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use secrecy::SecretString;
 
 use crate::cli::error::CliError;
-use crate::cli::{paths, printer};
+use crate::cli::{paths, printer, terminal};
 use crate::model::embedded::weights::{self, FetchEvent, FetchOptions, LocalModel, ModelSpec};
 use crate::types::ExitCode;
 
@@ -71,7 +71,7 @@ impl Shown {
             }
             FetchEvent::Progress { done, total } => {
                 let bar = self.bar.get_or_insert_with(|| {
-                    let bar = ProgressBar::no_length();
+                    let bar = ProgressBar::with_draw_target(None, terminal::draw_target(15));
                     bar.set_style(
                         ProgressStyle::with_template(
                             "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
