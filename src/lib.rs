@@ -10,6 +10,7 @@
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
 //! | [`revise`] | the revision strategies |
+//! | [`sandbox`] | child processes and workers with limits, for code and commands |
 //! | [`prompt`] | what models are told |
 //! | [`criteria`] | criteria files and the built-in sets |
 //! | [`model`] | one trait for all models, and those that there are |
@@ -25,6 +26,7 @@
 //! use std::sync::Arc;
 //!
 //! use reflect::engine::Loop;
+//! use reflect::evaluate::Tools;
 //! use reflect::model::{Sampling, ScriptedModel, Think};
 //! use reflect::types::{Stamped, Task};
 //! use tokio_util::sync::CancellationToken;
@@ -52,6 +54,7 @@
 //!     judge_sampling: Sampling::default(),
 //!     think: Think::Auto,
 //!     judge_always: false,
+//!     tools: Tools::none(),
 //! };
 //! let mut events = 0;
 //! let record = plan

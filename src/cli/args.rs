@@ -166,6 +166,10 @@ pub(super) struct DraftArgs {
     #[command(flatten)]
     pub model: ModelArgs,
 
+    /// Let the criteria run programs on this machine: commands, and scripts in Python and Prolog
+    #[arg(long, hide_short_help = true, help_heading = "Criteria")]
+    pub allow_exec: bool,
+
     /// Ask the judge even where a required criterion is not met
     #[arg(long, hide_short_help = true, help_heading = "Judge")]
     pub judge_always: bool,
@@ -223,6 +227,10 @@ pub(super) struct EvaluateArgs {
     /// The score that is good enough, 0 to 1 [default: the criteria's own, else 0.8]
     #[arg(long, value_name = "SCORE", value_parser = parse_share)]
     pub threshold: Option<f64>,
+
+    /// Let the criteria run programs on this machine: commands, and scripts in Python and Prolog
+    #[arg(long, hide_short_help = true, help_heading = "Criteria")]
+    pub allow_exec: bool,
 
     /// Which model judges, and how it is asked.
     #[command(flatten)]

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod error;
+mod exec;
 mod input;
 mod interrupt;
 mod models;

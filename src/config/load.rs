@@ -68,6 +68,17 @@ impl Config {
         &self.user.providers
     }
 
+    /// Whether code in this criteria file may run without asking: the user's own file names it, or a folder
+    /// that it is in. The path must be full, with symbolic links resolved.
+    pub fn trusts(&self, criteria: &Path) -> bool {
+        self.user.trusted.iter().any(|trusted| {
+            // One that is not there trusts nothing.
+            trusted
+                .canonicalize()
+                .is_ok_and(|trusted| criteria.starts_with(trusted))
+        })
+    }
+
     /// Short names for models.
     pub fn aliases(&self) -> &BTreeMap<String, String> {
         &self.user.aliases

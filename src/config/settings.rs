@@ -1,12 +1,11 @@
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::path::PathBuf;
 
-use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{RetryPolicy, Sampling, Think, Timeouts, ollama, openai::StructuredOutput},
-    types::LoopSettings,
+    types::{HumanDuration, LoopSettings},
 };
 
 /// What can be set by file, profile, environment or flag. Every field is optional, since each of these
@@ -116,78 +115,11 @@ impl StructuredOutputMode {
     }
 }
 
-/// A time span above 0, written as people do: `10s`, `2m`, `1h 30m`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct HumanDuration(Duration);
-
-impl HumanDuration {
-    /// Of so many seconds.
-    pub const fn from_secs(seconds: u64) -> Self {
-        Self(Duration::from_secs(seconds))
-    }
-
-    /// The time span.
-    pub fn get(self) -> Duration {
-        self.0
-    }
-}
-
-impl FromStr for HumanDuration {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no duration above 0; write `10s`, `2m` or `1h 30m`");
-        let span: SignedDuration = text.trim().parse().map_err(|_| wrong())?;
-        match Duration::try_from(span) {
-            Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
-            _ => Err(wrong()),
-        }
-    }
-}
-
-impl TryFrom<String> for HumanDuration {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<HumanDuration> for String {
-    fn from(duration: HumanDuration) -> Self {
-        duration.to_string()
-    }
-}
-
-impl fmt::Display for HumanDuration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let span = SignedDuration::try_from(self.0).unwrap_or(SignedDuration::MAX);
-        write!(f, "{span:#}")
-    }
-}
-
-impl fmt::Debug for HumanDuration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl JsonSchema for HumanDuration {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Duration".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "examples": ["10s", "2m", "1h 30m"] })
-    }
-}
-
 impl Settings {
     /// The built-in defaults: what holds where nobody says anything.
     pub fn defaults() -> Self {
         let timeouts = Timeouts::default();
-        let human = |duration| Some(HumanDuration(duration));
+        let human = |duration| HumanDuration::new(duration);
         let loops = LoopSettings::default();
         Self {
             offline: Some(false),

@@ -15,6 +15,11 @@ pub fn warnings(criteria: &Criteria) -> Vec<String> {
                 "the criterion `{name}` has no description: the judge sees nothing but its name"
             ));
         }
+        if matches!(criterion.evaluator, Evaluator::Script(_)) && criterion.description.is_empty() {
+            found.push(format!(
+                "the criterion `{name}` has no description: a writer learns what is wanted only from the script's errors"
+            ));
+        }
         if let Evaluator::Regex(config) = &criterion.evaluator
             && config.message.is_none()
             && criterion.description.is_empty()

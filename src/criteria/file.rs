@@ -13,9 +13,7 @@ use super::{
 };
 use crate::{
     source::{self, Source, SourceError},
-    types::{
-        Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD, LoopSettings,
-    },
+    types::{Criteria, Criterion, DEFAULT_THRESHOLD, LoopSettings},
 };
 
 /// The keys of a criteria file outside of its criteria.
@@ -54,7 +52,7 @@ pub(super) struct Common {
     /// Share in the weighted mean, above 0. Default: 1.
     weight: Option<f64>,
     /// The floor: a draft with a lower score is not satisfactory, whatever the mean. Default: 0.7;
-    /// 1 for an evaluator that asks no model.
+    /// 1 for `regex` and `length`.
     #[schemars(range(min = 0, max = 1))]
     threshold: Option<f64>,
     /// Whether nothing else counts where it is not met: the judge is not asked then, and no revision
@@ -227,12 +225,9 @@ fn read_criterion(
     let weight = common.weight.unwrap_or(1.0);
     check::weight(source, at("weight"), weight)?;
     let evaluator = (kind.read)(source, Spanned::new(span.clone(), config))?;
-    let floor = if evaluator.is_hard() {
-        DEFAULT_HARD_FLOOR
-    } else {
-        DEFAULT_FLOOR
-    };
-    let threshold = common.threshold.unwrap_or(floor);
+    let threshold = common
+        .threshold
+        .unwrap_or_else(|| evaluator.default_floor());
     check::threshold(source, at("threshold"), threshold)?;
     let criterion = Criterion {
         name: common.name,

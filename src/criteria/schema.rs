@@ -54,6 +54,9 @@ fn criterion(kind: &Kind) -> Value {
         required.extend(own.iter().cloned());
     }
     schema["required"] = Value::Array(required);
+    if let Some(one_of) = own.get("oneOf") {
+        schema["oneOf"] = one_of.clone();
+    }
     if kind.name == "length" {
         schema["anyOf"] = json!([{ "required": ["min"] }, { "required": ["max"] }]);
     }

@@ -65,6 +65,8 @@ impl Finding {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fault {
     pub(super) kind: IssueType,
+    /// How grave it is, if the evaluator says so itself.
+    pub(super) severity: Option<Severity>,
     pub(super) description: String,
     pub(super) suggested_fix: Option<String>,
     pub(super) place: Place,
@@ -74,6 +76,7 @@ impl Fault {
     pub(super) fn new(kind: IssueType, description: impl Into<String>) -> Self {
         Self {
             kind,
+            severity: None,
             description: description.into(),
             suggested_fix: None,
             place: Place::default(),
@@ -91,15 +94,16 @@ impl Fault {
         Self { place, ..self }
     }
 
-    /// The issue that it is: where the criterion is not met it must be mended, else it may be.
+    /// The issue that it is. Where nobody says how grave: if the criterion is not met it must be mended,
+    /// else it may be.
     pub(super) fn into_issue(self, criterion: &str, passed: bool) -> Issue {
         Issue {
             kind: self.kind,
-            severity: if passed {
+            severity: self.severity.unwrap_or(if passed {
                 Severity::Minor
             } else {
                 Severity::Major
-            },
+            }),
             description: self.description,
             suggested_fix: self.suggested_fix,
             criterion: Some(criterion.to_owned()),

@@ -1,12 +1,16 @@
 //! Judging a draft: one file per evaluator, and how their verdicts add up.
 
 mod add_up;
+mod answer;
+mod command;
 mod finding;
 mod judge;
 mod length;
 mod panel;
 mod regex;
+mod script;
 mod subject;
+mod tools;
 mod verdict;
 
 use async_trait::async_trait;
@@ -14,7 +18,8 @@ use async_trait::async_trait;
 use self::finding::{Fault, Finding};
 pub use self::judge::verdict_tokens;
 pub use self::panel::{JudgeModel, Panel};
-pub use self::subject::Subject;
+pub use self::subject::{Earlier, Progress, Subject};
+pub use self::tools::{ExecPermission, Tools};
 
 /// An evaluator that needs no model: its verdict on a draft is a matter of fact.
 #[async_trait]

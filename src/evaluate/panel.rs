@@ -6,7 +6,7 @@ use super::add_up::add_up;
 use super::finding::Finding;
 use super::judge::Judge;
 use super::subject::Subject;
-use super::{HardCheck, length, regex};
+use super::{HardCheck, Tools, command, length, regex, script};
 use crate::model::{CallObserver, ChatModel, ModelError, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Evaluation, Evaluator, Status};
@@ -38,8 +38,12 @@ impl Panel {
     ///
     /// # Errors
     /// If a criterion's configuration cannot be used (criteria that were read from a file are checked there
-    /// already), or if a model is needed and there is none.
-    pub fn new(criteria: Arc<Criteria>, judge: Option<JudgeModel>) -> Result<Self, String> {
+    /// already), if a model is needed and there is none, or if code is to run and `tools` do not allow it.
+    pub fn new(
+        criteria: Arc<Criteria>,
+        judge: Option<JudgeModel>,
+        tools: &Tools,
+    ) -> Result<Self, String> {
         let checks = criteria
             .criteria
             .iter()
@@ -50,6 +54,17 @@ impl Panel {
                     Evaluator::Length(config) => {
                         Some(Box::new(length::LengthCheck::new(config.clone())))
                     }
+                    Evaluator::Script(config) => Some(Box::new(script::ScriptCheck::new(
+                        config,
+                        criterion.threshold,
+                        &criteria,
+                        tools,
+                    )?)),
+                    Evaluator::Command(config) => Some(Box::new(command::CommandCheck::new(
+                        config,
+                        criterion.threshold,
+                        &tools.exec()?,
+                    ))),
                 };
                 Ok(check)
             })
@@ -87,23 +102,11 @@ impl Panel {
             .iter()
             .map(|check| OptionFuture::from(check.as_ref().map(|check| check.check(subject))));
         let mut findings: Vec<Option<Finding>> = join_all(checks).await;
-        let missed = self
-            .criteria
-            .criteria
-            .iter()
-            .zip(&findings)
-            .find(|(criterion, finding)| {
-                criterion.required
-                    && finding
-                        .as_ref()
-                        .is_some_and(|finding| !finding.passes(criterion))
-            })
-            .map(|(criterion, _)| &criterion.name);
+        let reason = self.why_not_to_ask(&findings);
         let mut issues = Vec::new();
         let mut confidence = Some(1.0);
-        match (&self.judge, missed) {
-            (Some(_), Some(missed)) if !self.judge_always => {
-                let reason = format!("not asked, since `{missed}` is required and not met");
+        match (&self.judge, reason) {
+            (Some(_), Some(reason)) if !self.judge_always => {
                 let skipped = Finding::none(Status::Skipped, reason);
                 for slot in findings.iter_mut().filter(|slot| slot.is_none()) {
                     *slot = Some(skipped.clone());
@@ -127,5 +130,30 @@ impl Panel {
         }
         let findings = findings.into_iter().flatten().collect();
         Ok(add_up(&self.criteria, findings, issues, confidence))
+    }
+
+    /// What the hard checks found that makes the judge's word worth nothing.
+    fn why_not_to_ask(&self, findings: &[Option<Finding>]) -> Option<String> {
+        let found = || {
+            let criteria = self.criteria.criteria.iter();
+            criteria
+                .zip(findings)
+                .filter_map(|(criterion, finding)| Some((criterion, finding.as_ref()?)))
+        };
+        let failed = found().find(|(_, finding)| finding.status == Status::Failed);
+        if let Some((criterion, _)) = failed {
+            return Some(format!(
+                "not asked, since `{}` could not be checked",
+                criterion.name
+            ));
+        }
+        found()
+            .find(|(criterion, finding)| criterion.required && !finding.passes(criterion))
+            .map(|(criterion, _)| {
+                format!(
+                    "not asked, since `{}` is required and not met",
+                    criterion.name
+                )
+            })
     }
 }

@@ -60,8 +60,9 @@ mod worker;
 
 pub use capture::Captured;
 pub use command::{CommandEnd, CommandError, CommandOutput, CommandSpec, Scratch, run_command};
+pub use interpreter::check_interpreter;
 pub use limits::{LimitHit, Limits};
-pub use lookup::minimal_env;
+pub use lookup::{check_program, minimal_env};
 pub use pool::ScriptPool;
 pub use script::{
     Language, ScriptError, ScriptErrorKind, ScriptOutcome, ScriptRequest, UnknownLanguage,

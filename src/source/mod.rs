@@ -11,13 +11,13 @@ mod toml_text;
 
 pub use error::SourceError;
 pub use fields::fields;
-pub use read::{MAX_BYTES, is_path, read};
+pub use read::{MAX_BYTES, is_path, read, read_beside};
 pub use schema::schema_of;
 pub use suggest::{list, similar};
 pub(crate) use toml_text::unknown_key;
 pub use toml_text::{parse, table, table_into, value_span};
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{fmt, ops::Range, path::Path, sync::Arc};
 
 /// A text with the name it is announced under. Cheap to clone.
 ///
@@ -26,6 +26,7 @@ use std::{fmt, ops::Range, sync::Arc};
 pub struct Source {
     name: Arc<str>,
     text: Arc<str>,
+    path: Option<Arc<Path>>,
 }
 
 impl Source {
@@ -35,7 +36,14 @@ impl Source {
         Self {
             name: name.into(),
             text: text.strip_prefix('\u{feff}').unwrap_or(text).into(),
+            path: None,
         }
+    }
+
+    /// The file that it was read from: absolute, with symbolic links resolved. `None` for a text that
+    /// comes from elsewhere.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// The name.

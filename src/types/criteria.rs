@@ -7,7 +7,7 @@ use super::settings::LoopSettings;
 pub const DEFAULT_THRESHOLD: f64 = 0.8;
 /// The floor of a criterion that names none (seed 003 §2.4.2, `threshold`).
 pub const DEFAULT_FLOOR: f64 = 0.7;
-/// The floor of a hard check that names none: it is met or it is not. A poem of four lines is no haiku, though
+/// The floor of a hard check that names none and that measures one plain fact: it is met or it is not. A poem of four lines is no haiku, though
 /// it is three quarters of one; who wants to allow that sets a lower floor.
 pub const DEFAULT_HARD_FLOOR: f64 = 1.0;
 
@@ -40,7 +40,7 @@ pub struct Criterion {
     /// Share in the weighted mean; above 0, default 1.
     pub weight: f64,
     /// The floor: a draft with a lower score is not satisfactory, whatever the mean. 0 to 1; default
-    /// [`DEFAULT_FLOOR`], of a hard check [`DEFAULT_HARD_FLOOR`].
+    /// [`DEFAULT_FLOOR`] or [`DEFAULT_HARD_FLOOR`], see [`Evaluator::default_floor`].
     pub threshold: f64,
     /// Whether nothing else counts where it is not met: the judge is not asked then, and no revision
     /// that loses it is taken. Default: false.

@@ -59,6 +59,18 @@ impl Evaluation {
             .map(|result| result.evidence.as_deref().unwrap_or("no verdict"))
     }
 
+    /// The evaluator that failed itself, if one did, and why: a sentence. No other draft would fare better.
+    pub fn failure(&self) -> Option<String> {
+        let failed = |result: &&CriterionResult| result.status == Status::Failed;
+        self.criteria.iter().find(failed).map(|result| {
+            let why = result.evidence.as_deref().unwrap_or("no verdict");
+            format!(
+                "the criterion `{}` could not be checked: {why}",
+                result.name
+            )
+        })
+    }
+
     /// Whether every required criterion is met.
     pub fn required_met(&self) -> bool {
         self.criteria

@@ -12,7 +12,7 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{interrupt, models, paths, settings};
+use crate::cli::{exec, interrupt, models, paths, settings};
 use crate::engine::{Critique, Observer, Text};
 use crate::report;
 use crate::store::Store;
@@ -49,6 +49,7 @@ struct Prepared {
 async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
     args.output.check()?;
     let plan = settings::evaluate(args, global)?;
+    let tools = exec::tools(&plan, args.allow_exec)?;
     let task = Task {
         prompt: match (&args.prompt, &args.prompt_file) {
             (Some(prompt), _) => prompt.clone(),
@@ -88,7 +89,8 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     } else {
         None
     };
-    let critique = Critique::new(Arc::new(plan.criteria), judge).map_err(CliError::usage)?;
+    let critique =
+        Critique::new(Arc::new(plan.criteria), judge, &tools).map_err(CliError::usage)?;
     Ok(Prepared {
         task,
         texts,

@@ -1,10 +1,12 @@
 //! How each evaluator's own keys are read from a criteria file, one file each.
 
+mod command;
 mod length;
 mod llm;
 mod regex;
+mod script;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use schemars::Schema;
 use toml::{
@@ -15,7 +17,7 @@ use toml::{
 use super::file::Common;
 use crate::{
     source::{self, Source, SourceError},
-    types::Evaluator,
+    types::{Evaluator, HumanDuration, HumanSize, Origin},
 };
 
 /// How an evaluator's own keys are read. A new evaluator is a row in [`KINDS`].
@@ -31,10 +33,16 @@ pub(super) struct Kind {
 }
 
 /// All evaluators; the first is the default.
-pub(super) const KINDS: &[Kind] = &[llm::KIND, regex::KIND, length::KIND];
+pub(super) const KINDS: &[Kind] = &[
+    llm::KIND,
+    regex::KIND,
+    length::KIND,
+    script::KIND,
+    command::KIND,
+];
 
 /// Evaluators of the design (§1) that this version does not have.
-const PLANNED: &[&str] = &["schema", "script", "command", "compare", "contains"];
+const PLANNED: &[&str] = &["schema", "compare", "contains"];
 
 /// The evaluator that a criterion's table asks for.
 pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static Kind, SourceError> {
@@ -103,4 +111,43 @@ pub(super) fn check_keys(
 /// The place of a key's value, or of the table's head if it is not there.
 fn place_of(table: &Spanned<DeTable<'_>>, key: &str) -> Range<usize> {
     source::value_span(table.get_ref(), &[key]).unwrap_or_else(|| table.span())
+}
+
+/// Where a criterion with code begins; `table` is the place of its head.
+fn origin(source: &Source, table: &Range<usize>) -> Origin {
+    match source.path() {
+        Some(path) => Origin {
+            file: Some(path.to_owned()),
+            line: source.position(table.start).0,
+            script: None,
+        },
+        None => Origin::default(),
+    }
+}
+
+/// The limits of code are bounded, for criteria files are not ours: a time with its longest, and an amount
+/// of memory with its range.
+fn check_limits(
+    source: &Source,
+    table: &Spanned<DeTable<'_>>,
+    (time, longest): (HumanDuration, HumanDuration),
+    (memory, range): (HumanSize, RangeInclusive<HumanSize>),
+) -> Result<(), SourceError> {
+    if time > longest {
+        return Err(source.error(
+            place_of(table, "timeout"),
+            &format!("`timeout` must be at most {longest}, not {time}"),
+        ));
+    }
+    if !range.contains(&memory) {
+        return Err(source.error(
+            place_of(table, "memory"),
+            &format!(
+                "`memory` must be from {} to {}, not {memory}",
+                range.start(),
+                range.end()
+            ),
+        ));
+    }
+    Ok(())
 }

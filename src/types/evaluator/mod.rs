@@ -1,14 +1,21 @@
 //! The evaluators' own configurations, one file each.
 
+mod command;
 mod length;
 mod llm;
+mod origin;
 mod regex;
+mod script;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::command::{CommandConfig, CommandVerdict, DRAFT_FILE};
 pub use self::length::{LengthConfig, LengthUnit};
 pub use self::llm::LlmConfig;
+pub use self::origin::Origin;
 pub use self::regex::{Expect, RegexConfig};
+pub use self::script::{ScriptConfig, ScriptLanguage};
+use super::criteria::{DEFAULT_FLOOR, DEFAULT_HARD_FLOOR};
 
 /// What gives a criterion its score, with the evaluator's own configuration.
 ///
@@ -22,11 +29,15 @@ pub enum Evaluator {
     Regex(RegexConfig),
     /// The draft's length must be within bounds.
     Length(LengthConfig),
+    /// A script gives the verdict.
+    Script(ScriptConfig),
+    /// A program gives the verdict.
+    Command(CommandConfig),
 }
 
 impl Evaluator {
     /// The names of all kinds, as written in a criteria file.
-    pub const KINDS: &'static [&'static str] = &["llm", "regex", "length"];
+    pub const KINDS: &'static [&'static str] = &["llm", "regex", "length", "script", "command"];
 
     /// This evaluator's kind, as written in a criteria file.
     pub fn kind(&self) -> &'static str {
@@ -34,6 +45,8 @@ impl Evaluator {
             Self::Llm(_) => "llm",
             Self::Regex(_) => "regex",
             Self::Length(_) => "length",
+            Self::Script(_) => "script",
+            Self::Command(_) => "command",
         }
     }
 
@@ -41,14 +54,23 @@ impl Evaluator {
     /// there is.
     pub fn describe(&self) -> Option<String> {
         match self {
-            Self::Llm(_) => None,
+            Self::Llm(_) | Self::Script(_) => None,
             Self::Regex(config) => Some(config.describe()),
             Self::Length(config) => Some(config.describe()),
+            Self::Command(config) => Some(config.describe()),
         }
     }
 
     /// Whether the verdict needs no model.
     pub fn is_hard(&self) -> bool {
         !matches!(self, Self::Llm(_))
+    }
+
+    /// The floor of a criterion that names none.
+    pub fn default_floor(&self) -> f64 {
+        match self {
+            Self::Llm(_) | Self::Script(_) | Self::Command(_) => DEFAULT_FLOOR,
+            Self::Regex(_) | Self::Length(_) => DEFAULT_HARD_FLOOR,
+        }
     }
 }

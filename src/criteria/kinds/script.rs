@@ -1,0 +1,77 @@
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::{Spanned, de::DeTable};
+
+use super::{Kind, check_limits, origin, place_of};
+use crate::source::{self, Source, SourceError};
+use crate::types::{Evaluator, HumanDuration, HumanSize, Origin, ScriptConfig, ScriptLanguage};
+
+pub(super) const KIND: Kind = Kind {
+    name: "script",
+    keys: source::fields::<Keys>,
+    schema: source::schema_of::<Keys>,
+    read,
+};
+
+/// The `script` evaluator's keys: either `code` or `file`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{ "required": ["code"] }, { "required": ["file"] }]))]
+struct Keys {
+    /// What the script is written in. Python and Prolog run only where the user allowed it. Default: lua.
+    #[serde(default)]
+    language: ScriptLanguage,
+    /// The script. It sees `output` (the draft) and `state`, and returns a boolean, a number from 0 to
+    /// 1, or a table with `valid`, `score`, `errors` and `suggestions`.
+    code: Option<String>,
+    /// A file with the script, in the criteria file's folder.
+    file: Option<PathBuf>,
+    /// How long one evaluation may take, at most `10m`. Default: 10s.
+    timeout: Option<HumanDuration>,
+    /// How much memory one evaluation may use, `16MB` to `4GB`. Default: 256MB.
+    memory: Option<HumanSize>,
+}
+
+fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
+    let whole = table.span();
+    let outline = table.clone();
+    let place = |key| place_of(&outline, key);
+    let keys: Keys = source::table_into(source, table)?;
+    let (code, script, code_place) = match (keys.code, keys.file) {
+        (Some(code), None) => (code, None, place("code")),
+        (None, Some(file)) => {
+            let text = source::read_beside(source, place("file"), &file)?;
+            let path = text.path().map(Into::into);
+            (text.text().to_owned(), path, place("file"))
+        }
+        (Some(_), Some(_)) => {
+            return Err(source
+                .error(place("file"), "a script has either `code` or `file`")
+                .also(place("code"), "`code` is here"));
+        }
+        (None, None) => {
+            return Err(source
+                .error(whole, "a script criterion needs `code` or `file`")
+                .help("for example: code = \"return #output < 1000\""));
+        }
+    };
+    if code.trim().is_empty() {
+        return Err(source.error(code_place, "there is nothing in this script"));
+    }
+    let config = ScriptConfig {
+        language: keys.language,
+        code,
+        timeout: keys.timeout.unwrap_or_else(ScriptConfig::default_timeout),
+        memory: keys.memory.unwrap_or_else(ScriptConfig::default_memory),
+        origin: Origin {
+            script,
+            ..origin(source, &whole)
+        },
+    };
+    let time = (config.timeout, ScriptConfig::MAX_TIMEOUT);
+    let range = ScriptConfig::MIN_MEMORY..=ScriptConfig::MAX_MEMORY;
+    check_limits(source, &outline, time, (config.memory, range))?;
+    Ok(Evaluator::Script(config))
+}
