@@ -1,12 +1,16 @@
 //! Judging a draft: one file per evaluator, and how their verdicts add up.
 
 mod add_up;
+mod compare;
+mod contains;
 mod finding;
 mod judge;
 mod length;
 mod panel;
+mod passage;
 mod regex;
 mod subject;
+mod terms;
 mod verdict;
 
 use async_trait::async_trait;

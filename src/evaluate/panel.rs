@@ -6,7 +6,7 @@ use super::add_up::add_up;
 use super::finding::Finding;
 use super::judge::Judge;
 use super::subject::Subject;
-use super::{HardCheck, length, regex};
+use super::{HardCheck, compare, contains, length, regex};
 use crate::model::{CallObserver, ChatModel, ModelError, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Evaluation, Evaluator, Status};
@@ -49,6 +49,12 @@ impl Panel {
                     Evaluator::Regex(config) => Some(Box::new(regex::RegexCheck::new(config)?)),
                     Evaluator::Length(config) => {
                         Some(Box::new(length::LengthCheck::new(config.clone())))
+                    }
+                    Evaluator::Contains(config) => {
+                        Some(Box::new(contains::ContainsCheck::new(config)?))
+                    }
+                    Evaluator::Compare(config) => {
+                        Some(Box::new(compare::CompareCheck::new(config.clone())))
                     }
                 };
                 Ok(check)

@@ -16,7 +16,11 @@ pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAU
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };
-pub use evaluator::{Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, RegexConfig};
+pub use evaluator::{
+    Against, Bounds, CompareConfig, CompareError, CompareKeys, CompareMethod, CompareWith,
+    ContainsConfig, Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, MAX_REFERENCE,
+    MAX_TEXTS, Piece, RegexConfig, Terms, WHOLE_MATCH,
+};
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};

@@ -1,14 +1,23 @@
 //! The evaluators' own configurations, one file each.
 
+mod compare;
+mod contains;
 mod length;
 mod llm;
+mod message;
 mod regex;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::compare::{
+    Against, Bounds, CompareConfig, CompareError, CompareKeys, CompareMethod, CompareWith,
+    MAX_REFERENCE, Terms,
+};
+pub use self::contains::{ContainsConfig, MAX_TEXTS};
 pub use self::length::{LengthConfig, LengthUnit};
 pub use self::llm::LlmConfig;
-pub use self::regex::{Expect, RegexConfig};
+pub use self::message::Piece;
+pub use self::regex::{Expect, RegexConfig, WHOLE_MATCH};
 
 /// What gives a criterion its score, with the evaluator's own configuration.
 ///
@@ -18,15 +27,19 @@ pub use self::regex::{Expect, RegexConfig};
 pub enum Evaluator {
     /// A language model judges.
     Llm(LlmConfig),
-    /// A regular expression must be present or absent.
+    /// A regular expression must match, so often, or not at all.
     Regex(RegexConfig),
     /// The draft's length must be within bounds.
     Length(LengthConfig),
+    /// The draft must or must not hold certain texts.
+    Contains(ContainsConfig),
+    /// The draft is held against another text.
+    Compare(CompareConfig),
 }
 
 impl Evaluator {
     /// The names of all kinds, as written in a criteria file.
-    pub const KINDS: &'static [&'static str] = &["llm", "regex", "length"];
+    pub const KINDS: &'static [&'static str] = &["llm", "regex", "length", "contains", "compare"];
 
     /// This evaluator's kind, as written in a criteria file.
     pub fn kind(&self) -> &'static str {
@@ -34,6 +47,8 @@ impl Evaluator {
             Self::Llm(_) => "llm",
             Self::Regex(_) => "regex",
             Self::Length(_) => "length",
+            Self::Contains(_) => "contains",
+            Self::Compare(_) => "compare",
         }
     }
 
@@ -44,6 +59,8 @@ impl Evaluator {
             Self::Llm(_) => None,
             Self::Regex(config) => Some(config.describe()),
             Self::Length(config) => Some(config.describe()),
+            Self::Contains(config) => Some(config.describe()),
+            Self::Compare(config) => Some(config.describe()),
         }
     }
 
