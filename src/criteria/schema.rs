@@ -54,11 +54,11 @@ fn criterion(kind: &Kind) -> Value {
         required.extend(own.iter().cloned());
     }
     schema["required"] = Value::Array(required);
-    if let Some(one_of) = own.get("oneOf") {
-        schema["oneOf"] = one_of.clone();
-    }
-    if kind.name == "length" {
-        schema["anyOf"] = json!([{ "required": ["min"] }, { "required": ["max"] }]);
+    // Which keys go together.
+    for keyword in ["anyOf", "oneOf"] {
+        if let Some(rule) = own.get(keyword) {
+            schema[keyword] = rule.clone();
+        }
     }
     schema
 }

@@ -216,6 +216,8 @@ async fn hard_checks_are_told_to_the_reviser_and_outvote_the_judge() {
             Evaluator::Regex(RegexConfig {
                 pattern: "TODO".to_owned(),
                 expect: Expect::Absent,
+                min_count: None,
+                max_count: None,
                 message: None,
             }),
         ),

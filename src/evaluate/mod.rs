@@ -3,13 +3,17 @@
 mod add_up;
 mod answer;
 mod command;
+mod compare;
+mod contains;
 mod finding;
 mod judge;
 mod length;
 mod panel;
+mod passage;
 mod regex;
 mod script;
 mod subject;
+mod terms;
 mod tools;
 mod verdict;
 

@@ -6,7 +6,7 @@ use super::add_up::add_up;
 use super::finding::Finding;
 use super::judge::Judge;
 use super::subject::Subject;
-use super::{HardCheck, Tools, command, length, regex, script};
+use super::{HardCheck, Tools, command, compare, contains, length, regex, script};
 use crate::model::{CallObserver, ChatModel, ModelError, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Evaluation, Evaluator, Status};
@@ -53,6 +53,12 @@ impl Panel {
                     Evaluator::Regex(config) => Some(Box::new(regex::RegexCheck::new(config)?)),
                     Evaluator::Length(config) => {
                         Some(Box::new(length::LengthCheck::new(config.clone())))
+                    }
+                    Evaluator::Contains(config) => {
+                        Some(Box::new(contains::ContainsCheck::new(config)?))
+                    }
+                    Evaluator::Compare(config) => {
+                        Some(Box::new(compare::CompareCheck::new(config.clone())))
                     }
                     Evaluator::Script(config) => Some(Box::new(script::ScriptCheck::new(
                         config,

@@ -47,6 +47,8 @@ fn prompts() -> Prompts {
                 Evaluator::Regex(RegexConfig {
                     pattern: "(?i)todo".to_owned(),
                     expect: Expect::Absent,
+                    min_count: None,
+                    max_count: None,
                     message: None,
                 }),
             ),

@@ -18,8 +18,10 @@ pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };
 pub use evaluator::{
-    CommandConfig, CommandVerdict, DRAFT_FILE, Evaluator, Expect, LengthConfig, LengthUnit,
-    LlmConfig, Origin, RegexConfig, ScriptConfig, ScriptLanguage,
+    Against, Bounds, CommandConfig, CommandVerdict, CompareConfig, CompareError, CompareKeys,
+    CompareMethod, CompareWith, ContainsConfig, DRAFT_FILE, Evaluator, Expect, LengthConfig,
+    LengthUnit, LlmConfig, MAX_REFERENCE, MAX_TEXTS, Origin, Piece, RegexConfig, ScriptConfig,
+    ScriptLanguage, Terms, WHOLE_MATCH,
 };
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
 pub use human::{HumanDuration, HumanSize};

@@ -1,8 +1,11 @@
 //! How each evaluator's own keys are read from a criteria file, one file each.
 
 mod command;
+mod compare;
+mod contains;
 mod length;
 mod llm;
+mod reference;
 mod regex;
 mod script;
 
@@ -37,12 +40,14 @@ pub(super) const KINDS: &[Kind] = &[
     llm::KIND,
     regex::KIND,
     length::KIND,
+    contains::KIND,
+    compare::KIND,
     script::KIND,
     command::KIND,
 ];
 
 /// Evaluators of the design (§1) that this version does not have.
-const PLANNED: &[&str] = &["schema", "compare", "contains"];
+const PLANNED: &[&str] = &["schema"];
 
 /// The evaluator that a criterion's table asks for.
 pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static Kind, SourceError> {
@@ -89,16 +94,23 @@ pub(super) fn check_keys(
         return Ok(());
     };
     let name = key.get_ref().as_ref();
-    if let Some(other) = KINDS.iter().find(|k| (k.keys)().contains(&name)) {
+    let others: Vec<&str> = KINDS
+        .iter()
+        .filter(|other| (other.keys)().contains(&name))
+        .map(|other| other.name)
+        .collect();
+    if let Some(other) = others.first() {
         return Err(source
             .error(
                 key.span(),
                 &format!(
-                    "the key `{name}` belongs to the evaluator `{}`, and this criterion's evaluator is `{}`",
-                    other.name, kind.name
+                    "the key `{name}` belongs to the evaluator{} {}, and this criterion's evaluator is `{}`",
+                    if others.len() == 1 { "" } else { "s" },
+                    source::list(others.iter().copied()),
+                    kind.name
                 ),
             )
-            .help(format!("add `evaluator = \"{}\"` if that is meant", other.name)));
+            .help(format!("add `evaluator = \"{other}\"` if that is meant")));
     }
     let known: Vec<&str> = source::fields::<Common>()
         .iter()

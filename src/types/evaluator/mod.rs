@@ -1,8 +1,11 @@
 //! The evaluators' own configurations, one file each.
 
 mod command;
+mod compare;
+mod contains;
 mod length;
 mod llm;
+mod message;
 mod origin;
 mod regex;
 mod script;
@@ -10,10 +13,16 @@ mod script;
 use serde::{Deserialize, Serialize};
 
 pub use self::command::{CommandConfig, CommandVerdict, DRAFT_FILE};
+pub use self::compare::{
+    Against, Bounds, CompareConfig, CompareError, CompareKeys, CompareMethod, CompareWith,
+    MAX_REFERENCE, Terms,
+};
+pub use self::contains::{ContainsConfig, MAX_TEXTS};
 pub use self::length::{LengthConfig, LengthUnit};
 pub use self::llm::LlmConfig;
+pub use self::message::Piece;
 pub use self::origin::Origin;
-pub use self::regex::{Expect, RegexConfig};
+pub use self::regex::{Expect, RegexConfig, WHOLE_MATCH};
 pub use self::script::{ScriptConfig, ScriptLanguage};
 use super::criteria::{DEFAULT_FLOOR, DEFAULT_HARD_FLOOR};
 
@@ -25,10 +34,14 @@ use super::criteria::{DEFAULT_FLOOR, DEFAULT_HARD_FLOOR};
 pub enum Evaluator {
     /// A language model judges.
     Llm(LlmConfig),
-    /// A regular expression must be present or absent.
+    /// A regular expression must match, so often, or not at all.
     Regex(RegexConfig),
     /// The draft's length must be within bounds.
     Length(LengthConfig),
+    /// The draft must or must not hold certain texts.
+    Contains(ContainsConfig),
+    /// The draft is held against another text.
+    Compare(CompareConfig),
     /// A script gives the verdict.
     Script(ScriptConfig),
     /// A program gives the verdict.
@@ -37,7 +50,9 @@ pub enum Evaluator {
 
 impl Evaluator {
     /// The names of all kinds, as written in a criteria file.
-    pub const KINDS: &'static [&'static str] = &["llm", "regex", "length", "script", "command"];
+    pub const KINDS: &'static [&'static str] = &[
+        "llm", "regex", "length", "contains", "compare", "script", "command",
+    ];
 
     /// This evaluator's kind, as written in a criteria file.
     pub fn kind(&self) -> &'static str {
@@ -45,6 +60,8 @@ impl Evaluator {
             Self::Llm(_) => "llm",
             Self::Regex(_) => "regex",
             Self::Length(_) => "length",
+            Self::Contains(_) => "contains",
+            Self::Compare(_) => "compare",
             Self::Script(_) => "script",
             Self::Command(_) => "command",
         }
@@ -57,6 +74,8 @@ impl Evaluator {
             Self::Llm(_) | Self::Script(_) => None,
             Self::Regex(config) => Some(config.describe()),
             Self::Length(config) => Some(config.describe()),
+            Self::Contains(config) => Some(config.describe()),
+            Self::Compare(config) => Some(config.describe()),
             Self::Command(config) => Some(config.describe()),
         }
     }
