@@ -2,10 +2,12 @@
 
 mod add_up;
 mod finding;
+mod json_text;
 mod judge;
 mod length;
 mod panel;
 mod regex;
+mod schema;
 mod subject;
 mod verdict;
 

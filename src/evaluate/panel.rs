@@ -6,7 +6,7 @@ use super::add_up::add_up;
 use super::finding::Finding;
 use super::judge::Judge;
 use super::subject::Subject;
-use super::{HardCheck, length, regex};
+use super::{HardCheck, length, regex, schema};
 use crate::model::{CallObserver, ChatModel, ModelError, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Evaluation, Evaluator, Status};
@@ -50,6 +50,7 @@ impl Panel {
                     Evaluator::Length(config) => {
                         Some(Box::new(length::LengthCheck::new(config.clone())))
                     }
+                    Evaluator::Schema(config) => Some(Box::new(schema::SchemaCheck::new(config)?)),
                 };
                 Ok(check)
             })

@@ -1,23 +1,29 @@
-//! Texts that people write as files (TOML), and errors in them that show the place: file, line, column,
+//! Texts that people write as files (TOML; data in JSON and YAML, too), and errors in them that show the place: file, line, column,
 //! the line itself with a caret, and what was probably meant. This room knows nothing of what the files
 //! are about.
 
+mod data;
 mod error;
 mod fields;
+mod json_text;
+pub(crate) mod pointer;
 mod read;
 mod schema;
 mod suggest;
 mod toml_text;
+mod yaml_text;
 
+pub use data::{Data, DataFormat};
 pub use error::SourceError;
 pub use fields::fields;
+pub use json_text::json_span;
 pub use read::{MAX_BYTES, is_path, read};
 pub use schema::schema_of;
 pub use suggest::{list, similar};
 pub(crate) use toml_text::unknown_key;
 pub use toml_text::{parse, table, table_into, value_span};
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{fmt, ops::Range, path::Path, sync::Arc};
 
 /// A text with the name it is announced under. Cheap to clone.
 ///
@@ -26,6 +32,7 @@ use std::{fmt, ops::Range, sync::Arc};
 pub struct Source {
     name: Arc<str>,
     text: Arc<str>,
+    folder: Option<Arc<Path>>,
 }
 
 impl Source {
@@ -35,7 +42,22 @@ impl Source {
         Self {
             name: name.into(),
             text: text.strip_prefix('\u{feff}').unwrap_or(text).into(),
+            folder: None,
         }
+    }
+
+    /// The same, in a folder: other files that the text names are looked for there.
+    #[must_use]
+    pub fn within(self, folder: &Path) -> Self {
+        Self {
+            folder: Some(folder.into()),
+            ..self
+        }
+    }
+
+    /// The folder of the file that the text was read from; `None` if it was not read from a file.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// The name.

@@ -50,7 +50,7 @@ pub fn read(path: &Path) -> Result<Source, SourceError> {
         return Err(not_text(at, "a zero byte"));
     }
     match std::str::from_utf8(&bytes) {
-        Ok(text) => Ok(Source::new(&name, text)),
+        Ok(text) => Ok(Source::new(&name, text).within(folder_of(path))),
         Err(error) => Err(not_text(
             error.valid_up_to(),
             &format!(
@@ -58,6 +58,14 @@ pub fn read(path: &Path) -> Result<Source, SourceError> {
                 bytes[error.valid_up_to()]
             ),
         )),
+    }
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 

@@ -16,7 +16,9 @@ pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAU
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };
-pub use evaluator::{Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, RegexConfig};
+pub use evaluator::{
+    Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, RegexConfig, SchemaConfig,
+};
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};

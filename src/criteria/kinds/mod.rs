@@ -3,8 +3,11 @@
 mod length;
 mod llm;
 mod regex;
+mod schema;
 
 use std::ops::Range;
+
+pub(super) use self::schema::{Manner, REACH, assemble};
 
 use schemars::Schema;
 use toml::{
@@ -31,10 +34,10 @@ pub(super) struct Kind {
 }
 
 /// All evaluators; the first is the default.
-pub(super) const KINDS: &[Kind] = &[llm::KIND, regex::KIND, length::KIND];
+pub(super) const KINDS: &[Kind] = &[llm::KIND, regex::KIND, length::KIND, schema::KIND];
 
 /// Evaluators of the design (§1) that this version does not have.
-const PLANNED: &[&str] = &["schema", "script", "command", "compare", "contains"];
+const PLANNED: &[&str] = &["script", "command", "compare", "contains"];
 
 /// The evaluator that a criterion's table asks for.
 pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static Kind, SourceError> {
@@ -44,22 +47,31 @@ pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static 
     let DeValue::String(name) = value.get_ref() else {
         return Err(source.error(value.span(), "`evaluator`: a text in quotes is wanted here"));
     };
+    named(source, name, value.span())
+}
+
+/// The evaluator of this name; the place is where it is asked for.
+pub(super) fn named(
+    source: &Source,
+    name: &str,
+    place: Range<usize>,
+) -> Result<&'static Kind, SourceError> {
     if let Some(kind) = KINDS.iter().find(|k| k.name == name) {
         return Ok(kind);
     }
     let names = || KINDS.iter().map(|k| k.name);
     let known = format!("known evaluators: {}", source::list(names()));
-    if PLANNED.contains(&name.as_ref()) {
+    if PLANNED.contains(&name) {
         return Err(source
             .error(
-                value.span(),
+                place,
                 &format!("this version has no evaluator `{name}` yet"),
             )
             .help(known));
     }
     let near = source::similar(name, names());
     Err(source
-        .error(value.span(), &format!("unknown evaluator `{name}`"))
+        .error(place, &format!("unknown evaluator `{name}`"))
         .help_if(near.map(|n| format!("did you mean `{n}`?")))
         .help(known))
 }

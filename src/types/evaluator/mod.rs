@@ -3,12 +3,14 @@
 mod length;
 mod llm;
 mod regex;
+mod schema;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::length::{LengthConfig, LengthUnit};
 pub use self::llm::LlmConfig;
 pub use self::regex::{Expect, RegexConfig};
+pub use self::schema::SchemaConfig;
 
 /// What gives a criterion its score, with the evaluator's own configuration.
 ///
@@ -22,11 +24,13 @@ pub enum Evaluator {
     Regex(RegexConfig),
     /// The draft's length must be within bounds.
     Length(LengthConfig),
+    /// The JSON value in the draft must be valid under a JSON Schema.
+    Schema(SchemaConfig),
 }
 
 impl Evaluator {
     /// The names of all kinds, as written in a criteria file.
-    pub const KINDS: &'static [&'static str] = &["llm", "regex", "length"];
+    pub const KINDS: &'static [&'static str] = &["llm", "regex", "length", "schema"];
 
     /// This evaluator's kind, as written in a criteria file.
     pub fn kind(&self) -> &'static str {
@@ -34,6 +38,7 @@ impl Evaluator {
             Self::Llm(_) => "llm",
             Self::Regex(_) => "regex",
             Self::Length(_) => "length",
+            Self::Schema(_) => "schema",
         }
     }
 
@@ -44,6 +49,7 @@ impl Evaluator {
             Self::Llm(_) => None,
             Self::Regex(config) => Some(config.describe()),
             Self::Length(config) => Some(config.describe()),
+            Self::Schema(config) => Some(config.describe()),
         }
     }
 
