@@ -202,6 +202,26 @@ pub(super) struct EvaluateArgs {
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub criteria: Option<String>,
 
+    /// A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`):
+    /// prints its verdict
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with = "criteria"
+    )]
+    pub evaluator: Option<PathBuf>,
+
+    /// What the texts are: with `json`, a JSON text is judged by what it says
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub input_format: InputFormat,
+
     /// What the texts were written for: the judge sees it
     #[arg(long, value_name = "TEXT", conflicts_with = "prompt_file")]
     pub prompt: Option<String>,
@@ -374,6 +394,15 @@ pub(super) struct OutputArgs {
     /// Keep no record of the run
     #[arg(long, hide_short_help = true)]
     pub no_log: bool,
+}
+
+/// What a text that is judged is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum InputFormat {
+    /// Any text, judged as it is.
+    Text,
+    /// A JSON value. One that is a text is judged as that text, without quotes and escapes.
+    Json,
 }
 
 /// What is printed on standard output.

@@ -1,6 +1,6 @@
 //! From flags to settings in force.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::args::{DraftArgs, EvaluateArgs, GlobalArgs, LoopArgs, ModelArgs};
 use super::error::CliError;
@@ -33,7 +33,7 @@ pub(super) fn draft(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliEr
         loop_settings: loop_flags(&args.run)?,
         ..model_flags(&args.model)?
     };
-    plan(flags, global)
+    plan(flags, global, None)
 }
 
 /// What `reflect evaluate` sets.
@@ -46,17 +46,33 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
         },
         ..model_flags(&args.model)?
     };
-    plan(flags, global)
+    plan(flags, global, args.evaluator.as_deref())
 }
 
-/// Reads the configuration and the criteria, and lays the flags over them.
-fn plan(flags: Settings, global: &GlobalArgs) -> Result<Plan, CliError> {
+/// Reads the configuration and the criteria, and lays the flags over them. A single evaluator goes instead
+/// of the criteria.
+fn plan(flags: Settings, global: &GlobalArgs, evaluator: Option<&Path>) -> Result<Plan, CliError> {
     let config = load(global)?;
     let flags = Settings {
         profile: global.profile.clone(),
         ..flags
     };
     let settings = config.resolve(&flags, None)?.settings;
+    if let Some(file) = evaluator {
+        let mut criteria = criteria::load_spec(file)?;
+        // There is one score: what is good enough for all is so for it.
+        if let Some(threshold) = flags.loop_settings.threshold {
+            for criterion in &mut criteria.criteria {
+                criterion.threshold = threshold;
+            }
+        }
+        let resolved = config.resolve(&flags, Some(&criteria))?;
+        return Ok(Plan {
+            config,
+            resolved,
+            criteria,
+        });
+    }
     let name = settings.criteria.as_deref().unwrap_or(DEFAULT_CRITERIA);
     let mut criteria = criteria::resolve(name, &settings.criteria_path.unwrap_or_default())?;
     if settings.criteria.is_none() && !global.quiet {

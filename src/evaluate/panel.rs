@@ -6,7 +6,7 @@ use super::add_up::add_up;
 use super::finding::Finding;
 use super::judge::Judge;
 use super::subject::Subject;
-use super::{HardCheck, Tools, command, compare, contains, length, regex, script};
+use super::{HardCheck, Tools, command, compare, contains, length, regex, schema, script};
 use crate::model::{CallObserver, ChatModel, ModelError, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Evaluation, Evaluator, Status};
@@ -54,6 +54,7 @@ impl Panel {
                     Evaluator::Length(config) => {
                         Some(Box::new(length::LengthCheck::new(config.clone())))
                     }
+                    Evaluator::Schema(config) => Some(Box::new(schema::SchemaCheck::new(config)?)),
                     Evaluator::Contains(config) => {
                         Some(Box::new(contains::ContainsCheck::new(config)?))
                     }

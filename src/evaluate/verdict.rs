@@ -2,11 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::json_text;
 use crate::prompt::{MAX_ISSUES, SCALE};
 use crate::types::{Issue, IssueType, Place, Severity};
-
-/// The most objects that are tried in a reply: each try reads on to the object's end.
-const MAX_TRIES: usize = 200;
 
 /// A verdict that could be read.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,27 +80,15 @@ pub(super) fn read(reply: &str, names: &[&str]) -> Result<Verdict, String> {
     Err(problem.unwrap_or_else(|| "it holds no complete JSON object".to_owned()))
 }
 
-/// The outermost JSON objects in a text, in order. What stands within an object that was cut off is none:
-/// its scores may be complete and its issues lost.
+/// The outermost JSON objects in a text, in order.
 fn objects(text: &str) -> Vec<Map<String, Value>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    for _ in 0..MAX_TRIES {
-        let Some(open) = text[at..].find('{') else {
-            break;
-        };
-        at += open;
-        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
-        match values.next() {
-            Some(Ok(Value::Object(object))) => {
-                at += values.byte_offset();
-                found.push(object);
-            }
-            Some(Err(error)) if error.is_eof() => break,
-            _ => at += 1,
-        }
-    }
+    let found = json_text::scan(text, &['{']).found.into_iter();
     found
+        .filter_map(|found| match found.value {
+            Value::Object(object) => Some(object),
+            _ => None,
+        })
+        .collect()
 }
 
 fn read_object(object: &Map<String, Value>, names: &[&str]) -> Result<Verdict, String> {

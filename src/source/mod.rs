@@ -1,16 +1,22 @@
-//! Texts that people write as files (TOML), and errors in them that show the place: file, line, column,
+//! Texts that people write as files (TOML; data in JSON and YAML, too), and errors in them that show the place: file, line, column,
 //! the line itself with a caret, and what was probably meant. This room knows nothing of what the files
 //! are about.
 
+mod data;
 mod error;
 mod fields;
+mod json_text;
+pub(crate) mod pointer;
 mod read;
 mod schema;
 mod suggest;
 mod toml_text;
+mod yaml_text;
 
+pub use data::{Data, DataFormat};
 pub use error::SourceError;
 pub use fields::fields;
+pub use json_text::json_span;
 pub use read::{MAX_BYTES, is_path, read, read_beside};
 pub use schema::schema_of;
 pub use suggest::{list, similar};
@@ -44,6 +50,12 @@ impl Source {
     /// comes from elsewhere.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    /// The folder of the file that it was read from: other files that the text names are looked for
+    /// there.
+    pub fn folder(&self) -> Option<&Path> {
+        self.path()?.parent()
     }
 
     /// The name.

@@ -20,8 +20,8 @@ pub use evaluation::{
 pub use evaluator::{
     Against, Bounds, CommandConfig, CommandVerdict, CompareConfig, CompareError, CompareKeys,
     CompareMethod, CompareWith, ContainsConfig, DRAFT_FILE, Evaluator, Expect, LengthConfig,
-    LengthUnit, LlmConfig, MAX_REFERENCE, MAX_TEXTS, Origin, Piece, RegexConfig, ScriptConfig,
-    ScriptLanguage, Terms, WHOLE_MATCH,
+    LengthUnit, LlmConfig, MAX_REFERENCE, MAX_TEXTS, Origin, Piece, RegexConfig, SchemaConfig,
+    ScriptConfig, ScriptLanguage, Terms, WHOLE_MATCH,
 };
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
 pub use human::{HumanDuration, HumanSize};

@@ -7,9 +7,12 @@ mod length;
 mod llm;
 mod reference;
 mod regex;
+mod schema;
 mod script;
 
 use std::ops::{Range, RangeInclusive};
+
+pub(super) use self::schema::{Manner, REACH, assemble};
 
 use schemars::Schema;
 use toml::{
@@ -42,12 +45,10 @@ pub(super) const KINDS: &[Kind] = &[
     length::KIND,
     contains::KIND,
     compare::KIND,
+    schema::KIND,
     script::KIND,
     command::KIND,
 ];
-
-/// Evaluators of the design (§1) that this version does not have.
-const PLANNED: &[&str] = &["schema"];
 
 /// The evaluator that a criterion's table asks for.
 pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static Kind, SourceError> {
@@ -57,24 +58,24 @@ pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static 
     let DeValue::String(name) = value.get_ref() else {
         return Err(source.error(value.span(), "`evaluator`: a text in quotes is wanted here"));
     };
+    named(source, name, value.span())
+}
+
+/// The evaluator of this name; the place is where it is asked for.
+pub(super) fn named(
+    source: &Source,
+    name: &str,
+    place: Range<usize>,
+) -> Result<&'static Kind, SourceError> {
     if let Some(kind) = KINDS.iter().find(|k| k.name == name) {
         return Ok(kind);
     }
     let names = || KINDS.iter().map(|k| k.name);
-    let known = format!("known evaluators: {}", source::list(names()));
-    if PLANNED.contains(&name.as_ref()) {
-        return Err(source
-            .error(
-                value.span(),
-                &format!("this version has no evaluator `{name}` yet"),
-            )
-            .help(known));
-    }
     let near = source::similar(name, names());
     Err(source
-        .error(value.span(), &format!("unknown evaluator `{name}`"))
+        .error(place, &format!("unknown evaluator `{name}`"))
         .help_if(near.map(|n| format!("did you mean `{n}`?")))
-        .help(known))
+        .help(format!("known evaluators: {}", source::list(names()))))
 }
 
 /// Each key must be one of the evaluator's own. One that is another evaluator's is told apart from one

@@ -8,6 +8,7 @@ mod llm;
 mod message;
 mod origin;
 mod regex;
+mod schema;
 mod script;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub use self::llm::LlmConfig;
 pub use self::message::Piece;
 pub use self::origin::Origin;
 pub use self::regex::{Expect, RegexConfig, WHOLE_MATCH};
+pub use self::schema::SchemaConfig;
 pub use self::script::{ScriptConfig, ScriptLanguage};
 use super::criteria::{DEFAULT_FLOOR, DEFAULT_HARD_FLOOR};
 
@@ -38,6 +40,8 @@ pub enum Evaluator {
     Regex(RegexConfig),
     /// The draft's length must be within bounds.
     Length(LengthConfig),
+    /// The JSON value in the draft must be valid under a JSON Schema.
+    Schema(SchemaConfig),
     /// The draft must or must not hold certain texts.
     Contains(ContainsConfig),
     /// The draft is held against another text.
@@ -51,7 +55,7 @@ pub enum Evaluator {
 impl Evaluator {
     /// The names of all kinds, as written in a criteria file.
     pub const KINDS: &'static [&'static str] = &[
-        "llm", "regex", "length", "contains", "compare", "script", "command",
+        "llm", "regex", "length", "contains", "compare", "schema", "script", "command",
     ];
 
     /// This evaluator's kind, as written in a criteria file.
@@ -60,6 +64,7 @@ impl Evaluator {
             Self::Llm(_) => "llm",
             Self::Regex(_) => "regex",
             Self::Length(_) => "length",
+            Self::Schema(_) => "schema",
             Self::Contains(_) => "contains",
             Self::Compare(_) => "compare",
             Self::Script(_) => "script",
@@ -74,6 +79,7 @@ impl Evaluator {
             Self::Llm(_) | Self::Script(_) => None,
             Self::Regex(config) => Some(config.describe()),
             Self::Length(config) => Some(config.describe()),
+            Self::Schema(config) => Some(config.describe()),
             Self::Contains(config) => Some(config.describe()),
             Self::Compare(config) => Some(config.describe()),
             Self::Command(config) => Some(config.describe()),
@@ -89,7 +95,11 @@ impl Evaluator {
     pub fn default_floor(&self) -> f64 {
         match self {
             Self::Llm(_) | Self::Script(_) | Self::Command(_) => DEFAULT_FLOOR,
-            Self::Regex(_) | Self::Length(_) => DEFAULT_HARD_FLOOR,
+            Self::Regex(_)
+            | Self::Length(_)
+            | Self::Contains(_)
+            | Self::Compare(_)
+            | Self::Schema(_) => DEFAULT_HARD_FLOOR,
         }
     }
 }
