@@ -51,7 +51,8 @@
 //!     writer_sampling: Sampling::default(),
 //!     judge_sampling: Sampling::default(),
 //!     think: Think::Auto,
-//!     judge_always: false,
+//!     other_judges: Default::default(),
+//!     verdicts: None,
 //! };
 //! let mut events = 0;
 //! let record = plan

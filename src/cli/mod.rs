@@ -13,6 +13,7 @@ mod printer;
 mod progress;
 mod settings;
 mod terminal;
+mod verdicts;
 
 use clap::Parser as _;
 

@@ -125,7 +125,7 @@ max = 400
                     weight: 2.0,
                     threshold: 0.9,
                     required: false,
-                    evaluator: Evaluator::Llm(LlmConfig {}),
+                    evaluator: Evaluator::Llm(LlmConfig::default()),
                 },
                 Criterion {
                     name: "no-todo".into(),
@@ -485,7 +485,7 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
         Just(LengthUnit::Paragraphs)
     ];
     prop_oneof![
-        Just(Evaluator::Llm(LlmConfig {})),
+        Just(Evaluator::Llm(LlmConfig::default())),
         (
             "\\PC{1,12}",
             any::<bool>(),

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::gate::{self, NotADraft};
 use super::log::{Log, Observer};
 use super::machine::{Happened, Next, State, step};
 use super::select::select;
-use crate::evaluate::{JudgeModel, Panel, Subject};
+use crate::evaluate::{JudgeModel, OtherModel, Panel, Subject, VerdictCache};
 use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
 use crate::prompt::Prompts;
 use crate::revise;
@@ -39,8 +40,10 @@ pub struct Loop {
     pub judge_sampling: Sampling,
     /// How much the models reason.
     pub think: crate::model::Think,
-    /// Whether the judge is asked even where a required criterion is not met.
-    pub judge_always: bool,
+    /// The models that criteria name for themselves, by what they write there.
+    pub other_judges: BTreeMap<String, OtherModel>,
+    /// Keeps verdicts; `None` to ask the judge each time.
+    pub verdicts: Option<Arc<dyn VerdictCache>>,
 }
 
 impl Loop {
@@ -75,7 +78,8 @@ impl Loop {
                 model: Arc::clone(&self.judge),
                 sampling: self.judge_sampling.clone(),
                 think: self.think,
-                always: self.judge_always,
+                others: self.other_judges.clone(),
+                cache: self.verdicts.clone(),
             }),
         ) {
             Ok(panel) => panel,

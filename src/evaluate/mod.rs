@@ -7,13 +7,13 @@ mod length;
 mod panel;
 mod regex;
 mod subject;
-mod verdict;
 
 use async_trait::async_trait;
 
 use self::finding::{Fault, Finding};
-pub use self::judge::verdict_tokens;
-pub use self::panel::{JudgeModel, Panel};
+pub use self::judge::pairwise::{Comparison, ComparisonError, Preference, prefer};
+pub use self::judge::{JudgeModel, MemoryCache, OtherModel, VerdictCache, verdict_tokens};
+pub use self::panel::Panel;
 pub use self::subject::Subject;
 
 /// An evaluator that needs no model: its verdict on a draft is a matter of fact.

@@ -5,6 +5,7 @@ mod criteria;
 mod evaluation;
 mod evaluator;
 mod event;
+mod judging;
 mod model_id;
 mod outcome;
 mod settings;
@@ -16,8 +17,12 @@ pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAU
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };
-pub use evaluator::{Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, RegexConfig};
+pub use evaluator::{
+    Anchors, Evaluator, Expect, JudgeExample, LengthConfig, LengthUnit, LlmConfig, RegexConfig,
+    ScoreRange,
+};
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
+pub use judging::{JudgeMode, JudgeScore, JudgeSettings, MAX_SAMPLES, ProbeTexts};
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
 pub use settings::{LoopSettings, Select, Strategy};

@@ -7,7 +7,7 @@ mod regex;
 use serde::{Deserialize, Serialize};
 
 pub use self::length::{LengthConfig, LengthUnit};
-pub use self::llm::LlmConfig;
+pub use self::llm::{Anchors, JudgeExample, LlmConfig, ScoreRange};
 pub use self::regex::{Expect, RegexConfig};
 
 /// What gives a criterion its score, with the evaluator's own configuration.
@@ -41,7 +41,7 @@ impl Evaluator {
     /// there is.
     pub fn describe(&self) -> Option<String> {
         match self {
-            Self::Llm(_) => None,
+            Self::Llm(config) => config.describe(),
             Self::Regex(config) => Some(config.describe()),
             Self::Length(config) => Some(config.describe()),
         }
