@@ -53,8 +53,9 @@
 //!     writer_sampling: Sampling::default(),
 //!     judge_sampling: Sampling::default(),
 //!     think: Think::Auto,
-//!     judge_always: false,
 //!     tools: Tools::none(),
+//!     other_judges: Default::default(),
+//!     verdicts: None,
 //! };
 //! let mut events = 0;
 //! let record = plan

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, StringDeserializer};
 
 use crate::model::Think;
-use crate::types::{Select, Strategy};
+use crate::types::{JudgeMode, JudgeScore, MAX_SAMPLES, Select, Strategy};
 
 /// Drafts, judges and revises a text with a language model until it meets your criteria.
 #[derive(Debug, Parser)]
@@ -170,9 +170,9 @@ pub(super) struct DraftArgs {
     #[arg(long, hide_short_help = true, help_heading = "Criteria")]
     pub allow_exec: bool,
 
-    /// Ask the judge even where a required criterion is not met
-    #[arg(long, hide_short_help = true, help_heading = "Judge")]
-    pub judge_always: bool,
+    /// How the judge is asked.
+    #[command(flatten)]
+    pub judge: JudgeArgs,
 
     /// How the loop goes.
     #[command(flatten)]
@@ -256,6 +256,10 @@ pub(super) struct EvaluateArgs {
     #[command(flatten)]
     pub model: ModelArgs,
 
+    /// How the judge is asked.
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+
     /// Where the report goes, and how.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -332,6 +336,35 @@ pub(super) struct ModelArgs {
     /// How often a call is made again after a fault that may pass [default: 3]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub retries: Option<u32>,
+}
+
+/// How the judge is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Judge")]
+pub(super) struct JudgeArgs {
+    /// One call for all criteria, or one for each [default: joint]
+    #[arg(long, value_name = "MODE", hide_short_help = true, value_parser = word::<JudgeMode>(&["joint", "separate"]))]
+    pub judge_mode: Option<JudgeMode>,
+
+    /// Ask so often, and take the median [default: 1]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SAMPLES)))]
+    pub judge_samples: Option<u32>,
+
+    /// The score: as the judge writes it, or as its probabilities say [default: verdict]
+    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = word::<JudgeScore>(&["verdict", "expected"]))]
+    pub judge_score: Option<JudgeScore>,
+
+    /// Try the judge on planted texts first, and trust it less if it cannot tell good from bad
+    #[arg(long, hide_short_help = true)]
+    pub judge_probe: bool,
+
+    /// Ask the judge even where a required criterion is not met
+    #[arg(long, hide_short_help = true)]
+    pub judge_always: bool,
+
+    /// Judge anew what was judged before
+    #[arg(long, hide_short_help = true)]
+    pub no_cache: bool,
 }
 
 /// How the loop goes.

@@ -14,6 +14,7 @@ mod printer;
 mod progress;
 mod settings;
 mod terminal;
+mod verdicts;
 
 use clap::Parser as _;
 

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{DraftArgs, EvaluateArgs, GlobalArgs, LoopArgs, ModelArgs};
+use super::args::{DraftArgs, EvaluateArgs, GlobalArgs, JudgeArgs, LoopArgs, ModelArgs};
 use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
 use crate::criteria;
-use crate::types::{Criteria, LoopSettings};
+use crate::types::{Criteria, JudgeSettings, LoopSettings};
 
 /// The criteria where nobody names any.
 const DEFAULT_CRITERIA: &str = "writing";
@@ -31,6 +31,7 @@ pub(super) fn draft(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliEr
     let flags = Settings {
         criteria: args.criteria.clone(),
         loop_settings: loop_flags(&args.run)?,
+        judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
     plan(flags, global, None)
@@ -44,6 +45,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
             threshold: args.threshold,
             ..LoopSettings::default()
         },
+        judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
     plan(flags, global, args.evaluator.as_deref())
@@ -84,6 +86,7 @@ fn plan(flags: Settings, global: &GlobalArgs, evaluator: Option<&Path>) -> Resul
     if let Some(threshold) = resolved.settings.loop_settings.threshold {
         criteria.threshold = threshold;
     }
+    criteria.judge_settings = resolved.settings.judge.clone();
     Ok(Plan {
         config,
         resolved,
@@ -130,6 +133,18 @@ fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
         },
         ..Settings::default()
     })
+}
+
+/// What the flags about the judge set.
+fn judge_flags(args: &JudgeArgs) -> JudgeSettings {
+    JudgeSettings {
+        mode: args.judge_mode,
+        samples: args.judge_samples,
+        score: args.judge_score,
+        probe: args.judge_probe.then_some(true),
+        always: args.judge_always.then_some(true),
+        cache: args.no_cache.then_some(false),
+    }
 }
 
 /// What the flags about the loop set.

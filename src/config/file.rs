@@ -18,9 +18,9 @@ use super::{
 };
 use crate::source::{self, Source, SourceError};
 
-/// What a project's file may set; `loop` with all that is in it. Such files are other people's: they
+/// What a project's file may set; `loop` and `judge` with all that is in them. Such files are other people's: they
 /// come with what one clones, and say nothing about servers, keys and places.
-pub const PROJECT_KEYS: &[&str] = &["model", "judge_model", "criteria", "loop"];
+pub const PROJECT_KEYS: &[&str] = &["model", "judge_model", "criteria", "loop", "judge"];
 
 /// The tables of the user's file beside the settings.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

@@ -120,6 +120,7 @@ impl Config {
                         .or(Some(criteria.threshold)),
                     ..criteria.loop_settings.clone()
                 },
+                judge: criteria.judge_settings.clone(),
                 ..Settings::default()
             };
             all.cover(&Layer::new(&settings, |_| {
@@ -160,10 +161,12 @@ impl Config {
 }
 
 /// The flag that sets a key: `--max-iterations` for `loop.max_iterations`, `--timeout-idle` for
-/// `timeouts.idle`.
+/// `timeouts.idle`, `--judge-mode` for `judge.mode`.
 fn flag_name(key: &str) -> String {
     let name = match key.split_once('.') {
         Some(("timeouts", name)) => format!("timeout-{name}"),
+        Some(("judge", "cache")) => "no-cache".to_owned(),
+        Some(("judge", name)) => format!("judge-{name}"),
         Some((_, name)) => name.to_owned(),
         None => key.to_owned(),
     };

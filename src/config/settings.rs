@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{RetryPolicy, Sampling, Think, Timeouts, ollama, openai::StructuredOutput},
-    types::{HumanDuration, LoopSettings},
+    types::{HumanDuration, JudgeSettings, LoopSettings},
 };
 
 /// What can be set by file, profile, environment or flag. Every field is optional, since each of these
-/// sets only some; tables (`loop`, `timeouts`) are laid over each other key by key.
+/// sets only some; tables (`loop`, `judge`, `timeouts`) are laid over each other key by key.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -56,6 +56,8 @@ pub struct Settings {
     /// How the loop behaves.
     #[serde(rename = "loop")]
     pub loop_settings: LoopSettings,
+    /// How the judge is asked.
+    pub judge: JudgeSettings,
     /// How long is waited for a server.
     pub timeouts: TimeoutSettings,
 }
@@ -121,6 +123,7 @@ impl Settings {
         let timeouts = Timeouts::default();
         let human = |duration| HumanDuration::new(duration);
         let loops = LoopSettings::default();
+        let judge = JudgeSettings::default();
         Self {
             offline: Some(false),
             retries: Some(RetryPolicy::default().max_retries),
@@ -133,6 +136,14 @@ impl Settings {
                 select: Some(loops.select()),
                 plateau_iterations: Some(loops.plateau_iterations()),
                 ..loops
+            },
+            judge: JudgeSettings {
+                mode: Some(judge.mode()),
+                samples: Some(judge.samples()),
+                score: Some(judge.score()),
+                probe: Some(judge.probe()),
+                always: Some(judge.always()),
+                cache: Some(judge.cache()),
             },
             timeouts: TimeoutSettings {
                 connect: human(timeouts.connect),
@@ -158,6 +169,9 @@ impl Settings {
     pub fn check(&self) -> Result<(), (Vec<&'static str>, String)> {
         if let Err((key, message)) = self.loop_settings.check() {
             return Err((vec!["loop", key], message));
+        }
+        if let Err((key, message)) = self.judge.check() {
+            return Err((vec!["judge", key], message));
         }
         let wrong =
             |key: &'static str, must: &str| Err((vec![key], format!("`{key}` must be {must}")));

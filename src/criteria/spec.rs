@@ -16,7 +16,7 @@ use super::{check, json_schema};
 use crate::source::{self, Data, DataFormat, Source, SourceError, pointer};
 use crate::types::{
     Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD, Evaluator,
-    LoopSettings,
+    JudgeExample, JudgeSettings, LlmConfig, LoopSettings, ProbeTexts, ScoreRange,
 };
 
 /// The types of evaluators, with the keys of each.
@@ -78,6 +78,8 @@ fn of_data(data: &Data) -> Result<Criteria, SourceError> {
         // There is only one score, and its own floor says what is good enough.
         threshold: 0.0,
         loop_settings: LoopSettings::default(),
+        judge_settings: JudgeSettings::default(),
+        probe: ProbeTexts::default(),
         criteria: vec![criterion],
     })
 }
@@ -215,61 +217,60 @@ impl<'a> Spec<'a> {
 
     /// A judge with a prompt of its own: an `llm` criterion with the same keys.
     fn llm(&self) -> Result<Evaluator, SourceError> {
-        let mut table = DeTable::new();
-        for key in ["prompt", "model"] {
-            if let Some(text) = self.text(key)? {
-                self.put(&mut table, key, key, text);
-            }
-        }
-        if let Some((examples, place)) = self.values.get("examples") {
-            let key = Spanned::new(self.data.span(place), Cow::Borrowed("examples"));
-            table.insert(key, self.examples(examples, place)?);
-        }
-        self.as_criterion("llm", table)
+        let own = |key| Ok::<_, SourceError>(self.text(key)?.map(str::to_owned));
+        let config = LlmConfig {
+            scale: ScoreRange::new(0.0, 1.0),
+            prompt: own("prompt")?,
+            model: own("model")?,
+            examples: match self.values.get("examples") {
+                Some((examples, place)) => self.examples(examples, place)?,
+                None => Vec::new(),
+            },
+            ..LlmConfig::default()
+        };
+        let at = |key: &str| {
+            let place = self.values.get(key).map_or("", |(_, place)| place.as_str());
+            self.data.span(place)
+        };
+        kinds::llm::check(self.data.source(), &at, &config)?;
+        Ok(Evaluator::Llm(config))
     }
 
-    /// Pairs of texts; what is no text is shown to the judge as JSON.
-    fn examples(
-        &self,
-        examples: &Value,
-        place: &str,
-    ) -> Result<Spanned<DeValue<'static>>, SourceError> {
+    /// Pairs of a draft and the verdict on it. The verdict is an object, or its JSON as a text; any other
+    /// text is a reason.
+    fn examples(&self, examples: &Value, place: &str) -> Result<Vec<JudgeExample>, SourceError> {
         let wrong = |place: &str| {
             self.data
                 .error(place, "`examples`: a list of pairs is wanted here")
-                .help("each with an `input`, and the verdict on it as `output`")
+                .help("each with an `input`, and the verdict on it as `output`: {\"valid\": true, \"score\": 1}")
+        };
+        let as_text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
         };
         let Value::Array(items) = examples else {
             return Err(wrong(place));
         };
-        let pairs = items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| {
-                let place = pointer::join(place, &index.to_string());
-                let Value::Object(map) = item else {
-                    return Err(wrong(&place));
-                };
-                let mut pair = DeTable::new();
-                for (key, value) in map {
-                    let text = match value {
-                        Value::String(text) => text.clone(),
-                        value => value.to_string(),
-                    };
-                    let span = self.data.span(&pointer::join(&place, key));
-                    pair.insert(
-                        Spanned::new(span.clone(), Cow::Owned(key.clone())),
-                        Spanned::new(span, DeValue::String(Cow::Owned(text))),
-                    );
-                }
-                Ok(Spanned::new(self.data.span(&place), DeValue::Table(pair)))
+        let read = |(index, item): (usize, &Value)| {
+            let place = pointer::join(place, &index.to_string());
+            let (Some(input), Some(output)) = (item.get("input"), item.get("output")) else {
+                return Err(wrong(&place));
+            };
+            let verdict = match output {
+                Value::String(text) => serde_json::from_str(text)
+                    .ok()
+                    .filter(Value::is_object)
+                    .unwrap_or_else(|| serde_json::json!({ "reason": text })),
+                other => other.clone(),
+            };
+            Ok(JudgeExample {
+                draft: as_text(input),
+                score: verdict.get("score").and_then(Value::as_f64),
+                verdict: verdict.get("valid").and_then(Value::as_bool),
+                reason: verdict.get("reason").map(as_text),
             })
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut array = toml::de::DeArray::new();
-        for pair in pairs {
-            array.push(pair);
-        }
-        Ok(Spanned::new(self.data.span(place), DeValue::Array(array)))
+        };
+        items.iter().enumerate().map(read).collect()
     }
 
     /// Code: a `script` criterion.

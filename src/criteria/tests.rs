@@ -1,3 +1,4 @@
+use crate::types::{JudgeSettings, ProbeTexts};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -118,6 +119,8 @@ max = 400
                 select: Some(Select::HighestScore),
                 ..LoopSettings::default()
             },
+            judge_settings: JudgeSettings::default(),
+            probe: ProbeTexts::default(),
             criteria: vec![
                 Criterion {
                     name: "correctness".into(),
@@ -125,7 +128,7 @@ max = 400
                     weight: 2.0,
                     threshold: 0.9,
                     required: false,
-                    evaluator: Evaluator::Llm(LlmConfig {}),
+                    evaluator: Evaluator::Llm(LlmConfig::default()),
                 },
                 Criterion {
                     name: "no-todo".into(),
@@ -753,7 +756,7 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
         Just(LengthUnit::Paragraphs)
     ];
     prop_oneof![
-        Just(Evaluator::Llm(LlmConfig {})),
+        Just(Evaluator::Llm(LlmConfig::default())),
         (
             "\\PC{1,12}",
             proptest::option::of((0_u64..9, 9_u64..99)),
@@ -836,6 +839,8 @@ fn valid_criteria() -> impl Strategy<Value = Criteria> {
                     max_iterations,
                     ..LoopSettings::default()
                 },
+                judge_settings: JudgeSettings::default(),
+                probe: ProbeTexts::default(),
                 criteria: criteria
                     .into_iter()
                     .enumerate()

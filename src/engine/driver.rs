@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -10,7 +11,9 @@ use super::gate::{self, NotADraft};
 use super::log::{Log, Observer};
 use super::machine::{Happened, Next, State, step};
 use super::select::select;
-use crate::evaluate::{Earlier, JudgeModel, Panel, Progress, Subject, Tools};
+use crate::evaluate::{
+    Earlier, JudgeModel, OtherModel, Panel, Progress, Subject, Tools, VerdictCache,
+};
 use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
 use crate::prompt::Prompts;
 use crate::revise;
@@ -39,10 +42,12 @@ pub struct Loop {
     pub judge_sampling: Sampling,
     /// How much the models reason.
     pub think: crate::model::Think,
-    /// Whether the judge is asked even where a required criterion is not met.
-    pub judge_always: bool,
     /// What the criteria may use beside models.
     pub tools: Tools,
+    /// The models that criteria name for themselves, by what they write there.
+    pub other_judges: BTreeMap<String, OtherModel>,
+    /// Keeps verdicts; `None` to ask the judge each time.
+    pub verdicts: Option<Arc<dyn VerdictCache>>,
 }
 
 impl Loop {
@@ -77,7 +82,8 @@ impl Loop {
                 model: Arc::clone(&self.judge),
                 sampling: self.judge_sampling.clone(),
                 think: self.think,
-                always: self.judge_always,
+                others: self.other_judges.clone(),
+                cache: self.verdicts.clone(),
             }),
             &self.tools,
         ) {

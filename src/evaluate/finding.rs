@@ -17,6 +17,12 @@ pub(super) struct Finding {
     pub(super) faults: Vec<Fault>,
     /// What the evaluator made of the draft, where that is a value.
     pub(super) value: Option<Value>,
+    /// The scores of several verdicts, of which `score` is the median; `None` for one that could not be read.
+    pub(super) samples: Vec<Option<f64>>,
+    /// Whether the verdict was remembered.
+    pub(super) cached: bool,
+    /// What the criterion's weight is multiplied with. Default: 1.
+    pub(super) weight: f64,
 }
 
 impl Finding {
@@ -29,6 +35,9 @@ impl Finding {
             evidence: evidence.into(),
             faults: Vec::new(),
             value: None,
+            samples: Vec::new(),
+            cached: false,
+            weight: 1.0,
         }
     }
 
@@ -49,6 +58,9 @@ impl Finding {
             evidence: reason.into(),
             faults: Vec::new(),
             value: None,
+            samples: Vec::new(),
+            cached: false,
+            weight: 1.0,
         }
     }
 

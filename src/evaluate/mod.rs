@@ -17,13 +17,13 @@ mod script;
 mod subject;
 mod terms;
 mod tools;
-mod verdict;
 
 use async_trait::async_trait;
 
 use self::finding::{Fault, Finding};
-pub use self::judge::verdict_tokens;
-pub use self::panel::{JudgeModel, Panel};
+pub use self::judge::pairwise::{Comparison, ComparisonError, Preference, prefer};
+pub use self::judge::{JudgeModel, MemoryCache, OtherModel, VerdictCache, verdict_tokens};
+pub use self::panel::Panel;
 pub use self::subject::{Earlier, Progress, Subject};
 pub use self::tools::{ExecPermission, Tools};
 

@@ -4,25 +4,12 @@ use futures_util::future::{OptionFuture, join_all};
 
 use super::add_up::add_up;
 use super::finding::Finding;
-use super::judge::Judge;
+use super::judge::{Case, Judge, JudgeModel};
 use super::subject::Subject;
 use super::{HardCheck, Tools, command, compare, contains, length, regex, schema, script};
-use crate::model::{CallObserver, ChatModel, ModelError, Sampling, Think};
+use crate::model::{CallObserver, ModelError};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Evaluation, Evaluator, Status};
-
-/// The model that judges, and how it is asked.
-#[derive(Clone)]
-pub struct JudgeModel {
-    /// The model.
-    pub model: Arc<dyn ChatModel>,
-    /// How it chooses tokens.
-    pub sampling: Sampling,
-    /// How much it reasons.
-    pub think: Think,
-    /// Whether it is asked even where a required criterion is not met.
-    pub always: bool,
-}
 
 /// Everything that judges the drafts of a run.
 pub struct Panel {
@@ -30,7 +17,6 @@ pub struct Panel {
     /// In the order of the criteria; `None` where the judge speaks.
     checks: Vec<Option<Box<dyn HardCheck>>>,
     judge: Option<Judge>,
-    judge_always: bool,
 }
 
 impl Panel {
@@ -76,9 +62,8 @@ impl Panel {
                 Ok(check)
             })
             .collect::<Result<Vec<_>, String>>()?;
-        let judge_always = judge.as_ref().is_some_and(|judge| judge.always);
         let judge = match judge {
-            Some(judge) => Judge::for_criteria(&criteria, judge),
+            Some(judge) => Judge::for_criteria(&criteria, &judge)?,
             None if checks.iter().any(Option::is_none) => {
                 return Err("these criteria need a model that judges, and there is none".to_owned());
             }
@@ -88,7 +73,6 @@ impl Panel {
             criteria,
             checks,
             judge,
-            judge_always,
         })
     }
 
@@ -113,22 +97,27 @@ impl Panel {
         let mut issues = Vec::new();
         let mut confidence = Some(1.0);
         match (&self.judge, reason) {
-            (Some(_), Some(reason)) if !self.judge_always => {
+            (Some(_), Some(reason)) if !self.criteria.judge_settings.always() => {
                 let skipped = Finding::none(Status::Skipped, reason);
                 for slot in findings.iter_mut().filter(|slot| slot.is_none()) {
                     *slot = Some(skipped.clone());
                 }
             }
             (Some(judge), _) => {
-                let verdict = judge
-                    .judge(prompts, subject.draft, subject.attempt, observer)
-                    .await?;
+                let weight = judge.weight(&self.criteria, observer).await?;
+                let case = Case {
+                    prompts,
+                    draft: subject.draft,
+                    attempt: subject.attempt,
+                    observer,
+                };
+                let verdict = judge.judge(&case).await?;
                 for (slot, finding) in findings
                     .iter_mut()
                     .filter(|slot| slot.is_none())
                     .zip(verdict.findings)
                 {
-                    *slot = Some(finding);
+                    *slot = Some(Finding { weight, ..finding });
                 }
                 issues = verdict.issues;
                 confidence = verdict.confidence;

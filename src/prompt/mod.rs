@@ -6,6 +6,8 @@
 //! declared to be material.
 
 mod block;
+mod judge;
+mod own;
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -18,8 +20,10 @@ use serde::Serialize;
 use crate::model::{Message, Role};
 use crate::types::{Criteria, Issue, Task};
 
+pub use self::own::{TemplateFault, check as check_own};
+
 /// Version of the prompts: verdicts under another version are not comparable.
-pub const PROMPT_VERSION: u32 = 1;
+pub const PROMPT_VERSION: u32 = 2;
 
 /// The most issues a judge is asked for: more are rarely all mended in one revision.
 pub const MAX_ISSUES: usize = 8;
@@ -84,6 +88,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.add_filter("block", block::block);
     for (name, source) in [
         ("base.j2", include_str!("templates/base.j2")),
+        ("compare.j2", include_str!("templates/compare.j2")),
         ("draft.j2", include_str!("templates/draft.j2")),
         ("evaluate.j2", include_str!("templates/evaluate.j2")),
         ("repair.j2", include_str!("templates/repair.j2")),
@@ -127,16 +132,6 @@ impl Prompts {
     pub fn draft(&self, note: Option<&str>) -> Vec<Message> {
         let restated = self.restated();
         self.messages("draft.j2", context! { note, restated })
-    }
-
-    /// Asks for a verdict on a draft, on the criteria with these names.
-    pub fn evaluate(&self, draft: &str, names: &[&str]) -> Vec<Message> {
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        let example = example_verdict(&names);
-        self.messages(
-            "evaluate.j2",
-            context! { draft, names, example, anchors => Value::from(Serde(SCALE)), max_issues => MAX_ISSUES },
-        )
     }
 
     /// Continues a judge's conversation after a reply that could not be read.
@@ -229,30 +224,6 @@ fn describe_issues(issues: &[Issue]) -> String {
         })
         .collect();
     lines.join("\n")
-}
-
-/// What a verdict looks like, with the names of this one's criteria.
-fn example_verdict(names: &[String]) -> String {
-    let mut scores = serde_json::Map::new();
-    for name in names {
-        scores.insert(
-            name.trim_matches('`').to_owned(),
-            serde_json::json!({ "reason": "...", "score": 3 }),
-        );
-    }
-    let criterion = names.first().map_or("", |name| name.trim_matches('`'));
-    serde_json::json!({
-        "scores": scores,
-        "issues": [{
-            "type": "missing",
-            "severity": "major",
-            "criterion": criterion,
-            "description": "...",
-            "suggested_fix": "..."
-        }],
-        "confidence": 0.7
-    })
-    .to_string()
 }
 
 #[cfg(test)]

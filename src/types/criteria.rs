@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evaluator::Evaluator;
+use super::judging::{JudgeSettings, ProbeTexts};
 use super::settings::LoopSettings;
 
 /// The overall threshold where a criteria file names none (seed 003 §2.2, `quality_threshold`).
@@ -24,6 +25,16 @@ pub struct Criteria {
     /// Defaults of the loop for these criteria; flags and environment go before them.
     #[serde(default, rename = "loop")]
     pub loop_settings: LoopSettings,
+    /// How the judge is asked for these criteria; flags and environment go before it.
+    #[serde(
+        default,
+        rename = "judge",
+        skip_serializing_if = "JudgeSettings::is_empty"
+    )]
+    pub judge_settings: JudgeSettings,
+    /// Texts that the judge is tried on.
+    #[serde(default, skip_serializing_if = "ProbeTexts::is_empty")]
+    pub probe: ProbeTexts,
     /// At least one, names unique.
     pub criteria: Vec<Criterion>,
 }

@@ -105,6 +105,12 @@ pub struct CriterionResult {
     /// coerced, what a script returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
+    /// Highest minus lowest score of several judgements of this draft; `None` with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
+    /// Whether the verdict was not asked for again, but remembered from an earlier judgement of this draft.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
 }
 
 /// Whether a verdict could be had. Anything but `ok` is neither a pass nor a zero.
@@ -160,7 +166,8 @@ pub struct Place {
     /// The passage of the draft that shows it, word for word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
-    /// Whether the quote was found in the draft; `None` without a quote.
+    /// Whether the draft bears it out: false where the quote is not in the draft, and where a judge ought to
+    /// have quoted and did not; `None` where there is nothing to quote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
 }

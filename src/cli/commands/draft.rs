@@ -12,7 +12,7 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, models, paths, settings};
+use crate::cli::{exec, interrupt, models, paths, settings, verdicts};
 use crate::engine::{Loop, Observer};
 use crate::report;
 use crate::store::{Store, short_id};
@@ -72,6 +72,7 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         }
         opened = models::open(&plan, &task, global.quiet) => opened?,
     };
+    let verdicts = verdicts::cache(&plan.criteria, args.output.no_log)?;
     let run = Loop {
         writer: opened.writer,
         judge: opened.judge,
@@ -80,8 +81,9 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         writer_sampling: opened.writer_sampling,
         judge_sampling: opened.judge_sampling,
         think: opened.think,
-        judge_always: args.judge_always,
         tools,
+        other_judges: opened.other_judges,
+        verdicts,
     };
     Ok(Prepared {
         task,

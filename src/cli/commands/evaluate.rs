@@ -12,8 +12,9 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, models, paths, settings};
+use crate::cli::{exec, interrupt, models, paths, settings, verdicts};
 use crate::engine::{Critique, Observer, Text};
+use crate::evaluate::JudgeModel;
 use crate::report;
 use crate::store::Store;
 use crate::types::{ExitCode, RunRecord, Task};
@@ -84,7 +85,10 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
             () = cancel.cancelled() => {
                 return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
             }
-            opened = models::open_judge(&plan, &task, longest, global.quiet) => Some(opened?),
+            opened = models::open_judge(&plan, &task, longest, global.quiet) => Some(JudgeModel {
+                cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
+                ..opened?
+            }),
         }
     } else {
         None

@@ -52,9 +52,19 @@ impl RunWindow {
             .map(|message| estimate_tokens(&message.content))
             .sum();
         let verdict = u64::from(evaluate::verdict_tokens(&plan.criteria));
+        // Anchors, questions and examples, which only the judge reads; some three characters make a token.
+        let instructions: usize = plan
+            .criteria
+            .criteria
+            .iter()
+            .filter_map(|criterion| match &criterion.evaluator {
+                Evaluator::Llm(config) => Some(config.characters() / 3),
+                _ => None,
+            })
+            .sum();
         Self {
             num_ctx,
-            need: prompt + drafts + verdict,
+            need: prompt + drafts + verdict + instructions as u64,
             longest_draft,
         }
     }

@@ -4,7 +4,7 @@ mod command;
 mod compare;
 mod contains;
 mod length;
-mod llm;
+pub(super) mod llm;
 mod reference;
 mod regex;
 mod schema;

@@ -20,7 +20,7 @@ pub use self::compare::{
 };
 pub use self::contains::{ContainsConfig, MAX_TEXTS};
 pub use self::length::{LengthConfig, LengthUnit};
-pub use self::llm::LlmConfig;
+pub use self::llm::{Anchors, JudgeExample, LlmConfig, ScoreRange};
 pub use self::message::Piece;
 pub use self::origin::Origin;
 pub use self::regex::{Expect, RegexConfig, WHOLE_MATCH};
@@ -76,7 +76,8 @@ impl Evaluator {
     /// there is.
     pub fn describe(&self) -> Option<String> {
         match self {
-            Self::Llm(_) | Self::Script(_) => None,
+            Self::Llm(config) => config.describe(),
+            Self::Script(_) => None,
             Self::Regex(config) => Some(config.describe()),
             Self::Length(config) => Some(config.describe()),
             Self::Schema(config) => Some(config.describe()),
