@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, StringDeserializer};
 
+use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
 use crate::types::{JudgeMode, JudgeScore, MAX_SAMPLES, Select, Strategy};
 
@@ -105,6 +106,9 @@ pub(super) enum Command {
     /// Look at earlier runs
     #[command(subcommand, arg_required_else_help = true)]
     History(HistoryCommand),
+    /// List, show, check and create criteria
+    #[command(subcommand, arg_required_else_help = true)]
+    Criteria(CriteriaCommand),
     /// List and fetch models
     #[command(subcommand, arg_required_else_help = true)]
     Models(ModelsCommand),
@@ -478,6 +482,57 @@ pub(super) enum HistoryCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: Format,
     },
+}
+
+/// `reflect criteria`.
+#[derive(Debug, Subcommand)]
+pub(super) enum CriteriaCommand {
+    /// List the sets that can be asked for by name
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a set with its defaults filled in
+    Show {
+        /// A file, or the name of a set
+        #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+        criteria: String,
+        /// What to print
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: CriteriaFormat,
+    },
+    /// Say what is wrong with criteria files, and where; no model is asked
+    Check {
+        /// The files, or names of sets
+        #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        files: Vec<String>,
+    },
+    /// Write a criteria file to begin with
+    Init {
+        /// Where to; `-` prints it
+        #[arg(value_name = "FILE", default_value = "criteria.toml", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// What kind of text is to be measured: code, writing, analysis or reasoning
+        #[arg(long, value_name = "TYPE", default_value = "writing", hide_possible_values = true, value_parser = PossibleValuesParser::new(BUILTIN_NAMES.iter().copied()))]
+        task_type: String,
+        /// Replace an existing file
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print the JSON Schema of criteria files, for editors
+    Schema,
+}
+
+/// How a set is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum CriteriaFormat {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+    /// A criteria file.
+    Toml,
 }
 
 /// `reflect models`.

@@ -81,6 +81,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Evaluate(args) => block_on(commands::evaluate::run(args, &cli.global)),
         Command::History(command) => commands::history::run(command),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
+        Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),
         Command::Completions { shell } => commands::docs::completions(*shell),
         Command::Man { out_dir } => commands::docs::man(out_dir.as_deref()),

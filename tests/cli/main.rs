@@ -13,6 +13,7 @@ mod answers;
 mod config;
 mod criteria;
 mod evaluate;
+mod examples;
 mod faults;
 mod harness;
 mod help;
