@@ -57,6 +57,10 @@ fn criterion(kind: &Kind) -> Value {
     if kind.name == "length" {
         schema["anyOf"] = json!([{ "required": ["min"] }, { "required": ["max"] }]);
     }
+    if kind.name == "schema" {
+        schema["oneOf"] = json!([{ "required": ["schema"] }, { "required": ["file"] }]);
+        schema["properties"]["schema"]["type"] = json!(["object", "boolean"]);
+    }
     schema
 }
 

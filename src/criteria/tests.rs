@@ -1,11 +1,12 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::types::{
     Criteria, Criterion, Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, LoopSettings,
-    RegexConfig, Select,
+    RegexConfig, SchemaConfig, Select,
 };
 
 fn error(text: &str) -> String {
@@ -300,7 +301,7 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             c("evaluator = 'command'"),
-            "c.toml:3:13: this version has no evaluator `command` yet (known evaluators: `llm`, `regex` and `length`)",
+            "c.toml:3:13: this version has no evaluator `command` yet (known evaluators: `llm`, `regex`, `length` and `schema`)",
         ),
         (
             c("pattern = 'x'"),
@@ -469,6 +470,10 @@ fn the_schema_agrees_with_the_reader() {
         c("evaluator = 'command'"),
         c("evaluator = 'length'"),
         c("evaluator = 'length'\nmax = 1\nunit = 'x'"),
+        c("evaluator = 'schema'"),
+        c("evaluator = 'schema'\nschema = {}\nfile = 'a.json'"),
+        c("evaluator = 'schema'\nschema = 'a.json'"),
+        c("evaluator = 'schema'\nfile = 1"),
     ];
     for text in wrong {
         assert!(!valid(&text), "{text}");
@@ -507,6 +512,29 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
                 max,
             })
         }),
+        (
+            "[a-z/]{1,9}",
+            "\\PC{0,9}",
+            any::<bool>(),
+            any::<i64>(),
+            0.5_f64..9.0
+        )
+            .prop_map(
+                |(name, text, flag, whole, share)| Evaluator::Schema(SchemaConfig {
+                    schema: json!({
+                        "$ref": "https://example.com/a.json",
+                        "enum": [text, whole, share, flag, [], {}],
+                    }),
+                    base: flag.then(|| "schemas/own.json".to_owned()),
+                    documents: [(
+                        "https://example.com/a.json".to_owned(),
+                        json!({ "properties": { name: flag } }),
+                    )]
+                    .into(),
+                    coerce: flag,
+                    formats: !flag,
+                })
+            ),
     ]
 }
 

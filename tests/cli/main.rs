@@ -21,5 +21,7 @@ mod models;
 mod output;
 mod places;
 mod plan;
+mod schema;
 #[cfg(unix)]
 mod signals;
+mod spec;
