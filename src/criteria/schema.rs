@@ -60,6 +60,10 @@ fn criterion(kind: &Kind) -> Value {
             schema[keyword] = rule.clone();
         }
     }
+    if kind.name == "schema" {
+        schema["oneOf"] = json!([{ "required": ["schema"] }, { "required": ["file"] }]);
+        schema["properties"]["schema"]["type"] = json!(["object", "boolean"]);
+    }
     schema
 }
 

@@ -2,11 +2,13 @@ use crate::types::{JudgeSettings, ProbeTexts};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::types::{
     Against, Bounds, CompareConfig, ContainsConfig, Criteria, Criterion, Evaluator, Expect,
-    LengthConfig, LengthUnit, LlmConfig, LoopSettings, MAX_REFERENCE, RegexConfig, Select, Terms,
+    LengthConfig, LengthUnit, LlmConfig, LoopSettings, MAX_REFERENCE, RegexConfig, SchemaConfig,
+    Select, Terms,
 };
 
 fn error(text: &str) -> String {
@@ -302,10 +304,6 @@ fn every_mistake_is_named_with_its_place() {
         (
             c("evaluator = 1"),
             "c.toml:3:13: `evaluator`: a text in quotes is wanted here",
-        ),
-        (
-            c("evaluator = 'command'"),
-            "c.toml:3:13: this version has no evaluator `command` yet (known evaluators: `llm`, `regex`, `length`, `contains` and `compare`)",
         ),
         (
             c("pattern = 'x'"),
@@ -740,6 +738,10 @@ fn the_schema_agrees_with_the_reader() {
         c("evaluator = 'compare'\nmin = 0.5"),
         c("evaluator = 'compare'\nreference = 'x'\nmin = 2"),
         c("evaluator = 'compare'\nreference = 'x'\nwith = 'prior'\nmin = 0.5"),
+        c("evaluator = 'schema'"),
+        c("evaluator = 'schema'\nschema = {}\nfile = 'a.json'"),
+        c("evaluator = 'schema'\nschema = 'a.json'"),
+        c("evaluator = 'schema'\nfile = 1"),
     ];
     for text in wrong {
         assert!(!valid(&text), "{text}");
@@ -812,6 +814,29 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
                 max,
             })
         }),
+        (
+            "[a-z/]{1,9}",
+            "\\PC{0,9}",
+            any::<bool>(),
+            any::<i64>(),
+            0.5_f64..9.0
+        )
+            .prop_map(
+                |(name, text, flag, whole, share)| Evaluator::Schema(SchemaConfig {
+                    schema: json!({
+                        "$ref": "https://example.com/a.json",
+                        "enum": [text, whole, share, flag, [], {}],
+                    }),
+                    base: flag.then(|| "schemas/own.json".to_owned()),
+                    documents: [(
+                        "https://example.com/a.json".to_owned(),
+                        json!({ "properties": { name: flag } }),
+                    )]
+                    .into(),
+                    coerce: flag,
+                    formats: !flag,
+                })
+            ),
     ]
 }
 

@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(values("{\"a\": {\"b\": 1}, oops}"), Vec::<Value>::new());
         let scan = scan("text\n{\"a\": {\"b\": 1}, oops} {x}", &['{', '[']);
         let broken = scan.broken.unwrap();
-        assert_eq!((broken.start, broken.end), (5, 22));
+        assert_eq!((broken.start, broken.end), (5, 21));
         assert!(broken.reason.contains("key must be a string"), "{broken:?}");
     }
 

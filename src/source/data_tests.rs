@@ -59,7 +59,7 @@ fn what_cannot_be_read_says_where() {
         (DataFormat::Json, "{\n \"a\": }", (2, 7), "this is not JSON"),
         (DataFormat::Json, "", (1, 1), "this is not JSON"),
         (DataFormat::Yaml, "a: 1\na: 2\n", (2, 1), "this is not YAML"),
-        (DataFormat::Yaml, "a: [1\n", (2, 1), "this is not YAML"),
+        (DataFormat::Yaml, "a: ]\n", (1, 4), "this is not YAML"),
         (DataFormat::Toml, "a = ", (1, 5), "this is not TOML"),
     ] {
         let error = parse(format, text).unwrap_err();

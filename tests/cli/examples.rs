@@ -72,7 +72,7 @@ fn examples() -> Vec<Example> {
             "Here is the code:\n```rust\npub fn share(part: u64, whole: u64) -> u64 {\n    \
              // TODO: check for zero\n    let x = a().unwrap(); b().unwrap(); c().unwrap(); d().unwrap();\n    \
              todo!()\n}\n```\n",
-            &["only-code", "finished"],
+            &["compiles", "only-code", "finished"],
         ),
         example(
             "commit",
@@ -112,7 +112,7 @@ fn examples() -> Vec<Example> {
             "{\"name\": \"Ada Brandt\", \"email\": \"ada@brandt.dev\", \"skills\": [\"SQL\", \"Rust\"], \
              \"summary\": \"Builds databases for hospitals, and has done so for nine years.\"}\n",
             "Here is the profile: {\"name\": \"John Doe\", \"email\": \"unknown\"}\n",
-            &["only-json", "keys", "real-values"],
+            &["form", "only-json", "real-values"],
         ),
         example(
             "readme",
@@ -173,7 +173,8 @@ fn judge(example: &Example, text: &str, code: i32) -> Value {
         })
         .collect();
     let verdict = json!({ "scores": scores, "issues": [], "confidence": 0.9 });
-    Test::new()
+    compiler(Test::new())
+        .arg("--allow-exec")
         .args(["evaluate", "text.txt", "--format", "json"])
         .args(["--provider", "scripted:judge.toml", "-c"])
         .arg(&criteria)
@@ -185,6 +186,21 @@ fn judge(example: &Example, text: &str, code: i32) -> Value {
         .code(code)
         .run()
         .json()
+}
+
+/// Lets `rustc` find its toolchain, which it else looks for in the home of the user, and that is another one
+/// here.
+fn compiler(test: Test) -> Test {
+    let home = std::env::var_os("RUSTUP_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".rustup")));
+    let toolchain = std::env::var_os("RUSTUP_TOOLCHAIN");
+    let test = home
+        .into_iter()
+        .fold(test, |test, home| test.env("RUSTUP_HOME", home));
+    toolchain
+        .into_iter()
+        .fold(test, |test, it| test.env("RUSTUP_TOOLCHAIN", it))
 }
 
 /// The criteria that are not met. The judge is not asked where a required one is not.

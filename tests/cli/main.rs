@@ -22,5 +22,7 @@ mod models;
 mod output;
 mod places;
 mod plan;
+mod schema;
 #[cfg(unix)]
 mod signals;
+mod spec;

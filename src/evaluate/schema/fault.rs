@@ -54,7 +54,7 @@ pub(super) fn fault(
     let fault = Fault::new(saying.kind, saying.message).at(Place {
         line,
         path: Some(path),
-        schema_path: Some(error.schema_path().to_string()),
+        schema_path: Some(error.evaluation_path().to_string()),
         keyword: Some(error.kind().keyword().to_owned()),
         ..Place::default()
     });
