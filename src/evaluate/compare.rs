@@ -1,12 +1,12 @@
 use std::collections::HashMap;
 
-use async_trait::async_trait;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation as _;
 
+use super::apart::Measure;
 use super::passage::{MAX_FAULTS, ratio};
 use super::terms::{self, Words};
-use super::{Fault, Finding, HardCheck, Subject};
+use super::{Fault, Finding};
 use crate::source;
 use crate::types::{Against, Bounds, CompareConfig, IssueType, Terms};
 
@@ -26,14 +26,7 @@ impl CompareCheck {
     }
 }
 
-#[async_trait]
-impl HardCheck for CompareCheck {
-    async fn check(&self, subject: &Subject<'_>) -> Finding {
-        self.measure(subject.draft, subject.prior)
-    }
-}
-
-impl CompareCheck {
+impl Measure for CompareCheck {
     fn measure(&self, draft: &str, prior: Option<&str>) -> Finding {
         let other = match (self.config.against(), prior) {
             (None, _) => "",

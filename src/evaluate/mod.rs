@@ -1,6 +1,7 @@
 //! Judging a draft: one file per evaluator, and how their verdicts add up.
 
 mod add_up;
+mod apart;
 mod compare;
 mod contains;
 mod finding;

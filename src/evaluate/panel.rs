@@ -3,6 +3,7 @@ use std::sync::Arc;
 use futures_util::future::{OptionFuture, join_all};
 
 use super::add_up::add_up;
+use super::apart::Apart;
 use super::finding::Finding;
 use super::judge::Judge;
 use super::subject::Subject;
@@ -46,16 +47,18 @@ impl Panel {
             .map(|criterion| {
                 let check: Option<Box<dyn HardCheck>> = match &criterion.evaluator {
                     Evaluator::Llm(_) => None,
-                    Evaluator::Regex(config) => Some(Box::new(regex::RegexCheck::new(config)?)),
+                    Evaluator::Regex(config) => {
+                        Some(Box::new(Apart::new(regex::RegexCheck::new(config)?)))
+                    }
                     Evaluator::Length(config) => {
                         Some(Box::new(length::LengthCheck::new(config.clone())))
                     }
                     Evaluator::Contains(config) => {
-                        Some(Box::new(contains::ContainsCheck::new(config)?))
+                        Some(Box::new(Apart::new(contains::ContainsCheck::new(config)?)))
                     }
-                    Evaluator::Compare(config) => {
-                        Some(Box::new(compare::CompareCheck::new(config.clone())))
-                    }
+                    Evaluator::Compare(config) => Some(Box::new(Apart::new(
+                        compare::CompareCheck::new(config.clone()),
+                    ))),
                 };
                 Ok(check)
             })
