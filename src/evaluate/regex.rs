@@ -188,6 +188,10 @@ mod tests {
         let scores: Vec<_> = (0..=7).map(score).collect();
         let expected = [0.0, 0.5, 1.0, 1.0, 4.0 / 5.0, 4.0 / 6.0, 4.0 / 7.0, 0.5];
         assert_eq!(scores, expected.map(Some));
+        assert_eq!(
+            ranged.describe(),
+            "the text must match the regular expression `x`; matches wanted: 2 to 3"
+        );
         let few = measure(&ranged, "x").faults.remove(0);
         assert_eq!(few.kind, IssueType::Missing);
         assert_eq!(few.description, "1 match of `x`, 2 to 3 are wanted");

@@ -50,7 +50,10 @@ impl RegexConfig {
             (Expect::Absent, ..) => format!("nothing in the text may {what}"),
             (Expect::Present, None, None) => format!("the text must {what}"),
             (Expect::Present, min, max) => {
-                format!("{} in the text must {what}", allowed(min, max))
+                format!(
+                    "the text must {what}; matches wanted: {}",
+                    allowed(min, max)
+                )
             }
         }
     }
