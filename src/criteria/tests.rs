@@ -56,8 +56,10 @@ fn the_built_in_sets_are_those_of_the_seed() {
     }
     for set in builtins() {
         assert_eq!(warnings(&set), Vec::<String>::new(), "{}", set.name);
+        assert!((set.threshold - 0.8).abs() < f64::EPSILON, "{}", set.name);
         for criterion in &set.criteria {
             assert!(!criterion.description.contains('\n'), "{}", criterion.name);
+            assert!((criterion.threshold - 0.7).abs() < f64::EPSILON);
         }
     }
     assert!(builtin("nothing").is_none());

@@ -1,12 +1,12 @@
 use std::collections::HashMap;
 
-use async_trait::async_trait;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation as _;
 
+use super::apart::Measure;
 use super::passage::{MAX_FAULTS, ratio};
 use super::terms::{self, Words};
-use super::{Fault, Finding, HardCheck, Subject};
+use super::{Fault, Finding};
 use crate::source;
 use crate::types::{Against, Bounds, CompareConfig, IssueType, Terms};
 
@@ -26,14 +26,7 @@ impl CompareCheck {
     }
 }
 
-#[async_trait]
-impl HardCheck for CompareCheck {
-    async fn check(&self, subject: &Subject<'_>) -> Finding {
-        self.measure(subject.draft, subject.prior)
-    }
-}
-
-impl CompareCheck {
+impl Measure for CompareCheck {
     fn measure(&self, draft: &str, prior: Option<&str>) -> Finding {
         let other = match (self.config.against(), prior) {
             (None, _) => "",
@@ -112,12 +105,16 @@ fn shared(draft: &str, terms: &[String], min: f64) -> Finding {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
+    let wanted = if min >= 1.0 {
+        "all are".to_owned()
+    } else {
+        format!("at least {:.0} % are", min * 100.0)
+    };
     let fault = Fault::new(
         IssueType::Missing,
         format!(
-            "the text has {found} of {} key terms, at least {:.0} % are wanted; missing: {named}{more}",
-            terms.len(),
-            min * 100.0
+            "the text has {found} of {} key terms, {wanted} wanted; missing: {named}{more}",
+            terms.len()
         ),
     )
     .fix(format!("deal with what is missing: {named}{more}"));
@@ -241,7 +238,7 @@ mod tests {
         assert!((finding.score.unwrap() - 2.0 / 3.0).abs() < 1e-9);
         assert_eq!(
             finding.faults[0].description,
-            "the text has 2 of 3 key terms, at least 100 % are wanted; missing: `index`"
+            "the text has 2 of 3 key terms, all are wanted; missing: `index`"
         );
         assert_eq!(
             listed.measure("Index, error, write-ahead log", None).faults,

@@ -1,8 +1,8 @@
 use ::regex::Regex;
-use async_trait::async_trait;
 
+use super::apart::Measure;
 use super::passage::{MAX_FAULTS, bounded, clip, counted, line_of, place_of, ratio};
-use super::{Fault, Finding, HardCheck, Subject};
+use super::{Fault, Finding};
 use crate::source;
 use crate::types::{ContainsConfig, IssueType};
 
@@ -40,15 +40,8 @@ impl ContainsCheck {
     }
 }
 
-#[async_trait]
-impl HardCheck for ContainsCheck {
-    async fn check(&self, subject: &Subject<'_>) -> Finding {
-        self.measure(subject.draft)
-    }
-}
-
-impl ContainsCheck {
-    fn measure(&self, draft: &str) -> Finding {
+impl Measure for ContainsCheck {
+    fn measure(&self, draft: &str, _: Option<&str>) -> Finding {
         let is_there = |wanted: &&Wanted| wanted.finder.is_match(draft);
         let missing: Vec<&Wanted> = self.all.iter().filter(|text| !is_there(text)).collect();
         let banned: Vec<&Wanted> = self.none.iter().filter(is_there).collect();
@@ -64,14 +57,16 @@ impl ContainsCheck {
         let faults = bounded(faults, broken, |rest| {
             Fault::new(
                 IssueType::Incorrect,
-                format!("and {} more of this kind", counted(rest as u64, "faults")),
+                format!("and {rest} more of this kind"),
             )
         });
         // A rule is there, or the criteria file would not have been read.
         let score = ratio((rules - broken) as u64, rules.max(1) as u64);
         Finding::graded(score, self.evidence(&missing, any_missing, &banned)).with_faults(faults)
     }
+}
 
+impl ContainsCheck {
     fn evidence(&self, missing: &[&Wanted], any_missing: bool, banned: &[&Wanted]) -> String {
         let mut parts = Vec::new();
         if !self.all.is_empty() {
@@ -124,7 +119,7 @@ fn there(wanted: &Wanted, draft: &str) -> Fault {
     let line = line_of(draft, first.start);
     let more = match places.count() as u64 {
         0 => String::new(),
-        more => format!(" and {} more", counted(more, "times")),
+        more => format!(", {} in all", counted(more + 1, "times")),
     };
     Fault::new(
         IssueType::Incorrect,
@@ -143,7 +138,7 @@ mod tests {
     }
 
     fn measure(config: &ContainsConfig, draft: &str) -> Finding {
-        ContainsCheck::new(config).unwrap().measure(draft)
+        ContainsCheck::new(config).unwrap().measure(draft, None)
     }
 
     fn said(finding: &Finding) -> Vec<&str> {
@@ -173,7 +168,7 @@ mod tests {
             [
                 "the text does not contain `two`",
                 "the text contains none of `red` and `blue`, one of which is wanted",
-                "the text contains `bad` in line 2 and 1 time more, which is not allowed",
+                "the text contains `bad` in line 2, 2 times in all, which is not allowed",
             ]
         );
         assert_eq!(finding.faults[2].place.line, Some(2));
@@ -215,9 +210,6 @@ mod tests {
         };
         let finding = measure(&config, "t00");
         assert_eq!(finding.faults.len(), MAX_FAULTS + 1);
-        assert_eq!(
-            said(&finding)[MAX_FAULTS],
-            "and 19 faults more of this kind"
-        );
+        assert_eq!(said(&finding)[MAX_FAULTS], "and 19 more of this kind");
     }
 }

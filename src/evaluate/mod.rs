@@ -2,6 +2,7 @@
 
 mod add_up;
 mod answer;
+mod apart;
 mod command;
 mod compare;
 mod contains;

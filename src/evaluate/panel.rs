@@ -3,6 +3,7 @@ use std::sync::Arc;
 use futures_util::future::{OptionFuture, join_all};
 
 use super::add_up::add_up;
+use super::apart::Apart;
 use super::finding::Finding;
 use super::judge::{Case, Judge, JudgeModel};
 use super::subject::Subject;
@@ -36,17 +37,19 @@ impl Panel {
             .map(|criterion| {
                 let check: Option<Box<dyn HardCheck>> = match &criterion.evaluator {
                     Evaluator::Llm(_) => None,
-                    Evaluator::Regex(config) => Some(Box::new(regex::RegexCheck::new(config)?)),
+                    Evaluator::Regex(config) => {
+                        Some(Box::new(Apart::new(regex::RegexCheck::new(config)?)))
+                    }
                     Evaluator::Length(config) => {
                         Some(Box::new(length::LengthCheck::new(config.clone())))
                     }
                     Evaluator::Schema(config) => Some(Box::new(schema::SchemaCheck::new(config)?)),
                     Evaluator::Contains(config) => {
-                        Some(Box::new(contains::ContainsCheck::new(config)?))
+                        Some(Box::new(Apart::new(contains::ContainsCheck::new(config)?)))
                     }
-                    Evaluator::Compare(config) => {
-                        Some(Box::new(compare::CompareCheck::new(config.clone())))
-                    }
+                    Evaluator::Compare(config) => Some(Box::new(Apart::new(
+                        compare::CompareCheck::new(config.clone()),
+                    ))),
                     Evaluator::Script(config) => Some(Box::new(script::ScriptCheck::new(
                         config,
                         criterion.threshold,

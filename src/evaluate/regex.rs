@@ -1,8 +1,8 @@
 use ::regex::{Captures, Regex};
-use async_trait::async_trait;
 
+use super::apart::Measure;
 use super::passage::{bounded, clip, counted, line_of, place_of, ratio};
-use super::{Fault, Finding, HardCheck, Subject};
+use super::{Fault, Finding};
 use crate::types::{IssueType, Piece, RegexConfig, WHOLE_MATCH};
 
 /// The `regex` evaluator: a pattern must match, so often, or not at all. With too few matches the score is
@@ -23,15 +23,8 @@ impl RegexCheck {
     }
 }
 
-#[async_trait]
-impl HardCheck for RegexCheck {
-    async fn check(&self, subject: &Subject<'_>) -> Finding {
-        self.measure(subject.draft)
-    }
-}
-
-impl RegexCheck {
-    fn measure(&self, draft: &str) -> Finding {
+impl Measure for RegexCheck {
+    fn measure(&self, draft: &str, _: Option<&str>) -> Finding {
         let wanted = self.config.counts();
         // Where one is enough, it ends the search.
         let enough = if self.one_is_enough() { 1 } else { usize::MAX };
@@ -47,7 +40,9 @@ impl RegexCheck {
             Finding::graded(1.0, evidence)
         }
     }
+}
 
+impl RegexCheck {
     fn one_is_enough(&self) -> bool {
         self.config.counts() == (1..=u64::MAX)
     }
@@ -85,9 +80,13 @@ impl RegexCheck {
                 format!("add {} of `{pattern}`", counted(missing, "matches")),
             )
         };
-        let description = match self.config.plain_message() {
-            Some(message) => format!("{message} ({seen})"),
-            None => seen,
+        // A message that names a match is none for the lack of one.
+        let names_a_match = |piece: &Piece<'_>| matches!(piece, Piece::Value(_));
+        let description = match self.config.message() {
+            Some(pieces) if !pieces.iter().any(names_a_match) => {
+                format!("{} ({seen})", self.config.describe())
+            }
+            _ => seen,
         };
         Fault::new(IssueType::Missing, description).fix(fix)
     }
@@ -117,7 +116,6 @@ impl RegexCheck {
                 .at(place_of(draft, found.range()))
         });
         bounded(faults, surplus, |rest| {
-            let rest = counted(rest as u64, "matches");
             Fault::new(
                 IssueType::Incorrect,
                 format!("and {rest} more of `{pattern}`, {rule}"),
@@ -130,23 +128,14 @@ impl RegexCheck {
 
     /// What the criteria file says about a match.
     fn message(&self, captures: &Captures<'_>) -> Option<String> {
-        let value = |name: &str| {
+        self.config.say(|name| {
             let group = match name.parse() {
                 _ if name == WHOLE_MATCH => captures.get(0),
                 Ok(number) => captures.get(number),
                 Err(_) => captures.name(name),
             };
             group.map(|group| clip(group.as_str())).unwrap_or_default()
-        };
-        let pieces = self.config.message()?.into_iter();
-        Some(
-            pieces
-                .map(|piece| match piece {
-                    Piece::Text(text) => text.to_owned(),
-                    Piece::Value(name) => value(name),
-                })
-                .collect(),
-        )
+        })
     }
 }
 
@@ -172,7 +161,7 @@ mod tests {
     }
 
     fn measure(config: &RegexConfig, draft: &str) -> Finding {
-        RegexCheck::new(config).unwrap().measure(draft)
+        RegexCheck::new(config).unwrap().measure(draft, None)
     }
 
     fn check(pattern: &str, expect: Expect, draft: &str) -> Finding {
@@ -199,6 +188,10 @@ mod tests {
         let scores: Vec<_> = (0..=7).map(score).collect();
         let expected = [0.0, 0.5, 1.0, 1.0, 4.0 / 5.0, 4.0 / 6.0, 4.0 / 7.0, 0.5];
         assert_eq!(scores, expected.map(Some));
+        assert_eq!(
+            ranged.describe(),
+            "the text must match the regular expression `x`; matches wanted: 2 to 3"
+        );
         let few = measure(&ranged, "x").faults.remove(0);
         assert_eq!(few.kind, IssueType::Missing);
         assert_eq!(few.description, "1 match of `x`, 2 to 3 are wanted");
@@ -260,7 +253,7 @@ mod tests {
         assert_eq!(finding.faults.len(), MAX_FAULTS + 1);
         assert_eq!(
             finding.faults[MAX_FAULTS].description,
-            "and 990 matches more of `x`, which must not occur"
+            "and 990 more of `x`, which must not occur"
         );
         assert_eq!(finding.evidence, "1000 matches, the first `x` in line 1");
     }
@@ -293,11 +286,7 @@ mod tests {
             "{fault:?}"
         );
         // The rule itself names no match.
-        assert!(
-            config
-                .describe()
-                .starts_with("nothing in the text may match")
-        );
+        assert_eq!(config.describe(), "Write `…`, not `…` (……).");
     }
 
     #[test]

@@ -591,3 +591,42 @@ fn the_schema_is_one_and_knows_every_evaluator() {
         "[[criteria]]\nname = 'a'\nevaluator = 'contains'\nal = ['x']\n"
     ));
 }
+
+/// A first draft has no version before it, and nothing to be compared with.
+#[test]
+fn a_revision_is_compared_with_the_version_before() {
+    let ran = Test::new()
+        .args(["draft", "Write a line.", "-c", "c.toml", "--format", "json"])
+        .args(["--provider", "scripted:script.toml"])
+        .file(
+            "c.toml",
+            "[[criteria]]\nname = 'long'\nevaluator = 'length'\nmin = 6\n\
+             [[criteria]]\nname = 'kept'\nevaluator = 'compare'\nwith = 'prior'\nmin = 0.8\n",
+        )
+        .file(
+            "script.toml",
+            "[[reply]]\ntext = 'One two three four.'\n\
+             [[reply]]\ntext = 'Something else than that it is.'\n\
+             [[reply]]\ntext = 'One two three four five six.'\n",
+        )
+        .run();
+    let result = ran.json();
+    let seen: Vec<&str> = result["history"]["versions"]
+        .as_array()
+        .expect("versions")
+        .iter()
+        .map(|version| {
+            version["evaluation"]["criteria"][1]["evidence"]
+                .as_str()
+                .expect("words")
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            "there is no version before to compare with",
+            "likeness to the version before 0.00",
+            "likeness to the version before 0.80",
+        ]
+    );
+}

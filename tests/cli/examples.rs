@@ -33,16 +33,12 @@ fn path(name: &str) -> PathBuf {
 fn blog() -> Example {
     let section = "We measured it on the small machine in the kitchen. It took nine minutes the first \
                    time and two the second, because the cache was warm. Then we pulled the plug. ";
-    let body: String = ["What we did", "What we saw", "What we keep"]
-        .iter()
+    let body = ["What we did", "What we saw", "What we keep"]
         .map(|heading| {
-            format!(
-                "## {heading}\n\n{}\n\n{}\n\n",
-                section.repeat(3),
-                section.repeat(2)
-            )
+            let (first, second) = (section.repeat(3), section.repeat(2));
+            format!("## {heading}\n\n{first}\n\n{second}\n\n")
         })
-        .collect();
+        .concat();
     Example {
         name: "blog",
         good: format!(
@@ -70,9 +66,9 @@ fn examples() -> Vec<Example> {
             "/// The share of the whole, `None` if there is no whole.\n\
              pub fn share(part: u64, whole: u64) -> Option<u64> {\n    part.checked_div(whole)\n}\n",
             "Here is the code:\n```rust\npub fn share(part: u64, whole: u64) -> u64 {\n    \
-             // TODO: check for zero\n    let x = a().unwrap(); b().unwrap(); c().unwrap(); d().unwrap();\n    \
+             // TODO: check for zero\n    a().unwrap(); b().unwrap(); c().unwrap(); d().unwrap(); e().unwrap();\n    \
              todo!()\n}\n```\n",
-            &["compiles", "only-code", "finished"],
+            &["compiles", "only-code", "finished", "no-panics"],
         ),
         example(
             "commit",

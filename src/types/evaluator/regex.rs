@@ -41,7 +41,7 @@ pub const WHOLE_MATCH: &str = "match";
 impl RegexConfig {
     /// The rule in words, as writers and judges read it.
     pub fn describe(&self) -> String {
-        if let Some(message) = self.plain_message() {
+        if let Some(message) = self.say(|_| "…".to_owned()) {
             return message;
         }
         let pattern = &self.pattern;
@@ -50,7 +50,10 @@ impl RegexConfig {
             (Expect::Absent, ..) => format!("nothing in the text may {what}"),
             (Expect::Present, None, None) => format!("the text must {what}"),
             (Expect::Present, min, max) => {
-                format!("{} in the text must {what}", allowed(min, max))
+                format!(
+                    "the text must {what}; matches wanted: {}",
+                    allowed(min, max)
+                )
             }
         }
     }
@@ -76,15 +79,17 @@ impl RegexConfig {
         self.message.as_deref().map(message::pieces)
     }
 
-    /// The message, if it can be said without a match.
-    pub fn plain_message(&self) -> Option<String> {
+    /// The message, with what `value` says for the names in it; `None` if there is none.
+    pub fn say(&self, value: impl Fn(&str) -> String) -> Option<String> {
         let pieces = self.message()?.into_iter();
-        pieces
-            .map(|piece| match piece {
-                Piece::Text(text) => Some(text),
-                Piece::Value(_) => None,
-            })
-            .collect()
+        Some(
+            pieces
+                .map(|piece| match piece {
+                    Piece::Text(text) => text.to_owned(),
+                    Piece::Value(name) => value(name),
+                })
+                .collect(),
+        )
     }
 
     /// Compiles the pattern.
