@@ -299,8 +299,8 @@ fn every_mistake_is_named_with_its_place() {
             "c.toml:3:13: `evaluator`: a text in quotes is wanted here",
         ),
         (
-            c("evaluator = 'command'"),
-            "c.toml:3:13: this version has no evaluator `command` yet (known evaluators: `llm`, `regex` and `length`)",
+            c("evaluator = 'compare'"),
+            "c.toml:3:13: this version has no evaluator `compare` yet (known evaluators: `llm`, `regex`, `length`, `script` and `command`)",
         ),
         (
             c("pattern = 'x'"),

@@ -120,7 +120,7 @@ async fn play_with(
         judge_sampling: Sampling::default(),
         think: crate::model::Think::Auto,
         judge_always: false,
-        tools: crate::evaluate::Tools::none(),
+        tools: Tools::none(),
     };
     let mut events = Vec::new();
     let record = plan

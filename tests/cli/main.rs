@@ -10,6 +10,8 @@
 mod support;
 
 mod answers;
+#[cfg(unix)]
+mod command;
 mod config;
 mod criteria;
 mod evaluate;
@@ -19,7 +21,10 @@ mod help;
 mod input;
 mod models;
 mod output;
+#[cfg(unix)]
+mod permission;
 mod places;
 mod plan;
+mod script;
 #[cfg(unix)]
 mod signals;
