@@ -89,6 +89,7 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l ignore-stdin -d 'Do not read standard input even if it is piped'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-always -d 'Ask the judge even where a required criterion is not met'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
@@ -133,6 +134,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l profile -d 
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l offline -d 'Fetch nothing: use only models that are on this machine'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
@@ -177,6 +179,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l profile -d 
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l offline -d 'Fetch nothing: use only models that are on this machine'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'

@@ -47,7 +47,7 @@ Exit codes:
   3    finished, criteria not met: the best draft is printed
   4    the provider failed: network, key, model missing
   5    stopped by a limit on tokens or time: the best draft so far is printed
-  6    the judge was unusable: no verdict could be read; the last draft is printed
+  6    no verdict could be had: the judge was unusable, or a check failed; the last draft is printed
   130  interrupted
 
 Standard output carries the draft and nothing else; progress and errors go to standard error.

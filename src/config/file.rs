@@ -281,22 +281,25 @@ impl Reader<'_> {
 
     /// What is trusted must be named beyond doubt: not from where the user or a file happens to be.
     fn trusted(&self, trust: &Trust) -> Result<Vec<PathBuf>, SourceError> {
-        let paths = trust.exec.iter().map(|path| {
+        let paths = trust.exec.iter().filter_map(|path| {
             let full = match path.strip_prefix("~") {
-                Ok(_) => self.beside(path),
+                // Without a home directory it names nothing.
+                Ok(rest) => self.home?.join(rest),
                 Err(_) => path.clone(),
             };
             if full.is_absolute() {
-                return Ok(full);
+                return Some(Ok(full));
             }
             let place = source::value_span(self.outline, &["trust", "exec"]).unwrap_or(0..0);
-            Err(self
+            Some(Err(self
                 .source
                 .error(
                     place,
                     &format!("`trust.exec`: `{}` is no full path", path.display()),
                 )
-                .help("for example: exec = [\"/home/ada/criteria\", \"~/work/code.toml\"]"))
+                .help(
+                    "for example: exec = [\"/home/ada/criteria\", \"~/work/code.toml\"]",
+                )))
         });
         paths.collect()
     }

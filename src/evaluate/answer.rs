@@ -8,7 +8,7 @@ use crate::types::{IssueType, Place, Severity};
 /// The most errors of one verdict that are read: a reviser can mend no more at once.
 const MAX_FAULTS: usize = 50;
 /// The most characters of a message that are kept.
-const MAX_MESSAGE: usize = 2000;
+const MAX_MESSAGE: usize = 1000;
 /// The largest value that is kept with the verdict, in bytes of JSON.
 const MAX_VALUE: usize = 64 << 10;
 

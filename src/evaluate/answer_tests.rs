@@ -5,8 +5,8 @@ use super::*;
 
 const FLOOR: f64 = 0.7;
 
-fn finding(value: Value) -> Finding {
-    read(&value, FLOOR).unwrap()
+fn finding(value: impl Into<Value>) -> Finding {
+    read(&value.into(), FLOOR).unwrap()
 }
 
 fn verdict(value: Value) -> (Option<bool>, Option<f64>, Vec<String>) {

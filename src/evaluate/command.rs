@@ -92,13 +92,13 @@ impl HardCheck for CommandCheck {
 /// draft, it may well not on the next.
 fn by_exit(program: &str, output: &CommandOutput, said: &str) -> Finding {
     let how = output.end.to_string();
-    if output.success() {
-        return Finding::graded(1.0, how);
-    }
     let evidence = match clip(said, MAX_EVIDENCE) {
         short if short.is_empty() => how.clone(),
         short => format!("{how}: {short}"),
     };
+    if output.success() {
+        return Finding::graded(1.0, evidence);
+    }
     let description = if said.is_empty() {
         format!("`{program}` {how}, and wrote nothing")
     } else {
@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn a_cut_keeps_whole_lines_of_head_and_tail() {
-        let text: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let lines: Vec<String> = (0..100).map(|n| format!("line {n}\n")).collect();
+        let text = lines.concat();
         let short = cut(&text, 90);
         assert!(short.starts_with("line 0\nline 1\n"), "{short}");
         assert!(short.ends_with("line 98\nline 99\n"), "{short}");

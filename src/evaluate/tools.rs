@@ -63,3 +63,22 @@ impl Tools {
             .ok_or_else(|| "these criteria run programs, and nobody has allowed that".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_pool_however_often_tools_are_handed_on() {
+        let tools = Tools::with_worker("reflect".into());
+        let other = tools.clone().allow(ExecPermission::given_by_user());
+        let (pool, same) = (tools.scripts().unwrap(), other.scripts().unwrap());
+        assert!(Arc::ptr_eq(&pool, &same));
+    }
+
+    #[test]
+    fn what_was_not_given_is_not_there() {
+        assert!(Tools::none().scripts().is_err());
+        assert!(Tools::with_worker("reflect".into()).exec().is_err());
+    }
+}

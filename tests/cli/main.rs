@@ -10,6 +10,8 @@
 mod support;
 
 mod answers;
+#[cfg(unix)]
+mod command;
 mod config;
 mod criteria;
 mod evaluate;
@@ -20,9 +22,12 @@ mod help;
 mod input;
 mod models;
 mod output;
+#[cfg(unix)]
+mod permission;
 mod places;
 mod plan;
 mod schema;
+mod script;
 #[cfg(unix)]
 mod signals;
 mod spec;

@@ -113,3 +113,55 @@ fn check_variable(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::criteria::{load, parse, schema, to_toml};
+    use crate::types::{CommandConfig, Evaluator};
+
+    const COMMAND: &str = "[[criteria]]\nname = 'x'\nevaluator = 'command'\n";
+
+    fn read(folder: &Path, keys: &str) -> CommandConfig {
+        let path = folder.join("c.toml");
+        std::fs::write(&path, format!("# mine\n{COMMAND}{keys}\n")).unwrap();
+        let criteria = load(&path).unwrap();
+        let again = parse(&to_toml(&criteria).unwrap(), "elsewhere").unwrap();
+        assert_eq!(again, criteria, "what is written reads as the same");
+        match &criteria.criteria[0].evaluator {
+            Evaluator::Command(config) => config.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn paths_are_seen_from_the_file_and_names_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(folder.join("in")).unwrap();
+        let config = read(&folder, "command = ['./check.sh', './a']\ncwd = 'in'");
+        assert_eq!(Path::new(&config.command[0]), folder.join("./check.sh"));
+        assert_eq!(config.command[1], "./a");
+        assert_eq!(config.cwd, Some(folder.join("in")));
+        assert_eq!(config.origin.line, 2);
+        let config = read(&folder, "command = 'rustc {draft_file}'\nextension = '.rs'");
+        assert_eq!(config.command, ["rustc", "{draft_file}"]);
+        assert_eq!(config.extension, "rs");
+        assert_eq!(config.cwd, None);
+    }
+
+    #[test]
+    fn the_schema_knows_both_ways_to_write_a_command() {
+        let schema = jsonschema::validator_for(&schema()).unwrap();
+        let valid = |keys: &str| {
+            let value: toml::Value = toml::from_str(&format!("{COMMAND}{keys}")).unwrap();
+            schema.is_valid(&serde_json::to_value(value).unwrap())
+        };
+        assert!(valid("command = 'true'\noutput = 'json'"));
+        assert!(valid("command = ['true']\nenv = ['A']\nprocesses = 9"));
+        assert!(!valid("command = 3"));
+        assert!(!valid("command = 'true'\norigin = 'x'"));
+        assert!(!valid(""));
+    }
+}

@@ -75,3 +75,55 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
     check_limits(source, &outline, time, (config.memory, range))?;
     Ok(Evaluator::Script(config))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::criteria::{load, parse, schema, to_toml};
+    use crate::types::{Evaluator, ScriptLanguage};
+
+    const SCRIPT: &str = "[[criteria]]\nname = 'x'\nevaluator = 'script'\n";
+
+    #[test]
+    fn what_was_read_from_a_file_can_be_written_as_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        std::fs::write(
+            &path,
+            format!("{SCRIPT}language = 'python'\nfile = 'a.py'\ntimeout = '1m'\n"),
+        )
+        .unwrap();
+        std::fs::write(folder.path().join("a.py"), "return True\n").unwrap();
+        let criteria = load(&path).unwrap();
+        let Evaluator::Script(config) = &criteria.criteria[0].evaluator else {
+            panic!("{criteria:?}");
+        };
+        assert_eq!(config.language, ScriptLanguage::Python);
+        assert_eq!(config.code, "return True\n");
+        let folder = folder.path().canonicalize().unwrap();
+        assert_eq!(config.origin.file.as_deref(), Some(&*folder.join("c.toml")));
+        assert_eq!(config.origin.script.as_deref(), Some(&*folder.join("a.py")));
+        assert_eq!(config.origin.line, 1);
+        let again = parse(&to_toml(&criteria).unwrap(), "elsewhere").unwrap();
+        assert_eq!(again, criteria);
+    }
+
+    #[test]
+    fn what_does_not_come_from_a_file_reads_none() {
+        let error = parse(&format!("{SCRIPT}file = 'a.lua'\n"), "built-in").unwrap_err();
+        assert!(error.message().contains("this is no file"), "{error}");
+    }
+
+    #[test]
+    fn the_schema_wants_code_or_file_and_not_both() {
+        let schema = jsonschema::validator_for(&schema()).unwrap();
+        let valid = |keys: &str| {
+            let value: toml::Value = toml::from_str(&format!("{SCRIPT}{keys}")).unwrap();
+            schema.is_valid(&serde_json::to_value(value).unwrap())
+        };
+        assert!(valid("code = 'return true'\nmemory = '64MB'"));
+        assert!(valid("file = 'a.lua'\nlanguage = 'prolog'"));
+        assert!(!valid("code = 'x'\nfile = 'y'"));
+        assert!(!valid(""));
+        assert!(!valid("code = 'x'\nlanguage = 'ruby'"));
+    }
+}

@@ -85,16 +85,15 @@ impl CommandConfig {
 
     /// The command on one line, as it would be typed into a shell.
     pub fn shown(&self) -> String {
+        let plain = |c: char| c.is_alphanumeric() || "-_./=+:,@%{}".contains(c);
         let words: Vec<String> = self
             .command
             .iter()
             .map(|word| {
-                // The braces are ours, and need no quotes to be understood.
-                let plain = word.replace(DRAFT_FILE, "draft");
-                match shlex::try_quote(&plain) {
-                    Ok(quoted) if quoted == plain => word.clone(),
-                    _ => shlex::try_quote(word).map_or_else(|_| format!("{word:?}"), Into::into),
+                if !word.is_empty() && word.chars().all(plain) {
+                    return word.clone();
                 }
+                shlex::try_quote(word).map_or_else(|_| format!("{word:?}"), Into::into)
             })
             .collect();
         words.join(" ")
@@ -193,6 +192,8 @@ mod tests {
         let text = read("command = 'prog \"two words\" it\\ is {draft_file}'").unwrap();
         assert_eq!(text.command, ["prog", "two words", "it is", "{draft_file}"]);
         assert_eq!(text.shown(), "prog 'two words' 'it is' {draft_file}");
+        let flag = read("command = ['prog', '--edition=2024', '']").unwrap();
+        assert_eq!(flag.shown(), "prog --edition=2024 ''");
         let list = read("command = ['prog', '$HOME a|b']").unwrap();
         assert_eq!(list.command, ["prog", "$HOME a|b"]);
     }
