@@ -725,7 +725,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__evaluate)
-            opts="-c -f -s -m -o -q -h --criteria --prompt --prompt-file --file --system --threshold --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -o -q -h --criteria --evaluator --input-format --prompt --prompt-file --file --system --threshold --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -759,6 +759,25 @@ _reflect() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --evaluator)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --input-format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
                     ;;
                 --prompt)

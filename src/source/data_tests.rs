@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -73,9 +75,10 @@ fn aliases_that_unfold_without_end_are_refused_in_no_time() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..12 {
         let last = n - 1;
-        bomb.push_str(&format!(
-            "a{n}: &a{n} [*a{last}, *a{last}, *a{last}, *a{last}, *a{last}]\n"
-        ));
+        let _ = writeln!(
+            bomb,
+            "a{n}: &a{n} [*a{last}, *a{last}, *a{last}, *a{last}, *a{last}]"
+        );
     }
     let started = std::time::Instant::now();
     assert!(parse(DataFormat::Yaml, &bomb).is_err());
