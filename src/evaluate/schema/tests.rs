@@ -157,6 +157,21 @@ async fn a_schema_that_multiplies_ends_at_the_limit_or_before() {
 }
 
 #[test]
+fn a_pattern_that_explodes_is_a_failure_and_no_error_of_the_draft() {
+    let schema = json!({ "properties": { "v": { "pattern": "^((?=a)(a|aa))+$" } } });
+    let finding = check(
+        schema,
+        &json!({ "v": format!("{}!", "a".repeat(60)) }).to_string(),
+    );
+    assert_eq!(finding.status, Status::Failed, "{finding:?}");
+    assert!(
+        finding.evidence.contains("`/properties/v/pattern`"),
+        "{finding:?}"
+    );
+    assert_eq!(finding.score, None);
+}
+
+#[test]
 fn the_score_falls_with_each_error_and_the_verdict_is_strict() {
     let schema = json!({ "type": "array", "items": { "type": "null" } });
     for (draft, score) in [
