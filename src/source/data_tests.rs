@@ -62,6 +62,12 @@ fn what_cannot_be_read_says_where() {
         (DataFormat::Json, "", (1, 1), "this is not JSON"),
         (DataFormat::Yaml, "a: 1\na: 2\n", (2, 1), "this is not YAML"),
         (DataFormat::Yaml, "a: ]\n", (1, 4), "this is not YAML"),
+        (
+            DataFormat::Yaml,
+            "a: 1\n---\nb: 1\n",
+            (3, 1),
+            "there are several YAML documents",
+        ),
         (DataFormat::Toml, "a = ", (1, 5), "this is not TOML"),
     ] {
         let error = parse(format, text).unwrap_err();

@@ -18,6 +18,9 @@ pub(super) fn parse(
         let text = error.without_snippet().to_string();
         let reason = text.lines().next().unwrap_or_default();
         let reason = reason.split(" at line ").next().unwrap_or(reason);
+        if reason.starts_with("multiple YAML documents") {
+            return source.error(span, "there are several YAML documents, and one is wanted");
+        }
         source.error(span, &format!("this is not YAML: {reason}"))
     };
     let value = serde_saphyr::from_str_with_options(source.text(), options())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
-use referencing::{Draft, Registry, Retrieve, Uri};
+use referencing::{Draft, Retrieve, SPECIFICATIONS, Uri};
 use reqwest::Url;
 use serde_json::Value;
 
@@ -44,11 +44,10 @@ pub(crate) fn gather(
     let draft = Draft::default().detect(root.value());
     let library = Arc::new(library);
     let retriever: Arc<dyn Retrieve> = library.clone();
-    let prepared = Registry::new()
-        .draft(draft)
-        .retriever(retriever)
+    let prepared = SPECIFICATIONS
         .add(start.as_str(), root.value().clone())
-        .and_then(|builder| builder.prepare().map(drop));
+        .and_then(|builder| builder.draft(draft).retriever(retriever).prepare())
+        .map(drop);
     let state = std::mem::take(&mut *library.lock());
     if let Some((uri, failure)) = state.failures.into_iter().next() {
         let name = library.name_of(&uri);

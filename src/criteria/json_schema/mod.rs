@@ -4,7 +4,7 @@ mod files;
 mod graph;
 
 use jsonschema::Validator;
-use referencing::{Draft, Registry, Resolver, Uri};
+use referencing::{Draft, Registry, Resolver, SPECIFICATIONS, Uri};
 use reqwest::Url;
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ const INLINE: &str = "%3Cinline%3E";
 const KNOWN_DRAFTS: &str = "known drafts: https://json-schema.org/draft/2020-12/schema, \
     https://json-schema.org/draft/2019-09/schema, http://json-schema.org/draft-07/schema#, -06 and -04";
 /// The types of JSON Schema.
-const TYPES: [&str; 7] = [
+pub(crate) const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
 
@@ -73,10 +73,11 @@ impl Compiled {
         let whole = |message: String| Box::new(Problem::new(None, "", message));
         let base = url(&folder, config.base.as_deref().unwrap_or(INLINE))
             .map_err(|reason| whole(format!("`base` is no relative URL: {reason}")))?;
-        let mut builder = Registry::new()
-            .draft(draft)
+        // The drafts' own schemas are there, too: a schema may refer to them.
+        let mut builder = SPECIFICATIONS
             .add(base.as_str(), config.schema.clone())
-            .map_err(|error| whole(error.to_string()))?;
+            .map_err(|error| whole(error.to_string()))?
+            .draft(draft);
         for (name, document) in &config.documents {
             let fail = |reason: String| {
                 Box::new(Problem::new(

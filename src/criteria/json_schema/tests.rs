@@ -156,6 +156,14 @@ fn each_draft_is_read_by_its_own_rules() {
 }
 
 #[test]
+fn the_drafts_own_schemas_are_there() {
+    let of_schemas = json!({ "items": { "$ref": "http://json-schema.org/draft-07/schema#" } });
+    let compiled = compiled(&SchemaConfig::new(of_schemas));
+    assert!(compiled.validator().is_valid(&json!([{ "type": "null" }])));
+    assert!(!compiled.validator().is_valid(&json!([{ "type": 3 }])));
+}
+
+#[test]
 fn documents_are_found_by_their_names_from_everywhere() {
     let mut config = SchemaConfig::new(json!({ "$ref": "address.json" }));
     config.base = Some("schemas/deep/profile.json".to_owned());
