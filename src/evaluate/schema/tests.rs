@@ -378,4 +378,62 @@ proptest! {
         prop_assert!((0.0..=1.0).contains(&score));
         prop_assert_eq!(finding.valid == Some(true), finding.faults.is_empty());
     }
+
+    #[test]
+    fn no_schema_makes_it_panic(schema in any_schema(), draft in any_value()) {
+        if let Ok(compiled) = Compiled::new(&SchemaConfig::new(schema)) {
+            let finding = Checker::new(compiled, true).check(&draft.to_string());
+            prop_assert_eq!(finding.valid == Some(true), finding.faults.is_empty());
+        }
+    }
+}
+
+/// Values of a few words, such as the schemas below have something to say of.
+fn any_value() -> impl Strategy<Value = Value> {
+    let scalar = prop_oneof![
+        Just(json!(null)),
+        Just(json!("a")),
+        Just(json!("7")),
+        Just(json!(true)),
+        Just(json!(7)),
+        Just(json!(1.5)),
+    ];
+    scalar.prop_recursive(4, 24, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            proptest::collection::hash_map("[ab]", inner, 0..3)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Schemas, most of them right, some with references that go anywhere.
+fn any_schema() -> impl Strategy<Value = Value> {
+    const NAMES: [&str; 8] = [
+        "object", "array", "string", "integer", "number", "boolean", "null", "x",
+    ];
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        proptest::sample::select(NAMES.as_slice()).prop_map(|name| json!({ "type": name })),
+        proptest::sample::select(["#", "#/properties/a", "#/x", "b.json", "#a"].as_slice())
+            .prop_map(|to| json!({ "$ref": to })),
+        any_value().prop_map(|value| json!({ "enum": [value] })),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let several = proptest::collection::vec(inner.clone(), 1..3);
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| json!({
+                "type": "object", "properties": { "a": a, "b": b }, "required": ["a"],
+            })),
+            inner
+                .clone()
+                .prop_map(|items| json!({ "type": "array", "items": items })),
+            inner
+                .clone()
+                .prop_map(|not| json!({ "not": not, "unevaluatedProperties": false })),
+            several.clone().prop_map(|all| json!({ "allOf": all })),
+            several.clone().prop_map(|any| json!({ "anyOf": any })),
+            several.prop_map(|one| json!({ "oneOf": one, "additionalProperties": false })),
+        ]
+    })
 }
