@@ -98,6 +98,8 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         'reflect;evaluate' {
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
             [CompletionResult]::new('--criteria', '--criteria', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
+            [CompletionResult]::new('--evaluator', '--evaluator', [CompletionResultType]::ParameterName, 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict')
+            [CompletionResult]::new('--input-format', '--input-format', [CompletionResultType]::ParameterName, 'What the texts are: with `json`, a JSON text is judged by what it says')
             [CompletionResult]::new('--prompt', '--prompt', [CompletionResultType]::ParameterName, 'What the texts were written for: the judge sees it')
             [CompletionResult]::new('--prompt-file', '--prompt-file', [CompletionResultType]::ParameterName, 'Read from a file what the texts were written for')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Show the judge this file as context; repeatable')
@@ -143,6 +145,8 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         'reflect;critique' {
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
             [CompletionResult]::new('--criteria', '--criteria', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
+            [CompletionResult]::new('--evaluator', '--evaluator', [CompletionResultType]::ParameterName, 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict')
+            [CompletionResult]::new('--input-format', '--input-format', [CompletionResultType]::ParameterName, 'What the texts are: with `json`, a JSON text is judged by what it says')
             [CompletionResult]::new('--prompt', '--prompt', [CompletionResultType]::ParameterName, 'What the texts were written for: the judge sees it')
             [CompletionResult]::new('--prompt-file', '--prompt-file', [CompletionResultType]::ParameterName, 'Read from a file what the texts were written for')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Show the judge this file as context; repeatable')

@@ -93,6 +93,8 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;evaluate'= {
             cand -c 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
             cand --criteria 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
+            cand --evaluator 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict'
+            cand --input-format 'What the texts are: with `json`, a JSON text is judged by what it says'
             cand --prompt 'What the texts were written for: the judge sees it'
             cand --prompt-file 'Read from a file what the texts were written for'
             cand -f 'Show the judge this file as context; repeatable'
@@ -137,6 +139,8 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;critique'= {
             cand -c 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
             cand --criteria 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
+            cand --evaluator 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict'
+            cand --input-format 'What the texts are: with `json`, a JSON text is judged by what it says'
             cand --prompt 'What the texts were written for: the judge sees it'
             cand --prompt-file 'Read from a file what the texts were written for'
             cand -f 'Show the judge this file as context; repeatable'

@@ -97,6 +97,9 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-log -d 'Kee
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l evaluator -d 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l input-format -d 'What the texts are: with `json`, a JSON text is judged by what it says' -r -f -a "text\t'Any text, judged as it is'
+json\t'A JSON value. One that is a text is judged as that text, without quotes and escapes'"
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt -d 'What the texts were written for: the judge sees it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F
@@ -142,6 +145,9 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l no-log -d '
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l evaluator -d 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l input-format -d 'What the texts are: with `json`, a JSON text is judged by what it says' -r -f -a "text\t'Any text, judged as it is'
+json\t'A JSON value. One that is a text is judged as that text, without quotes and escapes'"
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt -d 'What the texts were written for: the judge sees it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F

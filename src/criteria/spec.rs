@@ -117,7 +117,14 @@ impl<'a> Spec<'a> {
                 .find(|kind| kind == name)
                 .ok_or_else(|| {
                     let near = source::similar(name, TYPES.iter().map(|(kind, _)| *kind));
-                    data.error(&place, &format!("unknown evaluator type `{name}`"))
+                    let error = data.error(&place, &format!("unknown evaluator type `{name}`"));
+                    if json_schema::TYPES.contains(&name.as_str()) {
+                        return error.help(
+                            "this is a JSON Schema itself; an evaluator names it: \
+                             {\"type\": \"schema\", \"schema\": \"FILE\"}",
+                        );
+                    }
+                    error
                         .help_if(near.map(|near| format!("did you mean `{near}`?")))
                         .help(known_types())
                 })?,

@@ -53,6 +53,10 @@ fn what_is_wrong_says_where_and_what_to_do() {
             "type: shema\nschema: {}",
             "spec.yaml:1:7: unknown evaluator type `shema` (did you mean `schema`?)",
         ),
+        (
+            "type: object\nproperties: {}",
+            "spec.yaml:1:7: unknown evaluator type `object` (this is a JSON Schema itself;",
+        ),
         ("type: 3", "spec.yaml:1:7: `type`: a text is wanted here"),
         (
             "type: schema",

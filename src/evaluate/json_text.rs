@@ -64,8 +64,10 @@ pub(super) fn scan(text: &str, opens: &[char]) -> Scan {
                     },
                 };
                 let length = |broken: &Broken| broken.end - broken.start;
-                // A brace in prose is wrong at its first character.
-                if progress > 1
+                // A brace in prose, or a `[[table]]`, is wrong before anything that JSON would have.
+                let told = |b: &u8| *b == b'"' || b.is_ascii_digit();
+                let like_json = too_deep || rest.as_bytes()[..progress].iter().any(told);
+                if like_json
                     && scan
                         .broken
                         .as_ref()
@@ -120,6 +122,7 @@ mod tests {
     #[test]
     fn pieces_of_what_is_broken_are_no_values() {
         assert_eq!(values("{\"a\": {\"b\": 1}, \"c\""), Vec::<Value>::new());
+        assert_eq!(scan("[[table]]\n{x} [ {", &['{', '[']).broken, None);
         assert_eq!(values("{\"a\": {\"b\": 1}, oops}"), Vec::<Value>::new());
         let scan = scan("text\n{\"a\": {\"b\": 1}, oops} {x}", &['{', '[']);
         let broken = scan.broken.unwrap();

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -60,6 +62,12 @@ fn what_cannot_be_read_says_where() {
         (DataFormat::Json, "", (1, 1), "this is not JSON"),
         (DataFormat::Yaml, "a: 1\na: 2\n", (2, 1), "this is not YAML"),
         (DataFormat::Yaml, "a: ]\n", (1, 4), "this is not YAML"),
+        (
+            DataFormat::Yaml,
+            "a: 1\n---\nb: 1\n",
+            (3, 1),
+            "there are several YAML documents",
+        ),
         (DataFormat::Toml, "a = ", (1, 5), "this is not TOML"),
     ] {
         let error = parse(format, text).unwrap_err();
@@ -73,9 +81,10 @@ fn aliases_that_unfold_without_end_are_refused_in_no_time() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..12 {
         let last = n - 1;
-        bomb.push_str(&format!(
-            "a{n}: &a{n} [*a{last}, *a{last}, *a{last}, *a{last}, *a{last}]\n"
-        ));
+        let _ = writeln!(
+            bomb,
+            "a{n}: &a{n} [*a{last}, *a{last}, *a{last}, *a{last}, *a{last}]"
+        );
     }
     let started = std::time::Instant::now();
     assert!(parse(DataFormat::Yaml, &bomb).is_err());

@@ -18,6 +18,9 @@ pub(super) fn parse(
         let text = error.without_snippet().to_string();
         let reason = text.lines().next().unwrap_or_default();
         let reason = reason.split(" at line ").next().unwrap_or(reason);
+        if reason.starts_with("multiple YAML documents") {
+            return source.error(span, "there are several YAML documents, and one is wanted");
+        }
         source.error(span, &format!("this is not YAML: {reason}"))
     };
     let value = serde_saphyr::from_str_with_options(source.text(), options())
@@ -47,17 +50,18 @@ fn budget() -> Budget {
 }
 
 fn span(source: &Source, place: Location) -> Range<usize> {
-    let number = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok());
-    let start = number(place.span().byte_offset()).unwrap_or_else(|| {
-        let before: usize = source
-            .text()
-            .split_inclusive('\n')
-            .take(number(Some(place.line())).unwrap_or(1).saturating_sub(1))
-            .map(str::len)
-            .sum();
-        before
-    });
-    start..start + number(place.span().byte_len()).unwrap_or(1).max(1)
+    let number = |value: u64| usize::try_from(value).unwrap_or(0).saturating_sub(1);
+    let mut lines = source.text().split_inclusive('\n');
+    let before: usize = lines.clone().take(number(place.line())).map(str::len).sum();
+    let line = lines.nth(number(place.line())).unwrap_or_default();
+    // The column counts characters.
+    let column = line
+        .char_indices()
+        .nth(number(place.column()))
+        .map_or(line.trim_end().len(), |(at, _)| at);
+    let length = place.span().byte_len().unwrap_or(1).max(1);
+    let start = before + column;
+    start..start + usize::try_from(length).unwrap_or(1)
 }
 
 /// A value's place, and those of its parts.

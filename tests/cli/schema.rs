@@ -169,7 +169,8 @@ fn references_that_cannot_be_followed_are_shown_where_they_are() {
         )
         .code(2)
         .stderr_has("this is no valid JSON Schema at `/definitions/years/type`")
-        .stderr_has("age.json:1:38")
+        .stderr_has("there is no type `yeras`")
+        .stderr_has("age.json:1:36")
         .run();
     profile()
         .file(

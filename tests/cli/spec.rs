@@ -130,7 +130,7 @@ fn a_schema_may_be_in_a_file_beside() {
     test("{\"type\": \"schema\", \"schema\": {\"$ref\": \"none.yaml\"}}")
         .code(2)
         .stderr_has("the `$ref` `none.yaml` leads nowhere")
-        .stderr_has("specs/spec.json:1:40")
+        .stderr_has("specs/spec.json:1:39")
         .run();
 }
 

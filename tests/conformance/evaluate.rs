@@ -1,5 +1,7 @@
 //! `reflect evaluate --evaluator SPEC`: the rows of TEA's `reflection.evaluate`.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::program::Program;
@@ -69,13 +71,15 @@ fn verdicts_are_those_of_the_rows() {
             (true, None) => agree += 1,
             (false, Some(_)) => disagree += 1,
             (true, Some(_)) => {
-                wrong.push(format!("{id} agrees, and is listed as one that does not"))
+                wrong.push(format!("{id} agrees, and is listed as one that does not"));
             }
-            (false, None) => wrong.push(format!(
-                "{id} ({}): {}",
-                row["title"],
-                differences.join("; ")
-            )),
+            (false, None) => {
+                wrong.push(format!(
+                    "{id} ({}): {}",
+                    row["title"],
+                    differences.join("; ")
+                ));
+            }
         }
     }
     println!(
@@ -172,14 +176,15 @@ fn script(row: &Value) -> String {
             script.push_str("times = 0\n");
         }
         if let Some(shown) = shown {
-            script.push_str(&format!("contains = {shown}\n"));
+            let _ = writeln!(script, "contains = {shown}");
         }
-        match answer.get("$raise") {
-            Some(message) => script.push_str(&format!(
-                "error = {{ class = \"unreachable\", message = {message} }}\n"
-            )),
-            None => script.push_str(&format!("text = {answer}\n")),
-        }
+        let _ = match answer.get("$raise") {
+            Some(message) => writeln!(
+                script,
+                "error = {{ class = \"unreachable\", message = {message} }}"
+            ),
+            None => writeln!(script, "text = {answer}"),
+        };
     }
     script
 }

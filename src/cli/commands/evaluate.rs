@@ -163,7 +163,7 @@ impl Prepared {
         let mut lines = (args.output.format == Format::Ndjson)
             .then(|| Lines::new(args.output.stream_deltas, self.cancel.clone()));
         let mut log = self.log.map(RunLog::new);
-        let mut records: Vec<(Option<String>, RunRecord)> = Vec::new();
+        let mut records: Vec<Judged> = Vec::new();
         for text in self.texts {
             let file = text.file.clone();
             let mut progress = Progress::of_text(name_of(file.as_deref()), global.quiet);
@@ -228,7 +228,7 @@ impl Prepared {
 }
 
 /// The exit code of the worst judgement: one that could not be made is worse than one that is bad.
-fn worst(records: &[(Option<String>, RunRecord)]) -> ExitCode {
+fn worst(records: &[Judged]) -> ExitCode {
     records
         .iter()
         .filter_map(|(_, record)| record.exit_code)
@@ -245,11 +245,14 @@ fn name_of(file: Option<&str>) -> &str {
     file.unwrap_or("standard input")
 }
 
+/// A text's file, and what became of it.
+type Judged = (Option<String>, RunRecord);
+
 /// How judgements are printed: as the report on criteria, or as the verdict of a single evaluator.
 struct Printed {
     text: fn(&str, &RunRecord) -> String,
     markdown: fn(&str, &RunRecord) -> String,
-    json: fn(&[(Option<String>, RunRecord)]) -> String,
+    json: fn(&[Judged]) -> String,
 }
 
 impl Printed {
@@ -270,7 +273,7 @@ impl Printed {
     }
 }
 
-fn each(records: &[(Option<String>, RunRecord)], print: fn(&str, &RunRecord) -> String) -> String {
+fn each(records: &[Judged], print: fn(&str, &RunRecord) -> String) -> String {
     let parts: Vec<String> = records
         .iter()
         .map(|(file, record)| print(name_of(file.as_deref()), record))

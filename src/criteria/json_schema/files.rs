@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
-use referencing::{Draft, Registry, Retrieve, Uri};
+use referencing::{Draft, Retrieve, SPECIFICATIONS, Uri};
 use reqwest::Url;
 use serde_json::Value;
 
@@ -44,17 +44,26 @@ pub(crate) fn gather(
     let draft = Draft::default().detect(root.value());
     let library = Arc::new(library);
     let retriever: Arc<dyn Retrieve> = library.clone();
-    let prepared = Registry::new()
-        .draft(draft)
-        .retriever(retriever)
+    let prepared = SPECIFICATIONS
         .add(start.as_str(), root.value().clone())
-        .and_then(|builder| builder.prepare().map(drop));
+        .and_then(|builder| builder.draft(draft).retriever(retriever).prepare())
+        .map(drop);
     let state = std::mem::take(&mut *library.lock());
-    for (uri, failure) in state.failures {
+    if let Some((uri, failure)) = state.failures.into_iter().next() {
         let name = library.name_of(&uri);
-        let documents = std::iter::once((&start, root))
-            .chain(state.read.values().map(|(url, data)| (url, data)));
+        let read = state.read.values().map(|(url, data)| (url, data));
+        let documents: Vec<(&Url, &Data)> = std::iter::once((&start, root)).chain(read).collect();
+        let of_draft = |data: &Data| {
+            let draft = data.value().get("$schema").and_then(Value::as_str);
+            draft.is_some_and(|draft| draft.trim_end_matches('#') == uri)
+        };
+        if let Some((_, data)) = documents.iter().find(|(_, data)| of_draft(data)) {
+            return Err(data
+                .error("/$schema", &super::unknown_draft(&uri))
+                .help(super::KNOWN_DRAFTS));
+        }
         let place = documents
+            .iter()
             .flat_map(|(url, data)| {
                 graph::references(data.value())
                     .into_iter()
@@ -235,7 +244,7 @@ impl Library {
             )
         };
         let inside = |file: &Path| self.reach == Reach::Anywhere || file.starts_with(folder);
-        if !inside(&file) {
+        if !inside(file) {
             return Err(outside());
         }
         // A link may lead out of the folder.

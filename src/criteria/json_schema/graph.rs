@@ -155,12 +155,11 @@ enum State {
 fn bounded(nodes: &[Node<'_>]) -> Result<(), (usize, String)> {
     let mut states = vec![State::New; nodes.len()];
     for start in 0..nodes.len() {
-        let mut path = vec![(start, 0)];
-        if matches!(states[start], State::New) {
-            states[start] = State::Open;
-        } else {
+        if !matches!(states[start], State::New) {
             continue;
         }
+        states[start] = State::Open;
+        let mut path = vec![(start, 0)];
         while let Some((number, next)) = path.last_mut() {
             let number = *number;
             if let Some(&child) = nodes[number].inner.get(*next) {
@@ -257,9 +256,9 @@ pub(super) fn unresolved(
     config: &SchemaConfig,
     folder: &str,
     error: &referencing::Error,
-) -> Box<Problem> {
+) -> Problem {
     let referencing::Error::Unretrievable { uri, .. } = error else {
-        return Box::new(Problem::new(None, "", error.to_string()));
+        return Problem::new(None, "", error.to_string());
     };
     let base = config.base.as_deref().unwrap_or(super::INLINE);
     let documents = std::iter::once((None, base, &config.schema)).chain(
@@ -274,18 +273,16 @@ pub(super) fn unresolved(
         };
         for (pointer, text) in references(document) {
             if url(base.as_str(), text).is_ok_and(|url| url.as_str() == uri) {
-                return Box::new(
-                    Problem::new(name, &pointer, format!("the `$ref` `{text}` leads nowhere"))
-                        .hint(explain(error)),
-                );
+                return Problem::new(name, &pointer, format!("the `$ref` `{text}` leads nowhere"))
+                    .hint(explain(error));
             }
         }
     }
-    Box::new(Problem::new(
+    Problem::new(
         None,
         "",
         format!("the schema needs the document `{uri}`, which is not there"),
-    ))
+    )
 }
 
 /// The references in a document, with their places.

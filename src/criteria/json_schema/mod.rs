@@ -4,15 +4,24 @@ mod files;
 mod graph;
 
 use jsonschema::Validator;
-use referencing::{Draft, Registry, Resolver, Uri};
+use referencing::{Draft, Registry, Resolver, SPECIFICATIONS, Uri};
 use reqwest::Url;
 use serde_json::Value;
 
 pub(crate) use self::files::{Reach, gather, open};
+use crate::source;
 use crate::types::SchemaConfig;
 
 /// What a schema is named by that stands in a criteria file itself.
 const INLINE: &str = "%3Cinline%3E";
+
+/// The drafts that are known, for people.
+const KNOWN_DRAFTS: &str = "known drafts: https://json-schema.org/draft/2020-12/schema, \
+    https://json-schema.org/draft/2019-09/schema, http://json-schema.org/draft-07/schema#, -06 and -04";
+/// The types of JSON Schema.
+pub(crate) const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "null", "number", "object", "string",
+];
 
 /// A JSON Schema that can be used: it is valid, every `$ref` leads somewhere, and none in a circle.
 pub(crate) struct Compiled {
@@ -64,10 +73,11 @@ impl Compiled {
         let whole = |message: String| Box::new(Problem::new(None, "", message));
         let base = url(&folder, config.base.as_deref().unwrap_or(INLINE))
             .map_err(|reason| whole(format!("`base` is no relative URL: {reason}")))?;
-        let mut builder = Registry::new()
-            .draft(draft)
+        // The drafts' own schemas are there, too: a schema may refer to them.
+        let mut builder = SPECIFICATIONS
             .add(base.as_str(), config.schema.clone())
-            .map_err(|error| whole(error.to_string()))?;
+            .map_err(|error| whole(error.to_string()))?
+            .draft(draft);
         for (name, document) in &config.documents {
             let fail = |reason: String| {
                 Box::new(Problem::new(
@@ -90,7 +100,7 @@ impl Compiled {
         }
         let registry = builder
             .prepare()
-            .map_err(|error| graph::unresolved(config, &folder, &error))?;
+            .map_err(|error| Box::new(graph::unresolved(config, &folder, &error)))?;
         let base =
             referencing::uri::from_str(base.as_str()).map_err(|error| whole(error.to_string()))?;
         graph::check(&registry, &names, draft)?;
@@ -151,11 +161,7 @@ fn check_document(
         Some(Value::String(uri)) => match Draft::from_schema_uri(uri) {
             Draft::Unknown => {
                 return Err(Box::new(
-                    Problem::new(name, "/$schema", format!("unknown draft `{uri}`")).hint(
-                        "known drafts: https://json-schema.org/draft/2020-12/schema, \
-                         https://json-schema.org/draft/2019-09/schema, \
-                         http://json-schema.org/draft-07/schema#, -06 and -04",
-                    ),
+                    Problem::new(name, "/$schema", unknown_draft(uri)).hint(KNOWN_DRAFTS),
                 ));
             }
             draft => draft,
@@ -182,21 +188,28 @@ fn check_document(
         } else {
             format!(" at `{pointer}`")
         };
-        let problem = Problem::new(
-            name,
-            &pointer,
-            format!(
-                "this is no valid JSON Schema{place}: {}",
-                clip(&error.to_string())
+        let (reason, near) = match error.instance().as_ref() {
+            Value::String(found) if pointer.ends_with("/type") => (
+                format!("there is no type `{found}`"),
+                source::similar(found, TYPES),
             ),
-        );
-        Box::new(if document.get("$schema").is_none() {
-            problem.hint("without a `$schema` a schema is of draft 2020-12")
-        } else {
-            problem
+            _ => (clip(&error.to_string()), None),
+        };
+        let message = format!("this is no valid JSON Schema{place}: {reason}");
+        let problem = Problem::new(name, &pointer, message);
+        Box::new(match near {
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None if document.get("$schema").is_none() => {
+                problem.hint("without a `$schema` a schema is of draft 2020-12")
+            }
+            None => problem,
         })
     })?;
     Ok(draft)
+}
+
+fn unknown_draft(uri: &str) -> String {
+    format!("unknown draft `{uri}`")
 }
 
 fn clip(text: &str) -> String {

@@ -1,5 +1,7 @@
 //! What violates a schema, in words: the place, the value seen, and what would be allowed.
 
+use std::io;
+
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
@@ -67,7 +69,7 @@ pub(super) fn fault(
 fn say(error: &ValidationError<'_>, compiled: &Compiled, alternatives: bool) -> Saying {
     let value = error.instance().as_ref();
     let place = place(error);
-    let seen = clip(&value.to_string());
+    let seen = shown(value);
     match error.kind() {
         Kind::Type { kind } => {
             let wanted = wanted(kind);
@@ -82,7 +84,7 @@ fn say(error: &ValidationError<'_>, compiled: &Compiled, alternatives: bool) -> 
         }
         Kind::Enum { options } => one_of(&place, value, options),
         Kind::Constant { expected_value } => {
-            let expected = clip(&expected_value.to_string());
+            let expected = shown(expected_value);
             Saying::wrong(
                 format!("{place} is {seen}, but only {expected} is allowed"),
                 format!("make {place} {expected}"),
@@ -121,7 +123,7 @@ fn say(error: &ValidationError<'_>, compiled: &Compiled, alternatives: bool) -> 
         Kind::Not { schema } => Saying::wrong(
             format!(
                 "{place} is {seen}, which must not be valid under {}",
-                clip(&schema.to_string())
+                shown(schema)
             ),
             None,
         ),
@@ -132,7 +134,7 @@ fn say(error: &ValidationError<'_>, compiled: &Compiled, alternatives: bool) -> 
         Kind::PropertyNames { error } => Saying::wrong(
             format!(
                 "{place} has the property {}, and this is no name that is allowed: {}",
-                clip(&error.instance().to_string()),
+                shown(error.instance()),
                 clip(&error.to_string())
             ),
             None,
@@ -183,7 +185,7 @@ fn sizes(error: &ValidationError<'_>, place: &str, seen: &str) -> Saying {
             let message = match double {
                 Some((first, second, item)) => format!(
                     "{place} has {} twice, as items {first} and {second}; all must be different",
-                    clip(&item.to_string())
+                    shown(item)
                 ),
                 None => format!("{place} has items that are the same; all must be different"),
             };
@@ -264,11 +266,7 @@ fn unexpected_properties(
 
 fn one_of(place: &str, value: &Value, options: &Value) -> Saying {
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    let listed: Vec<String> = options
-        .iter()
-        .take(LISTED)
-        .map(|option| clip(&option.to_string()))
-        .collect();
+    let listed: Vec<String> = options.iter().take(LISTED).map(shown).collect();
     let more = match options.len().saturating_sub(LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -279,7 +277,7 @@ fn one_of(place: &str, value: &Value, options: &Value) -> Saying {
     });
     let message = format!(
         "{place} is {}, but only these are allowed: {}{more}",
-        clip(&value.to_string()),
+        shown(value),
         listed.join(", ")
     );
     match near {
@@ -364,12 +362,44 @@ fn article(name: &str) -> String {
     }
 }
 
-/// Two items that are the same.
+/// Two items that are the same, among the first: each is compared with all before it.
 fn double(items: &[Value]) -> Option<(usize, usize, &Value)> {
-    items.iter().enumerate().find_map(|(index, item)| {
-        let first = items[..index].iter().position(|other| other == item)?;
-        Some((first, index, item))
-    })
+    const LOOKED_AT: usize = 1000;
+    items
+        .iter()
+        .enumerate()
+        .take(LOOKED_AT)
+        .find_map(|(index, item)| {
+            let first = items[..index].iter().position(|other| other == item)?;
+            Some((first, index, item))
+        })
+}
+
+/// The beginning of a value as JSON. A draft may be large, and have many errors: no more of it is written than
+/// is shown.
+fn shown(value: &Value) -> String {
+    let mut start = Start(Vec::new());
+    // It fails as soon as there is enough.
+    let _ = serde_json::to_writer(&mut start, value);
+    clip(&String::from_utf8_lossy(&start.0))
+}
+
+/// Takes so many bytes that they hold more characters than are shown, and then no more.
+struct Start(Vec<u8>);
+
+impl io::Write for Start {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        const ENOUGH: usize = 4 * (SHOWN + 1);
+        if self.0.len() >= ENOUGH {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.0.extend_from_slice(&bytes[..bytes.len().min(ENOUGH)]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn clip(text: &str) -> String {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
 
 use self::coerce::Change;
@@ -134,11 +135,20 @@ impl Checker {
         };
         let found = start.map(|start| &draft[start..]);
         let first_line = start.map_or(0, |start| lines_before(draft, start));
-        let faults: Vec<Fault> = validator
-            .iter_errors(&value)
-            .take(MAX_ERRORS)
-            .map(|error| fault::fault(&error, &self.compiled, found, first_line))
-            .collect();
+        let mut faults = Vec::new();
+        for error in validator.iter_errors(&value).take(MAX_ERRORS) {
+            if let Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } =
+                error.kind()
+            {
+                // Nobody knows whether the value matches: that is no error of the draft.
+                let reason = format!(
+                    "the schema's pattern at `{}` takes too long on this draft",
+                    error.evaluation_path()
+                );
+                return Finding::none(Status::Failed, reason);
+            }
+            faults.push(fault::fault(&error, &self.compiled, found, first_line));
+        }
         let errors = u32::try_from(faults.len()).unwrap_or(u32::MAX);
         let mut finding =
             Finding::graded(score(errors), evidence(errors, &changes)).with_faults(faults);

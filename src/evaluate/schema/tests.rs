@@ -164,6 +164,21 @@ async fn a_schema_that_multiplies_ends_at_the_limit_or_before() {
 }
 
 #[test]
+fn a_pattern_that_explodes_is_a_failure_and_no_error_of_the_draft() {
+    let schema = json!({ "properties": { "v": { "pattern": "^((?=a)(a|aa))+$" } } });
+    let finding = check(
+        schema,
+        &json!({ "v": format!("{}!", "a".repeat(60)) }).to_string(),
+    );
+    assert_eq!(finding.status, Status::Failed, "{finding:?}");
+    assert!(
+        finding.evidence.contains("`/properties/v/pattern`"),
+        "{finding:?}"
+    );
+    assert_eq!(finding.score, None);
+}
+
+#[test]
 fn the_score_falls_with_each_error_and_the_verdict_is_strict() {
     let schema = json!({ "type": "array", "items": { "type": "null" } });
     for (draft, score) in [
@@ -207,6 +222,7 @@ fn values_are_coerced_before_they_are_judged_and_it_is_said() {
 
 /// Place, value seen, what would be allowed: one line for each keyword.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn every_fault_says_what_is_there_and_what_is_wanted() {
     let cases = [
         (
@@ -369,4 +385,62 @@ proptest! {
         prop_assert!((0.0..=1.0).contains(&score));
         prop_assert_eq!(finding.valid == Some(true), finding.faults.is_empty());
     }
+
+    #[test]
+    fn no_schema_makes_it_panic(schema in any_schema(), draft in any_value()) {
+        if let Ok(compiled) = Compiled::new(&SchemaConfig::new(schema)) {
+            let finding = Checker::new(compiled, true).check(&draft.to_string());
+            prop_assert_eq!(finding.valid == Some(true), finding.faults.is_empty());
+        }
+    }
+}
+
+/// Values of a few words, such as the schemas below have something to say of.
+fn any_value() -> impl Strategy<Value = Value> {
+    let scalar = prop_oneof![
+        Just(json!(null)),
+        Just(json!("a")),
+        Just(json!("7")),
+        Just(json!(true)),
+        Just(json!(7)),
+        Just(json!(1.5)),
+    ];
+    scalar.prop_recursive(4, 24, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            proptest::collection::hash_map("[ab]", inner, 0..3)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Schemas, most of them right, some with references that go anywhere.
+fn any_schema() -> impl Strategy<Value = Value> {
+    const NAMES: [&str; 8] = [
+        "object", "array", "string", "integer", "number", "boolean", "null", "x",
+    ];
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        proptest::sample::select(NAMES.as_slice()).prop_map(|name| json!({ "type": name })),
+        proptest::sample::select(["#", "#/properties/a", "#/x", "b.json", "#a"].as_slice())
+            .prop_map(|to| json!({ "$ref": to })),
+        any_value().prop_map(|value| json!({ "enum": [value] })),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let several = proptest::collection::vec(inner.clone(), 1..3);
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| json!({
+                "type": "object", "properties": { "a": a, "b": b }, "required": ["a"],
+            })),
+            inner
+                .clone()
+                .prop_map(|items| json!({ "type": "array", "items": items })),
+            inner
+                .clone()
+                .prop_map(|not| json!({ "not": not, "unevaluatedProperties": false })),
+            several.clone().prop_map(|all| json!({ "allOf": all })),
+            several.clone().prop_map(|any| json!({ "anyOf": any })),
+            several.prop_map(|one| json!({ "oneOf": one, "additionalProperties": false })),
+        ]
+    })
 }

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,7 +57,7 @@ impl SchemaConfig {
             self.schema
         );
         for (name, document) in &self.documents {
-            text.push_str(&format!("\nwhere `{name}` is: {document}"));
+            let _ = write!(text, "\nwhere `{name}` is: {document}");
         }
         match text.char_indices().nth(SHOWN) {
             Some((end, _)) => format!("{}… (the schema goes on)", &text[..end]),
