@@ -366,7 +366,8 @@ async fn custom_032_the_script_sees_the_iteration_number() {
         writer_sampling: Sampling::default(),
         judge_sampling: Sampling::default(),
         think: Think::Auto,
-        judge_always: false,
+        other_judges: std::collections::BTreeMap::new(),
+        verdicts: None,
         tools: tools(),
     };
     let record = plan
