@@ -53,7 +53,7 @@ pub fn check(template: &str) -> Result<(), TemplateFault> {
     let mut unknown: Vec<String> = compiled
         .undeclared_variables(false)
         .into_iter()
-        .filter(|name| !VARIABLES.contains(&name.as_str()))
+        .filter(|name| !VARIABLES.contains(&name.as_str()) && !is_builtin(name))
         .collect();
     unknown.sort();
     if let Some(name) = unknown.first() {
@@ -71,6 +71,11 @@ pub fn check(template: &str) -> Result<(), TemplateFault> {
     fill(template, "a criterion", "Its description.", "A draft.")
         .map(|_| ())
         .map_err(|error| fault(&error, template))
+}
+
+/// Whether the engine itself brings a name along, as `range`.
+fn is_builtin(name: &str) -> bool {
+    ENVIRONMENT.globals().any(|(known, _)| known == name)
 }
 
 /// Whether a template shows the draft itself.

@@ -260,9 +260,9 @@ mod tests {
         assert_eq!(all.steps().nth(3), Some((4, Some("d"))));
         let ends = anchors(r#"{"1": "bad", "5": "good"}"#).unwrap();
         assert_eq!(ends.steps().nth(1), Some((2, None)));
-        for anchors in [all, ends] {
-            let text = serde_json::to_string(&anchors).unwrap();
-            assert_eq!(super::tests::anchors(&text).unwrap(), anchors, "{text}");
+        for there in [all, ends] {
+            let text = serde_json::to_string(&there).unwrap();
+            assert_eq!(anchors(&text).unwrap(), there, "{text}");
         }
         for (json, problem) in [
             (r#"["a", "b"]"#, "there are 2 sentences"),
