@@ -17,6 +17,7 @@ mod faults;
 mod harness;
 mod help;
 mod input;
+mod judge;
 mod models;
 mod output;
 mod places;
