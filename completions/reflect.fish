@@ -66,6 +66,11 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-first-
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
+separate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-score -d 'The score: as the judge writes it, or as its probabilities say [default: verdict]' -r -f -a "verdict\t''
+expected\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s n -l max-iterations -d 'The most drafts to make, the first included [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l plateau-iterations -d 'Stop after so many revisions in a row that are no gain [default: 2]' -r
@@ -88,7 +93,9 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l ignore-stdin -d 'Do not read standard input even if it is piped'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-always -d 'Ask the judge even where a required criterion is not met'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-cache -d 'Judge anew what was judged before'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-log -d 'Keep no record of the run'
@@ -121,6 +128,11 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-fir
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
+separate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-score -d 'The score: as the judge writes it, or as its probabilities say [default: verdict]' -r -f -a "verdict\t''
+expected\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
 json\t'The result as one JSON object'
@@ -133,6 +145,9 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l color -d 'W
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-always -d 'Ask the judge even where a required criterion is not met'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l no-cache -d 'Judge anew what was judged before'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l no-log -d 'Keep no record of the run'
@@ -165,6 +180,11 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-fir
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
+separate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-score -d 'The score: as the judge writes it, or as its probabilities say [default: verdict]' -r -f -a "verdict\t''
+expected\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
 json\t'The result as one JSON object'
@@ -177,6 +197,9 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l color -d 'W
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-always -d 'Ask the judge even where a required criterion is not met'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l no-cache -d 'Judge anew what was judged before'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l no-log -d 'Keep no record of the run'

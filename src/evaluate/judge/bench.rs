@@ -116,7 +116,7 @@ impl Bench {
             .collect();
         let mut told: BTreeMap<(usize, u32), Told> = BTreeMap::new();
         let mut samples = self.samples;
-        let mut warm = false;
+        let (mut warm, mut warned) = (false, false);
         loop {
             let mut open = Vec::new();
             for sample in 0..samples {
@@ -154,12 +154,15 @@ impl Bench {
                 told.insert(place, self.ask(call, &inquiry, case).await?);
                 warm = true;
             }
-            if samples < SAMPLES_INSTEAD && self.lacks_probabilities(&told) {
+            if !warned && self.lacks_probabilities(&told) {
+                warned = true;
+                samples = samples.max(SAMPLES_INSTEAD);
                 (case.observer)(CallEvent::Chat(&ChatEvent::Notice(format!(
-                    "{} gives no probabilities: instead of the expected score, the median of {SAMPLES_INSTEAD} verdicts counts",
+                    "{} gives no probabilities: instead of the expected score, the median of {samples} \
+                     verdicts counts",
                     self.asker.model.id()
                 ))));
-                samples = SAMPLES_INSTEAD;
+                // More may be wanted now than were looked up.
                 continue;
             }
             let rest: Vec<((usize, u32), Told)> = stream::iter(open)

@@ -180,9 +180,12 @@ async fn separate_calls_go_out_together_after_one_that_warms_the_cache() {
 
 #[tokio::test]
 async fn one_call_judges_all_but_those_with_a_prompt_of_their_own() {
-    let model = Fake::new(|prompt, _| match prompt.contains("Judge it.") {
-        true => r#"{"valid": true, "score": 0.75}"#.to_owned(),
-        false => step(prompt, 4),
+    let model = Fake::new(|prompt, _| {
+        if prompt.contains("Judge it.") {
+            r#"{"valid": true, "score": 0.75}"#.to_owned()
+        } else {
+            step(prompt, 4)
+        }
     });
     let text = format!("{TWO}[[criteria]]\nname = 'own'\nprompt = 'Judge it.'\nscale = [0, 1]\n");
     let judged = evaluate(&criteria(&text), judge(&model), "x").await;
@@ -377,9 +380,14 @@ async fn a_choice_that_depends_on_the_order_is_a_tie() {
 
 #[tokio::test]
 async fn an_unreadable_choice_is_asked_for_again_and_is_no_tie() {
-    let model = Fake::new(|prompt, _| match prompt.contains("could not be used") {
-        true => r#"{"better": "A"}"#.to_owned(),
-        false => "I like both.".to_owned(),
+    let model = Fake::new(|prompt, _| {
+        let again = prompt.contains("could not be used");
+        if again {
+            r#"{"better": "A"}"#
+        } else {
+            "I like both."
+        }
+        .to_owned()
     });
     assert_eq!(compared(&model).await.unwrap().preference, Preference::Tie);
     assert_eq!(model.calls(), 4);
