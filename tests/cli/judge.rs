@@ -489,3 +489,18 @@ fn wrong_settings_are_found_before_anybody_is_asked() {
             .run();
     }
 }
+
+#[test]
+fn the_readme_s_criteria_are_valid() {
+    let readme = include_str!("../../README.md");
+    let example = readme
+        .split("```toml\n")
+        .find(|block| block.starts_with("[judge]"))
+        .and_then(|block| block.split("```").next())
+        .expect("the example");
+    let criteria = example.replace("openai:gpt-5", "scripted:judge.toml");
+    scripted(&criteria, "")
+        .code(4)
+        .stderr_has("has no reply left for this call")
+        .run();
+}
