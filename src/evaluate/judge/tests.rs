@@ -263,6 +263,28 @@ async fn expected_scores_come_from_probabilities_where_the_server_gives_them() {
     );
 }
 
+/// The samples that stand in for probabilities are asked in another way than the first verdict was; they are
+/// found again all the same.
+#[tokio::test]
+async fn what_stood_in_for_probabilities_is_remembered_too() {
+    let text = format!("judge.score = 'expected'\njudge.mode = 'separate'\n{TWO}");
+    let model = Fake::new(|prompt, _| step(prompt, 4));
+    let cached = JudgeModel {
+        cache: Some(Arc::new(MemoryCache::default())),
+        ..judge(&model)
+    };
+    evaluate(&criteria(&text), cached.clone(), "x").await;
+    assert_eq!(model.calls(), 6);
+    let again = evaluate(&criteria(&text), cached, "x").await;
+    assert_eq!(model.calls(), 6);
+    assert_eq!(
+        again.notices.len(),
+        1,
+        "it is said again, for it is another run"
+    );
+    assert!(again.evaluation.criteria.iter().all(|result| result.cached));
+}
+
 #[tokio::test]
 async fn quotes_are_looked_up_in_the_draft() {
     let model = Fake::new(|_, _| {
