@@ -540,7 +540,7 @@ fn mistakes_in_the_judge_s_keys_are_named_with_their_place() {
         ),
         (
             c("anchors = ['a']"),
-            "c.toml:3:11: `anchors`: there are 1 sentences",
+            "c.toml:3:11: `anchors`: 5 sentences are wanted, one for each step, not 1",
         ),
         (
             c("anchors = { 2 = 'a' }"),
@@ -563,7 +563,7 @@ fn mistakes_in_the_judge_s_keys_are_named_with_their_place() {
         ),
         (
             c("prompt = \"\"\"\nJudge it.\n{% if draft %}\n\"\"\""),
-            "c.toml:",
+            "c.toml:5:13: `prompt`: syntax error: unexpected end of input",
         ),
         (
             c("examples = [{ draft = 'x' }]"),

@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for AnchorsVisitor {
         let count = sentences.len();
         let steps = sentences.try_into().map_err(|_| {
             A::Error::custom(format!(
-                "there are {count} sentences, but the scale has {STEPS} steps"
+                "{STEPS} sentences are wanted, one for each step, not {count}"
             ))
         })?;
         Anchors::new(steps).map_err(A::Error::custom)
@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(anchors(&text).unwrap(), there, "{text}");
         }
         for (json, problem) in [
-            (r#"["a", "b"]"#, "there are 2 sentences"),
+            (r#"["a", "b"]"#, "5 sentences are wanted"),
             (r#"{"1": "a"}"#, "at least the steps `1` and `5`"),
             (r#"{"0": "a"}"#, "not `0`"),
             (r#"{"6": "a"}"#, "not `6`"),
