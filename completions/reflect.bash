@@ -456,7 +456,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__draft)
-            opts="-c -f -s -m -n -o -q -h --prompt-file --criteria --file --system --ignore-stdin --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-always --max-iterations --threshold --plateau-iterations --strategy --select --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -n -o -q -h --prompt-file --criteria --file --system --ignore-stdin --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --plateau-iterations --strategy --select --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -613,6 +613,18 @@ _reflect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --judge-mode)
+                    COMPREPLY=($(compgen -W "joint separate" -- "${cur}"))
+                    return 0
+                    ;;
+                --judge-samples)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --judge-score)
+                    COMPREPLY=($(compgen -W "verdict expected" -- "${cur}"))
+                    return 0
+                    ;;
                 --max-iterations)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -725,7 +737,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__evaluate)
-            opts="-c -f -s -m -o -q -h --criteria --evaluator --input-format --prompt --prompt-file --file --system --threshold --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -o -q -h --criteria --prompt --prompt-file --file --system --threshold --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -759,25 +771,6 @@ _reflect() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
-                    return 0
-                    ;;
-                --evaluator)
-                    local oldifs
-                    if [ -n "${IFS+x}" ]; then
-                        oldifs="$IFS"
-                    fi
-                    IFS=$'\n'
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    if [ -n "${oldifs+x}" ]; then
-                        IFS="$oldifs"
-                    fi
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o filenames
-                    fi
-                    return 0
-                    ;;
-                --input-format)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
                     ;;
                 --prompt)
@@ -907,6 +900,18 @@ _reflect() {
                     ;;
                 --retries)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --judge-mode)
+                    COMPREPLY=($(compgen -W "joint separate" -- "${cur}"))
+                    return 0
+                    ;;
+                --judge-samples)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --judge-score)
+                    COMPREPLY=($(compgen -W "verdict expected" -- "${cur}"))
                     return 0
                     ;;
                 --output)

@@ -1,4 +1,3 @@
-use crate::types::{JudgeSettings, ProbeTexts};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -7,8 +6,8 @@ use serde_json::json;
 use super::*;
 use crate::types::{
     Against, Bounds, CompareConfig, ContainsConfig, Criteria, Criterion, Evaluator, Expect,
-    LengthConfig, LengthUnit, LlmConfig, LoopSettings, MAX_REFERENCE, RegexConfig, SchemaConfig,
-    Select, Terms,
+    JudgeMode, JudgeSettings, LengthConfig, LengthUnit, LlmConfig, LoopSettings, MAX_REFERENCE,
+    ProbeTexts, RegexConfig, SchemaConfig, Select, Terms,
 };
 
 fn error(text: &str) -> String {
@@ -751,6 +750,133 @@ fn the_schema_agrees_with_the_reader() {
     }
 }
 
+#[test]
+fn the_judge_s_keys_are_read() {
+    let criteria = parse(
+        "[judge]\nmode = 'separate'\nsamples = 3\nscore = 'expected'\nprobe = true\nalways = true\ncache = false\n\
+         [probe]\nprompt = 'A haiku.'\ngood = 'a'\nbad = 'b'\n\
+         [[criteria]]\nname = 'a'\nchecks = ['Is it?']\n\
+         [[criteria]]\nname = 'b'\nprompt = \"Judge {{ draft }}\"\nscale = [0, 1]\nmodel = 'ollama:x'\n\
+         [[criteria.examples]]\ninput = 'x'\nscore = 0.5\n",
+        "c.toml",
+    )
+    .unwrap();
+    let settings = &criteria.judge_settings;
+    assert_eq!(settings.mode(), JudgeMode::Separate);
+    assert_eq!(settings.samples(), 3);
+    assert!(settings.probe() && settings.always() && !settings.cache());
+    assert_eq!(criteria.probe.bad.as_deref(), Some("b"));
+    assert_eq!(warnings(&criteria), Vec::<String>::new());
+    let Evaluator::Llm(config) = &criteria.criteria[1].evaluator else {
+        panic!("{criteria:?}");
+    };
+    assert_eq!(config.examples[0].draft, "x");
+    // A set of one's own on a built-in one keeps its planted texts.
+    let code = parse("task_type = 'code'\njudge.samples = 2", "c").unwrap();
+    assert_eq!(code.probe, builtin("code").unwrap().probe);
+    assert_eq!(code.judge_settings.samples(), 2);
+}
+
+#[test]
+fn the_built_in_sets_have_planted_texts() {
+    for set in builtins() {
+        for text in [&set.probe.prompt, &set.probe.good, &set.probe.bad] {
+            assert!(
+                text.as_ref().is_some_and(|text| text.len() > 20),
+                "{}",
+                set.name
+            );
+        }
+    }
+}
+
+#[test]
+fn mistakes_in_the_judge_s_keys_are_named_with_their_place() {
+    let c = |rest: &str| format!("[[criteria]]\nname = 'a'\n{rest}");
+    for (text, message) in [
+        (
+            "[judge]\nsamples = 0\n".to_owned() + &c(""),
+            "c.toml:2:11: `samples` must be from 1 to 16",
+        ),
+        (
+            "[judge]\nmode = 'both'\n".to_owned() + &c(""),
+            "c.toml:2:8: `judge.mode`: unknown value `both`",
+        ),
+        (
+            "[judge]\nmod = 'joint'\n".to_owned() + &c(""),
+            "c.toml:2:1: unknown key `mod` (did you mean `mode`?)",
+        ),
+        (
+            "[probe]\ngood = ' '\n".to_owned() + &c(""),
+            "c.toml:2:8: `probe.good` is empty",
+        ),
+        (
+            c("anchors = ['a']"),
+            "c.toml:3:11: `anchors`: 5 sentences are wanted, one for each step, not 1",
+        ),
+        (
+            c("anchors = { 2 = 'a' }"),
+            "c.toml:3:11: `anchors`: at least the steps `1` and `5`",
+        ),
+        (c("checks = []"), "c.toml:3:10: `checks` is empty"),
+        (c("checks = ['']"), "c.toml:3:10: a question is empty"),
+        (
+            c("scale = [1, 0]"),
+            "c.toml:3:9: `scale`: the lowest and the highest score",
+        ),
+        (
+            c("checks = ['x?']\nscale = [0, 1]"),
+            "c.toml:4:9: `checks` and `scale` are two ways to give a score",
+        ),
+        (c("prompt = ''"), "c.toml:3:10: `prompt` is empty"),
+        (
+            c("prompt = 'Judge {{ drafft }}'"),
+            "c.toml:3:20: `prompt`: there is no variable `drafft`",
+        ),
+        (
+            c("prompt = \"\"\"\nJudge it.\n{% if draft %}\n\"\"\""),
+            "c.toml:5:13: `prompt`: syntax error: unexpected end of input",
+        ),
+        (
+            c("examples = [{ draft = 'x' }]"),
+            "c.toml:3:12: example 1 has neither a `score` nor a `verdict`",
+        ),
+        (
+            c("examples = [{ draft = 'x', score = 7 }]"),
+            "c.toml:3:12: example 1 has the score 7, but scores go from 1 to 5",
+        ),
+        (
+            c("checks = ['x?']\nexamples = [{ draft = 'x', score = 1 }]"),
+            "c.toml:4:12: example 1 has a `score`, but the criterion is judged by `checks`",
+        ),
+        (
+            c("evaluator = 'regex'\npattern = 'x'\nchecks = ['x?']"),
+            "the key `checks` belongs to the evaluator `llm`",
+        ),
+    ] {
+        let error = error(&text);
+        assert!(error.contains(message), "{text}\n  {error}");
+    }
+}
+
+fn llm() -> impl Strategy<Value = LlmConfig> {
+    let score = prop_oneof![
+        Just("anchors = ['a', 'b', 'c', 'd', 'e']"),
+        Just("anchors = { 1 = 'bad', 3 = 'so-so', 5 = 'good' }"),
+        Just("checks = ['Is it so?', 'Is it \\\"not\\\"?']"),
+        Just("scale = [0, 10]"),
+        Just(""),
+    ];
+    let rest = prop_oneof![
+        Just("prompt = 'Judge {{ draft }}.'\nmodel = 'ollama:x'"),
+        Just(
+            "examples = [{ draft = 'x', verdict = true }, { input = 'y', verdict = false, reason = 'z' }]"
+        ),
+        Just(""),
+    ];
+    (score, rest).prop_map(|(score, rest)| toml::from_str(&format!("{score}\n{rest}")).unwrap())
+}
+
 fn evaluator() -> impl Strategy<Value = Evaluator> {
     let unit = prop_oneof![
         Just(LengthUnit::Words),
@@ -761,6 +887,7 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
     ];
     prop_oneof![
         Just(Evaluator::Llm(LlmConfig::default())),
+        llm().prop_map(Evaluator::Llm),
         (
             "\\PC{1,12}",
             proptest::option::of((0_u64..9, 9_u64..99)),
@@ -866,8 +993,15 @@ fn valid_criteria() -> impl Strategy<Value = Criteria> {
                     max_iterations,
                     ..LoopSettings::default()
                 },
-                judge_settings: JudgeSettings::default(),
-                probe: ProbeTexts::default(),
+                judge_settings: JudgeSettings {
+                    samples: max_iterations,
+                    mode: max_iterations.map(|_| JudgeMode::Separate),
+                    ..JudgeSettings::default()
+                },
+                probe: ProbeTexts {
+                    good: max_iterations.map(|_| "Good.".to_owned()),
+                    ..ProbeTexts::default()
+                },
                 criteria: criteria
                     .into_iter()
                     .enumerate()

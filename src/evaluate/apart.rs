@@ -59,8 +59,6 @@ impl<M: Measure> HardCheck for Apart<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::Progress;
-    use crate::types::Task;
 
     /// Takes as long as the draft says, in milliseconds.
     struct Slow;
@@ -78,14 +76,8 @@ mod tests {
             ..Apart::new(Slow)
         };
         let subject = Subject {
-            draft,
             prior,
-            attempt: 0,
-            progress: Progress {
-                iteration: 1,
-                task: &Task::new(""),
-                earlier: &[],
-            },
+            ..Subject::of(draft)
         };
         check.check(&subject).await
     }

@@ -16,6 +16,24 @@ pub struct Subject<'a> {
     pub progress: Progress<'a>,
 }
 
+#[cfg(test)]
+impl<'a> Subject<'a> {
+    /// A first draft for no task.
+    pub(super) fn of(draft: &'a str) -> Self {
+        static NO_TASK: std::sync::LazyLock<Task> = std::sync::LazyLock::new(|| Task::new(""));
+        Self {
+            draft,
+            prior: None,
+            attempt: 0,
+            progress: Progress {
+                iteration: 1,
+                task: &NO_TASK,
+                earlier: &[],
+            },
+        }
+    }
+}
+
 /// Where the loop stands when a draft is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {

@@ -17,6 +17,11 @@ pub trait ChatModel: Send + Sync {
     /// Who it is.
     fn id(&self) -> &ModelId;
 
+    /// Where it answers, if that is a certain place: the same name elsewhere may be another model.
+    fn address(&self) -> Option<String> {
+        None
+    }
+
     /// Answers a chat. Retries are made inside: [`ChatEvent::Retry`] says so, and makes void what came
     /// before it.
     fn chat(&self, request: ChatRequest) -> ChatStream<'_>;

@@ -326,6 +326,11 @@ impl ChatModel for ScriptedModel {
         &self.id
     }
 
+    fn address(&self) -> Option<String> {
+        let file = std::path::absolute(&self.file).ok()?;
+        Some(file.display().to_string())
+    }
+
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
         let steps = match self.take(&request) {
             Some(reply) => reply.steps(),

@@ -41,7 +41,7 @@ impl Prompts {
                 own::render(template, &criterion.name, &criterion.description, draft)
             })
             .transpose()?;
-        let shown = template.is_some_and(|(_, template)| own::shows_draft(template));
+        let shown = own.as_ref().is_some_and(|own| own::shows(own, draft));
         Ok(self.messages(
             "evaluate.j2",
             context! {

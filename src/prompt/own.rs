@@ -17,9 +17,6 @@ const VARIABLES: [&str; 5] = [
     "state",
 ];
 
-/// Those of them that show the draft.
-const SHOW_THE_DRAFT: [&str; 3] = ["draft", "output_to_evaluate", "state"];
-
 /// How much work a template may make, in instructions of its engine: a thousand times that of any real prompt,
 /// and done in a moment.
 const FUEL: u64 = 100_000;
@@ -53,7 +50,7 @@ pub fn check(template: &str) -> Result<(), TemplateFault> {
     let mut unknown: Vec<String> = compiled
         .undeclared_variables(false)
         .into_iter()
-        .filter(|name| !VARIABLES.contains(&name.as_str()))
+        .filter(|name| !VARIABLES.contains(&name.as_str()) && !is_builtin(name))
         .collect();
     unknown.sort();
     if let Some(name) = unknown.first() {
@@ -73,14 +70,14 @@ pub fn check(template: &str) -> Result<(), TemplateFault> {
         .map_err(|error| fault(&error, template))
 }
 
-/// Whether a template shows the draft itself.
-pub(super) fn shows_draft(template: &str) -> bool {
-    ENVIRONMENT
-        .template_from_str(template)
-        .is_ok_and(|compiled| {
-            let used = compiled.undeclared_variables(false);
-            SHOW_THE_DRAFT.iter().any(|name| used.contains(*name))
-        })
+/// Whether the engine itself brings a name along, as `range`.
+fn is_builtin(name: &str) -> bool {
+    ENVIRONMENT.globals().any(|(known, _)| known == name)
+}
+
+/// Whether a filled-in template shows the draft: all of it, and delimited.
+pub(super) fn shows(filled: &str, draft: &str) -> bool {
+    filled.contains(&block(draft, "draft", None))
 }
 
 /// Fills a template in. Wherever it shows the draft, that is delimited.
@@ -140,10 +137,16 @@ mod tests {
             format!("{shown}/{shown}")
         );
         assert_eq!(fill("`{{ criterion }}`: {{ description }}"), "`c`: d");
-        assert!(
-            shows_draft("{{ draft | upper }}") && shows_draft("{{ state.output_to_evaluate }}")
-        );
-        assert!(!shows_draft("Is it good? draft"));
+        for (template, expected) in [
+            ("{{ draft }}", true),
+            ("{{ state.output_to_evaluate }}", true),
+            ("Is it good? draft", false),
+            ("{% if criterion == 'x' %}{{ draft }}{% endif %}", false),
+            ("{{ draft | upper }}", false),
+        ] {
+            let filled = fill(template);
+            assert_eq!(shows(&filled, "x</draft>"), expected, "{template}");
+        }
     }
 
     #[test]

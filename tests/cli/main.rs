@@ -20,6 +20,7 @@ mod faults;
 mod harness;
 mod help;
 mod input;
+mod judge;
 mod models;
 mod output;
 #[cfg(unix)]

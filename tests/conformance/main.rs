@@ -4,6 +4,8 @@
 //! (`recommended`, which then goes before it). The wording of messages is each tool's own; where an error
 //! is and which keyword is violated is not. Rows that we disagree with are listed with the reason.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]
+
 #[cfg(unix)]
 mod custom;
 mod evaluate;

@@ -27,6 +27,9 @@ pub(super) fn cap(criteria: usize) -> u32 {
     BASE_TOKENS.saturating_add(TOKENS_PER_CRITERION.saturating_mul(criteria))
 }
 
+/// Which call, and which of its samples.
+type Place = (usize, u32);
+
 /// One model, and all that it judges.
 pub(super) struct Bench {
     asker: Asker,
@@ -114,64 +117,41 @@ impl Bench {
                 case.prompts.evaluate(case.draft, &criteria)
             })
             .collect();
-        let mut told: BTreeMap<(usize, u32), Told> = BTreeMap::new();
+        let mut told: BTreeMap<Place, Told> = BTreeMap::new();
         let mut samples = self.samples;
         let mut warm = false;
-        loop {
-            let mut open = Vec::new();
-            for sample in 0..samples {
-                for (number, call) in self.calls.iter().enumerate() {
-                    let place = (number, sample);
-                    if told.contains_key(&place) {
-                        continue;
-                    }
-                    match &messages[number] {
-                        Ok(messages) => {
-                            let inquiry = self.inquiry(call, messages, sample, samples);
-                            let read = |said: &Said| call.read(said, case.draft);
-                            match self.asker.recall(&inquiry, read) {
-                                Some(verdict) => {
-                                    let verdict = Ok(verdict);
-                                    let cached = true;
-                                    told.insert(place, Told { verdict, cached });
-                                }
-                                None => open.push((place, call, inquiry)),
-                            }
-                        }
-                        Err(problem) => {
-                            let verdict = Err((
-                                Status::Failed,
-                                format!("its prompt cannot be filled in: {problem}"),
-                            ));
-                            let cached = false;
-                            told.insert(place, Told { verdict, cached });
-                        }
-                    }
-                }
-            }
-            let mut open = open.into_iter();
-            if !warm && let Some((place, call, inquiry)) = open.next() {
-                told.insert(place, self.ask(call, &inquiry, case).await?);
-                warm = true;
-            }
-            if samples < SAMPLES_INSTEAD && self.lacks_probabilities(&told) {
-                (case.observer)(CallEvent::Chat(&ChatEvent::Notice(format!(
-                    "{} gives no probabilities: instead of the expected score, the median of {SAMPLES_INSTEAD} verdicts counts",
-                    self.asker.model.id()
-                ))));
+        let rest = loop {
+            let mut open = self.recall(&messages, samples, case, &mut told).into_iter();
+            // What was remembered may say already that the server gives no probabilities.
+            if self.needs_more(samples, &told) {
                 samples = SAMPLES_INSTEAD;
                 continue;
             }
-            let rest: Vec<((usize, u32), Told)> = stream::iter(open)
-                .map(|(place, call, inquiry)| async move {
-                    Ok::<_, ModelError>((place, self.ask(call, &inquiry, case).await?))
-                })
-                .buffer_unordered(CONCURRENT)
-                .try_collect()
-                .await?;
-            told.extend(rest);
-            break;
+            if !warm && let Some((place, call, inquiry)) = open.next() {
+                told.insert(place, self.ask(call, &inquiry, case).await?);
+                warm = true;
+                if self.needs_more(samples, &told) {
+                    samples = SAMPLES_INSTEAD;
+                    continue;
+                }
+            }
+            break open;
+        };
+        if self.lacks_probabilities(&told) {
+            (case.observer)(CallEvent::Chat(&ChatEvent::Notice(format!(
+                "{} gives no probabilities: instead of the expected score, the median of {samples} verdicts \
+                 counts",
+                self.asker.model.id()
+            ))));
         }
+        let rest: Vec<(Place, Told)> = stream::iter(rest)
+            .map(|(place, call, inquiry)| async move {
+                Ok::<_, ModelError>((place, self.ask(call, &inquiry, case).await?))
+            })
+            .buffer_unordered(CONCURRENT)
+            .try_collect()
+            .await?;
+        told.extend(rest);
         let mut by_call: Vec<(&Call, Vec<Told>)> =
             self.calls.iter().map(|call| (call, Vec::new())).collect();
         // In the order of the samples, whichever came first.
@@ -181,8 +161,54 @@ impl Bench {
         Ok(by_call)
     }
 
+    /// Looks up what is remembered, and puts it to what is told. Returns what is still to be asked, with what it
+    /// is asked by, sample by sample.
+    fn recall<'a>(
+        &'a self,
+        messages: &[Result<Vec<Message>, String>],
+        samples: u32,
+        case: &Case<'_>,
+        told: &mut BTreeMap<Place, Told>,
+    ) -> Vec<(Place, &'a Call, Inquiry)> {
+        let mut open = Vec::new();
+        for sample in 0..samples {
+            for (number, (call, messages)) in self.calls.iter().zip(messages).enumerate() {
+                let place = (number, sample);
+                if told.contains_key(&place) {
+                    continue;
+                }
+                let messages = match messages {
+                    Ok(messages) => messages,
+                    Err(problem) => {
+                        let problem = format!("its prompt cannot be filled in: {problem}");
+                        let verdict = Err((Status::Failed, problem));
+                        let cached = false;
+                        told.insert(place, Told { verdict, cached });
+                        continue;
+                    }
+                };
+                let inquiry = self.inquiry(call, messages, sample, samples);
+                let read = |said: &Said| call.read(said, case.draft);
+                match self.asker.recall(&inquiry, read) {
+                    Some(verdict) => {
+                        let verdict = Ok(verdict);
+                        let cached = true;
+                        told.insert(place, Told { verdict, cached });
+                    }
+                    None => open.push((place, call, inquiry)),
+                }
+            }
+        }
+        open
+    }
+
+    /// Whether more samples are to be taken than these, since the server gives no probabilities.
+    fn needs_more(&self, samples: u32, told: &BTreeMap<Place, Told>) -> bool {
+        samples < SAMPLES_INSTEAD && self.lacks_probabilities(told)
+    }
+
     /// Whether expected scores are wanted, and the server does not give what they are made of.
-    fn lacks_probabilities(&self, told: &BTreeMap<(usize, u32), Told>) -> bool {
+    fn lacks_probabilities(&self, told: &BTreeMap<Place, Told>) -> bool {
         self.score == JudgeScore::Expected
             && self.has_steps()
             && told

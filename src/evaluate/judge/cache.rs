@@ -44,6 +44,7 @@ pub(super) fn key(model: &dyn ChatModel, request: &ChatRequest) -> String {
     let parts = serde_json::json!([
         PROMPT_VERSION,
         model.id().to_string(),
+        model.address(),
         // Without the limit on tokens: a verdict that could be read did not reach it.
         [sampling.temperature, sampling.top_p],
         sampling.seed,

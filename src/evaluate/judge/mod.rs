@@ -277,3 +277,6 @@ impl Judge {
         (weights > 0.0).then(|| sum / weights)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,8 @@ const VALID: [&str; 6] = [
 ];
 /// Keys of answers of yes or no.
 const ANSWERS: [&str; 3] = ["answers", "checks", "results"];
+/// Keys of issues.
+const ISSUES: [&str; 2] = ["issues", "errors"];
 /// Keys of a reason.
 const REASON: [&str; 6] = [
     "reason",
@@ -84,6 +86,7 @@ fn is_meant_as_verdict(object: &Map<String, Value>, questions: &[Question]) -> b
     let known = [&SCORES[..], &SCORE, &VALID, &ANSWERS].concat();
     object.keys().any(|key| {
         known.contains(&key.as_str())
+            || (questions.len() == 1 && ISSUES.contains(&key.as_str()))
             || questions
                 .iter()
                 .any(|question| same_name(key, &question.name))
@@ -91,15 +94,7 @@ fn is_meant_as_verdict(object: &Map<String, Value>, questions: &[Question]) -> b
 }
 
 fn read_object(object: &Map<String, Value>, questions: &[Question]) -> Result<Verdict, String> {
-    let answers: Vec<Answer> = questions
-        .iter()
-        .map(|question| {
-            let entry = find(object, &question.name, questions.len() == 1)
-                .ok_or_else(|| format!("it has no score for the criterion `{}`", question.name))?;
-            answer(entry, question)
-        })
-        .collect::<Result<_, String>>()?;
-    let mut issues: Vec<Issue> = match any(object, &["issues", "errors"]) {
+    let mut issues: Vec<Issue> = match any(object, &ISSUES) {
         Some(Value::Array(items)) => items
             .iter()
             .filter_map(|item| issue(item, questions))
@@ -107,6 +102,33 @@ fn read_object(object: &Map<String, Value>, questions: &[Question]) -> Result<Ve
         Some(single) => issue(single, questions).into_iter().collect(),
         None => Vec::new(),
     };
+    let answers: Vec<Answer> = questions
+        .iter()
+        .map(|question| {
+            let only = questions.len() == 1;
+            match find(object, &question.name, only) {
+                Some(entry) => answer(entry, question),
+                // Nothing but a grave issue: that is a refusal. Nothing but small ones, or none, is no approval.
+                None if only && issues.iter().any(|i| i.severity >= Severity::Major) => {
+                    Ok(Answer {
+                        score: 0.0,
+                        valid: Some(false),
+                        reason: reason(object),
+                    })
+                }
+                None => Err(format!(
+                    "it has no score for the criterion `{}`",
+                    question.name
+                )),
+            }
+        })
+        .collect::<Result<_, String>>()?;
+    if let [question] = questions {
+        // It can be about no other.
+        for issue in &mut issues {
+            issue.criterion = Some(question.name.clone());
+        }
+    }
     if let ([question], [answer], []) = (questions, &answers[..], &issues[..]) {
         issues = of_suggestions(object, question, answer);
     }

@@ -220,6 +220,23 @@ fn verdicts_under_other_names_are_read() {
     }
 }
 
+/// Rows gal-011 to gal-013: a critique of issues alone fails by its severities, and never passes by them.
+#[test]
+fn issues_alone_may_refuse_and_not_approve() {
+    let grave = r#"{"issues":[{"type":"incorrect","description":"x","severity":"critical"}],"confidence":0.8}"#;
+    let verdict = single(grave).unwrap();
+    assert_eq!(verdict.answers[0].valid, Some(false));
+    assert_eq!(verdict.issues[0].severity, Severity::Critical);
+    assert_eq!(verdict.issues[0].criterion.as_deref(), Some("clarity"));
+    for reply in [
+        r#"{"issues": [], "confidence": 0.9}"#,
+        r#"{"issues": [{"description": "x", "severity": "minor"}]}"#,
+    ] {
+        assert!(single(reply).unwrap_err().contains("no score"), "{reply}");
+    }
+    assert!(read(grave, &both()).is_err(), "of which of two criteria?");
+}
+
 /// On our own scale nobody asks the judge whether the draft passes: its approval counts for nothing.
 #[test]
 fn on_our_own_scale_a_judge_may_refuse_and_not_approve() {

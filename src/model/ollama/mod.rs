@@ -216,6 +216,10 @@ impl ChatModel for OllamaModel {
         &self.options.id
     }
 
+    fn address(&self) -> Option<String> {
+        Some(self.options.connection.base_url.to_string())
+    }
+
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
         call::chat(self, request)
     }

@@ -227,6 +227,10 @@ impl ChatModel for OpenAiModel {
         &self.options.id
     }
 
+    fn address(&self) -> Option<String> {
+        Some(self.options.connection.base_url.to_string())
+    }
+
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
         call::chat(self, request)
     }

@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for AnchorsVisitor {
         let count = sentences.len();
         let steps = sentences.try_into().map_err(|_| {
             A::Error::custom(format!(
-                "there are {count} sentences, but the scale has {STEPS} steps"
+                "{STEPS} sentences are wanted, one for each step, not {count}"
             ))
         })?;
         Anchors::new(steps).map_err(A::Error::custom)
@@ -260,12 +260,12 @@ mod tests {
         assert_eq!(all.steps().nth(3), Some((4, Some("d"))));
         let ends = anchors(r#"{"1": "bad", "5": "good"}"#).unwrap();
         assert_eq!(ends.steps().nth(1), Some((2, None)));
-        for read in [all, ends] {
-            let text = serde_json::to_string(&read).unwrap();
-            assert_eq!(anchors(&text).unwrap(), read, "{text}");
+        for there in [all, ends] {
+            let text = serde_json::to_string(&there).unwrap();
+            assert_eq!(anchors(&text).unwrap(), there, "{text}");
         }
         for (json, problem) in [
-            (r#"["a", "b"]"#, "there are 2 sentences"),
+            (r#"["a", "b"]"#, "5 sentences are wanted"),
             (r#"{"1": "a"}"#, "at least the steps `1` and `5`"),
             (r#"{"0": "a"}"#, "not `0`"),
             (r#"{"6": "a"}"#, "not `6`"),

@@ -1,0 +1,418 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use super::pairwise::{Comparison, ComparisonError, Preference, prefer};
+use super::*;
+use crate::evaluate::{Panel, Subject, Tools};
+use crate::model::{ChatRequest, ChatStream, EndReason, ModelInfo, TokenLogprob};
+use crate::prompt::Prompts;
+use crate::types::{Evaluation, Status, Task};
+
+/// What the model answers, from the text of the last message and the number of the call.
+type Answers = dyn Fn(&str, usize) -> String + Send + Sync;
+
+struct Fake {
+    id: ModelId,
+    answers: Box<Answers>,
+    probabilities: Vec<(&'static str, f64)>,
+    asked: Mutex<Vec<ChatRequest>>,
+    /// Calls that have begun when a call ends.
+    begun_at_end: Mutex<Vec<usize>>,
+    begun: AtomicUsize,
+}
+
+impl Fake {
+    fn new(answers: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            id: ModelId {
+                provider: "fake".to_owned(),
+                model: "fake".to_owned(),
+            },
+            answers: Box::new(answers),
+            probabilities: Vec::new(),
+            asked: Mutex::default(),
+            begun_at_end: Mutex::default(),
+            begun: AtomicUsize::new(0),
+        })
+    }
+
+    fn calls(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    fn requests(&self) -> Vec<ChatRequest> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+#[async_trait::async_trait]
+impl ChatModel for Fake {
+    fn id(&self) -> &ModelId {
+        &self.id
+    }
+
+    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
+        let text = request.messages.last().unwrap().content.clone();
+        let logprobs = request.top_logprobs.is_some();
+        let number = self.begun.fetch_add(1, Ordering::SeqCst);
+        self.asked.lock().unwrap().push(request);
+        stream::once(async move {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let begun = self.begun.load(Ordering::SeqCst);
+            self.begun_at_end.lock().unwrap().push(begun);
+            let answer = (self.answers)(&text, number);
+            let mut events = vec![Ok(ChatEvent::Text(answer.clone()))];
+            if logprobs && !self.probabilities.is_empty() {
+                events.push(Ok(ChatEvent::Logprobs(tokens(
+                    &answer,
+                    &self.probabilities,
+                ))));
+            }
+            events.push(Ok(ChatEvent::End(EndReason::Stop)));
+            stream::iter(events)
+        })
+        .flatten()
+        .boxed()
+    }
+
+    async fn info(&self) -> Result<ModelInfo, ModelError> {
+        Ok(ModelInfo::default())
+    }
+}
+
+/// The answer as tokens of one letter, each with these alternatives.
+fn tokens(answer: &str, top: &[(&str, f64)]) -> Vec<TokenLogprob> {
+    answer
+        .chars()
+        .map(|letter| TokenLogprob {
+            token: letter.to_string(),
+            logprob: 0.0,
+            top: top
+                .iter()
+                .map(|(text, share)| ((*text).to_owned(), share.ln()))
+                .collect(),
+        })
+        .collect()
+}
+
+const TWO: &str = "[[criteria]]\nname = 'clear'\n[[criteria]]\nname = 'short'\n";
+
+fn criteria(text: &str) -> Arc<Criteria> {
+    Arc::new(crate::criteria::parse(text, "c.toml").unwrap())
+}
+
+/// A verdict that gives all criteria that the prompt asks about the same step.
+fn step(prompt: &str, step: u8) -> String {
+    let asked = prompt.lines().find(|line| line.contains("and no other:"));
+    let scores: serde_json::Map<String, Value> = ["clear", "short"]
+        .into_iter()
+        .filter(|name| asked.is_some_and(|asked| asked.contains(name)))
+        .map(|name| (name.to_owned(), json!({ "reason": "r", "score": step })))
+        .collect();
+    json!({ "scores": scores, "issues": [], "confidence": 0.5 }).to_string()
+}
+
+fn judge(model: &Arc<Fake>) -> JudgeModel {
+    let sampling = Sampling {
+        temperature: Some(0.0),
+        seed: Some(7),
+        ..Sampling::default()
+    };
+    JudgeModel::new(model.clone(), sampling, Think::Auto)
+}
+
+struct Judged {
+    evaluation: Evaluation,
+    notices: Vec<String>,
+}
+
+async fn evaluate(criteria: &Arc<Criteria>, judge: JudgeModel, draft: &str) -> Judged {
+    let panel = Panel::new(Arc::clone(criteria), Some(judge), &Tools::none()).unwrap();
+    evaluate_with(&panel, criteria, draft).await
+}
+
+async fn evaluate_with(panel: &Panel, criteria: &Criteria, draft: &str) -> Judged {
+    let notices = Mutex::new(Vec::new());
+    let prompts = Prompts::new(&Task::new("Write."), criteria);
+    let subject = Subject::of(draft);
+    let observer = |event: CallEvent<'_>| {
+        if let CallEvent::Chat(ChatEvent::Notice(text)) = event {
+            notices.lock().unwrap().push(text.clone());
+        }
+    };
+    let evaluation = panel.evaluate(&prompts, &subject, &observer).await.unwrap();
+    Judged {
+        evaluation,
+        notices: notices.into_inner().unwrap(),
+    }
+}
+
+fn silent(_: CallEvent<'_>) {}
+
+#[tokio::test]
+async fn separate_calls_go_out_together_after_one_that_warms_the_cache() {
+    let model = Fake::new(|prompt, _| step(prompt, 4));
+    let three = format!("judge.mode = 'separate'\njudge.samples = 2\n{TWO}");
+    let judged = evaluate(&criteria(&three), judge(&model), "x").await;
+    assert!(judged.evaluation.satisfactory, "{:?}", judged.evaluation);
+    assert_eq!(model.calls(), 4);
+    let begun = model.begun_at_end.lock().unwrap().clone();
+    assert_eq!(begun, [1, 4, 4, 4], "one alone, then the rest at once");
+    let seeds: std::collections::BTreeSet<_> =
+        model.requests().iter().map(|r| r.sampling.seed).collect();
+    assert_eq!(seeds.len(), 2, "each sample has a seed of its own");
+    assert!(
+        model
+            .requests()
+            .iter()
+            .all(|r| r.sampling.temperature == Some(0.7))
+    );
+}
+
+#[tokio::test]
+async fn one_call_judges_all_but_those_with_a_prompt_of_their_own() {
+    let model = Fake::new(|prompt, _| {
+        if prompt.contains("Judge it.") {
+            r#"{"valid": true, "score": 0.75}"#.to_owned()
+        } else {
+            step(prompt, 4)
+        }
+    });
+    let text = format!("{TWO}[[criteria]]\nname = 'own'\nprompt = 'Judge it.'\nscale = [0, 1]\n");
+    let judged = evaluate(&criteria(&text), judge(&model), "x").await;
+    assert_eq!(model.calls(), 2);
+    assert_eq!(judged.evaluation.criteria_scores["own"], Some(0.75));
+    assert_eq!(judged.evaluation.criteria_scores["short"], Some(0.85));
+    assert!(
+        model
+            .requests()
+            .iter()
+            .all(|r| r.sampling.temperature == Some(0.0))
+    );
+}
+
+#[tokio::test]
+async fn the_median_counts_and_the_spread_is_shown() {
+    let model = Fake::new(|prompt, number| step(prompt, [5, 1, 4][number]));
+    let text = format!("judge.samples = 3\n{TWO}");
+    let judged = evaluate(&criteria(&text), judge(&model), "x").await;
+    assert_eq!(judged.evaluation.overall_score, Some(0.85));
+    assert_eq!(judged.evaluation.spread, Some(1.0));
+    assert_eq!(judged.evaluation.criteria[0].spread, Some(1.0));
+}
+
+#[tokio::test]
+async fn what_was_judged_before_is_not_judged_again() {
+    let model = Fake::new(|prompt, number| match number {
+        1 | 2 => "no JSON".to_owned(),
+        _ => step(prompt, 4),
+    });
+    let cached = JudgeModel {
+        cache: Some(Arc::new(MemoryCache::default())),
+        ..judge(&model)
+    };
+    let set = criteria(TWO);
+    let first = evaluate(&set, cached.clone(), "one").await.evaluation;
+    assert!(!first.criteria[0].cached);
+    let again = evaluate(&set, cached.clone(), "one").await.evaluation;
+    assert_eq!(model.calls(), 1);
+    assert!(again.criteria.iter().all(|result| result.cached));
+    assert_eq!(again.overall_score, first.overall_score);
+    // What could not be read is asked for again.
+    let unread = evaluate(&set, cached.clone(), "two").await.evaluation;
+    assert_eq!((unread.status, model.calls()), (Status::Unparsed, 3));
+    let read = evaluate(&set, cached.clone(), "two").await.evaluation;
+    assert_eq!((read.status, model.calls()), (Status::Ok, 4));
+    // Another criterion, another way of sampling: another verdict.
+    let other = criteria(&format!("{TWO}description = 'Short.'\n"));
+    evaluate(&other, cached.clone(), "one").await;
+    assert_eq!(model.calls(), 5);
+    let mut warmer = cached;
+    warmer.sampling.temperature = Some(0.5);
+    evaluate(&set, warmer, "one").await;
+    assert_eq!(model.calls(), 6);
+}
+
+#[tokio::test]
+async fn expected_scores_come_from_probabilities_where_the_server_gives_them() {
+    let text = format!("judge.score = 'expected'\n{TWO}");
+    let mut model = Fake::new(|prompt, _| step(prompt, 4));
+    Arc::get_mut(&mut model).unwrap().probabilities = vec![("4", 0.5), ("5", 0.5)];
+    let judged = evaluate(&criteria(&text), judge(&model), "x").await;
+    assert_eq!(judged.evaluation.criteria_scores["clear"], Some(0.925));
+    assert_eq!((model.calls(), judged.notices.len()), (1, 0));
+
+    let without = Fake::new(|prompt, number| step(prompt, [4, 3, 5][number]));
+    let judged = evaluate(&criteria(&text), judge(&without), "x").await;
+    assert_eq!(judged.evaluation.criteria_scores["clear"], Some(0.85));
+    assert_eq!(without.calls(), 3, "samples instead");
+    assert_eq!(judged.notices.len(), 1);
+    assert!(
+        judged.notices[0].contains("no probabilities"),
+        "{:?}",
+        judged.notices
+    );
+}
+
+/// The samples that stand in for probabilities are asked in another way than the first verdict was; they are
+/// found again all the same.
+#[tokio::test]
+async fn what_stood_in_for_probabilities_is_remembered_too() {
+    let text = format!("judge.score = 'expected'\njudge.mode = 'separate'\n{TWO}");
+    let model = Fake::new(|prompt, _| step(prompt, 4));
+    let cached = JudgeModel {
+        cache: Some(Arc::new(MemoryCache::default())),
+        ..judge(&model)
+    };
+    evaluate(&criteria(&text), cached.clone(), "x").await;
+    assert_eq!(model.calls(), 6);
+    let again = evaluate(&criteria(&text), cached, "x").await;
+    assert_eq!(model.calls(), 6);
+    assert_eq!(
+        again.notices.len(),
+        1,
+        "it is said again, for it is another run"
+    );
+    assert!(again.evaluation.criteria.iter().all(|result| result.cached));
+}
+
+#[tokio::test]
+async fn quotes_are_looked_up_in_the_draft() {
+    let model = Fake::new(|_, _| {
+        json!({
+            "scores": { "clear": { "reason": "r", "score": 3 }, "short": { "reason": "r", "score": 3 } },
+            "issues": [
+                { "type": "incorrect", "severity": "major", "criterion": "clear", "quote": "the “old” pond",
+                  "description": "a", "suggested_fix": "b" },
+                { "type": "incorrect", "severity": "minor", "criterion": "clear", "quote": "the new pond",
+                  "description": "c", "suggested_fix": "d" },
+            ],
+            "confidence": 1,
+        })
+        .to_string()
+    });
+    let judged = evaluate(&criteria(TWO), judge(&model), "Look at\nthe \"old\"  pond").await;
+    let places: Vec<_> = judged
+        .evaluation
+        .issues
+        .iter()
+        .map(|issue| (issue.place.verified, issue.place.line))
+        .collect();
+    assert_eq!(places, [(Some(true), Some(2)), (Some(false), None)]);
+}
+
+#[tokio::test]
+async fn a_criterion_may_have_a_judge_of_its_own() {
+    let text = format!("{TWO}model = 'strict'\n");
+    let (lenient, strict) = (
+        Fake::new(|prompt, _| step(prompt, 5)),
+        Fake::new(|prompt, _| step(prompt, 2)),
+    );
+    let mut judge = judge(&lenient);
+    assert!(Panel::new(criteria(&text), Some(judge.clone()), &Tools::none()).is_err());
+    judge.others.insert(
+        "strict".to_owned(),
+        OtherModel {
+            model: strict.clone(),
+            sampling: Sampling::default(),
+        },
+    );
+    let judged = evaluate(&criteria(&text), judge, "x").await;
+    assert_eq!(judged.evaluation.criteria_scores["clear"], Some(1.0));
+    assert_eq!(judged.evaluation.criteria_scores["short"], Some(0.3));
+    assert_eq!((lenient.calls(), strict.calls()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_blind_judge_is_reported_and_weighs_less() {
+    let text = format!(
+        "judge.probe = true\nprobe = {{ good = 'GOOD', bad = 'BAD' }}\n{TWO}\
+         [[criteria]]\nname = 'length'\nevaluator = 'length'\nmax = 1\nweight = 2\nthreshold = 0.1\n"
+    );
+    let set = criteria(&text);
+    let blind = Fake::new(|prompt, _| step(prompt, 5));
+    let panel = Panel::new(Arc::clone(&set), Some(judge(&blind)), &Tools::none()).unwrap();
+    let judged = evaluate_with(&panel, &set, "two words").await;
+    assert!(judged.notices[0].contains("do not trust the judge fake:fake: it is blind"));
+    // A quarter of 1, three quarters of 0.5.
+    assert_eq!(judged.evaluation.overall_score, Some(0.625));
+    assert_eq!(blind.calls(), 3);
+    evaluate_with(&panel, &set, "other words").await;
+    assert_eq!(blind.calls(), 4, "the judge is tried once");
+
+    let seeing = Fake::new(|prompt, _| step(prompt, if prompt.contains("BAD") { 1 } else { 5 }));
+    let judged = evaluate(&set, judge(&seeing), "two words").await;
+    assert_eq!(
+        (judged.notices.len(), judged.evaluation.overall_score),
+        (0, Some(0.75))
+    );
+}
+
+async fn compared(model: &Arc<Fake>) -> Result<Comparison, ComparisonError> {
+    let prompts = Prompts::new(&Task::new("Write."), &criteria(TWO));
+    prefer(&judge(model), &prompts, "FIRST", "SECOND", &silent).await
+}
+
+/// Whether the first text stands in front in this prompt.
+fn in_order(prompt: &str) -> bool {
+    prompt.find("FIRST") < prompt.find("SECOND")
+}
+
+#[tokio::test]
+async fn a_choice_that_depends_on_the_order_is_a_tie() {
+    type Choice = fn(bool) -> &'static str;
+    let cases: [(Choice, Preference); 5] = [
+        (
+            |in_order| if in_order { "A" } else { "B" },
+            Preference::First,
+        ),
+        (
+            |in_order| if in_order { "draft-b" } else { "a" },
+            Preference::Second,
+        ),
+        (|_| "A", Preference::Tie),
+        (
+            |in_order| if in_order { "A" } else { "tie" },
+            Preference::Tie,
+        ),
+        (|_| "tie", Preference::Tie),
+    ];
+    for (choice, preference) in cases {
+        let model = Fake::new(move |prompt, _| {
+            format!(
+                r#"Well. {{"reason": "r", "better": "{}"}}"#,
+                choice(in_order(prompt))
+            )
+        });
+        let comparison = compared(&model).await.unwrap();
+        assert_eq!(comparison.preference, preference);
+        assert_eq!(comparison.reasons, ["r", "r"]);
+        assert_eq!(*model.begun_at_end.lock().unwrap(), [2, 2], "both at once");
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_choice_is_asked_for_again_and_is_no_tie() {
+    let model = Fake::new(|prompt, _| {
+        let again = prompt.contains("could not be used");
+        if again {
+            r#"{"better": "A"}"#
+        } else {
+            "I like both."
+        }
+        .to_owned()
+    });
+    assert_eq!(compared(&model).await.unwrap().preference, Preference::Tie);
+    assert_eq!(model.calls(), 4);
+    let hopeless = Fake::new(|_, _| r#"{"better": "C"}"#.to_owned());
+    let error = compared(&hopeless).await.unwrap_err();
+    assert!(
+        matches!(&error, ComparisonError::Unparsed(why) if why.contains("`better` is `C`")),
+        "{error}"
+    );
+}
