@@ -26,6 +26,9 @@ const TYPES: &[(&str, &[&str])] = &[
     ("custom", &["run", "language"]),
 ];
 
+/// The number that code must return at least, where it says no more than a number (TEA, `seeds-origin.md` §1.1).
+const SCRIPT_FLOOR: f64 = 0.5;
+
 /// The keys that every type has.
 const COMMON: &[&str] = &["type", "name", "description", "threshold"];
 
@@ -52,6 +55,7 @@ fn of_data(data: &Data) -> Result<Criteria, SourceError> {
     let floor = match &evaluator {
         // A judge's score is good enough where it would be in a set of criteria (seed 003 §2.2).
         Evaluator::Llm(_) => DEFAULT_THRESHOLD.max(DEFAULT_FLOOR),
+        Evaluator::Script(_) => SCRIPT_FLOOR,
         _ => DEFAULT_HARD_FLOOR,
     };
     let threshold = match spec.get("threshold") {

@@ -30,6 +30,10 @@ const DISAGREE: &[(&str, &str)] = &[
         "an interpreter that is missing is a failure, not a draft that is bad",
     ),
     (
+        "judge-042",
+        "the draft is shown between marks, as what it is: text to be judged, not words to the judge",
+    ),
+    (
         "judge-040",
         "a model that cannot be reached is exit code 4 (design §5), not a draft that is bad",
     ),
@@ -110,7 +114,14 @@ fn verdict(row: &Value) -> Value {
         args.push("--allow-exec");
     }
     if kind(row) == "llm" {
-        program.file("judge.toml", &script(row));
+        // A model that the row names is one that answers from the file of that name.
+        match row["evaluator"]["model"].as_str() {
+            Some(model) => {
+                program.file(model, &script(row));
+                program.file("judge.toml", "[[reply]]\ntext = 'Nobody asked me.'\n");
+            }
+            None => program.file("judge.toml", &script(row)),
+        }
         args.extend(["--provider", "scripted:judge.toml"]);
     }
     let ran = program.run(&args, &data.to_string());

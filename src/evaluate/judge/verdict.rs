@@ -77,9 +77,40 @@ pub(super) fn read(reply: &str, questions: &[Question]) -> Result<Verdict, Strin
         .iter()
         .rev()
         .find(|object| is_meant_as_verdict(object, questions))
-        .or(found.last())
-        .ok_or("it holds no complete JSON object")?;
-    read_object(meant, questions)
+        .or(found.last());
+    match meant {
+        Some(object) => read_object(object, questions),
+        None => word(reply, questions).ok_or_else(|| "it holds no complete JSON object".to_owned()),
+    }
+}
+
+/// A reply that is one word of judgement and nothing else, as an answer to a prompt of the user's own may well
+/// be. Our own prompt asks for steps, and one word is no step.
+fn word(reply: &str, questions: &[Question]) -> Option<Verdict> {
+    let [question] = questions else {
+        return None;
+    };
+    let Scale::Range(_) = question.scale else {
+        return None;
+    };
+    let word = reply
+        .trim_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase();
+    let valid = match word.as_str() {
+        "valid" | "pass" | "passed" | "yes" | "true" => true,
+        "invalid" | "not valid" | "fail" | "failed" | "no" | "false" => false,
+        _ => return None,
+    };
+    Some(Verdict {
+        answers: vec![Answer {
+            score: f64::from(u8::from(valid)),
+            valid: Some(valid),
+            reason: String::new(),
+        }],
+        issues: Vec::new(),
+        confidence: None,
+        has_probabilities: false,
+    })
 }
 
 fn is_meant_as_verdict(object: &Map<String, Value>, questions: &[Question]) -> bool {

@@ -201,9 +201,12 @@ fn verdicts_under_other_names_are_read() {
         assert!((answer.score - score).abs() < 1e-9, "{reply}: {answer:?}");
         assert_eq!(answer.valid, valid, "{reply}");
     }
+    for (word, valid) in [("VALID", true), ("**Invalid.**", false), ("no", false)] {
+        let verdict = single(word).unwrap_or_else(|problem| panic!("{problem}: {word}"));
+        assert_eq!(verdict.answers[0].valid, Some(valid), "{word}");
+    }
     for (reply, problem) in [
         ("The output is not valid.", "no complete JSON object"),
-        ("VALID", "no complete JSON object"),
         ("[1,2]", "no complete JSON object"),
         (
             r#"{"valid": true, "score": 85}"#,
