@@ -115,6 +115,8 @@ fn plan(server: &Server) -> Loop {
     Loop {
         writer: Arc::clone(&model),
         judge: model,
+        stronger: None,
+        compare: None,
         criteria: Arc::new(reflect::criteria::builtin("writing").unwrap()),
         settings: reflect::types::LoopSettings::default(),
         writer_sampling: Sampling::default(),

@@ -46,6 +46,8 @@
 //! let plan = Loop {
 //!     writer: model.clone(),
 //!     judge: model,
+//!     stronger: None,
+//!     compare: None,
 //!     criteria: Arc::new(criteria),
 //!     settings: Default::default(),
 //!     writer_sampling: Sampling::default(),

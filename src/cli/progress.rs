@@ -162,6 +162,14 @@ impl Observer for Progress {
                 reason,
                 ..
             } => self.line(&format!("keeping draft {incumbent}: {reason}")),
+            Event::Decision {
+                choice: Choice::ChangeApproach,
+                reason,
+                ..
+            } => self.line(reason),
+            Event::Cleaned {
+                iteration, what, ..
+            } => self.line(&format!("draft {iteration}: {what} was taken away")),
             Event::Warning { message } => self.line(&format!("warning: {message}")),
             Event::RunEnd { success, .. } => {
                 self.clear();
@@ -174,6 +182,7 @@ impl Observer for Progress {
             | Event::Evaluation { .. }
             | Event::Call { .. }
             | Event::Draft { .. }
+            | Event::Issues { .. }
             | Event::Decision { .. } => {}
         }
     }

@@ -5,17 +5,23 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::adapt::{Approach, writes_the_whole};
+use super::compare::Compare;
 use super::critique::describe;
-use super::gate::{self, NotADraft};
+use super::ending::ending;
+use super::gate::{self, NotADraft, Occasion};
+use super::ledger::Ledger;
 use super::log::{Log, Observer};
-use super::machine::{Happened, Next, State, step};
-use super::select::select;
+use super::machine::{Abilities, Happened, Next, State, step};
+use super::similarity::similarity;
+use super::verdict::Verdict;
+use super::{critics, lessons};
 use crate::evaluate::{JudgeModel, Panel, Subject};
 use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
 use crate::prompt::Prompts;
 use crate::revise;
 use crate::types::{
-    ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, RunRecord,
+    ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, Phase, RunRecord,
     SCHEMA_VERSION, Strategy, Task,
 };
 
@@ -29,6 +35,10 @@ pub struct Loop {
     pub writer: Arc<dyn ChatModel>,
     /// Judges.
     pub judge: Arc<dyn ChatModel>,
+    /// Writes where the writer makes no progress any more, if there is one.
+    pub stronger: Option<Arc<dyn ChatModel>>,
+    /// Compares two drafts whose scores are too close to say, if there is one.
+    pub compare: Option<Arc<dyn Compare>>,
     /// What drafts are measured by.
     pub criteria: Arc<Criteria>,
     /// How the loop behaves, all layers laid over each other.
@@ -86,9 +96,17 @@ impl Loop {
         };
         let run = Run {
             plan: self,
+            task,
+            // The rules of convergence measure by the threshold that the evaluators measure by.
+            settings: LoopSettings {
+                threshold: Some(self.criteria.threshold),
+                ..self.settings.clone()
+            },
             prompts: Prompts::new(task, &self.criteria),
             panel,
             log: &log,
+            ledger: Ledger::default(),
+            last_strategy: None,
             note: None,
             error: None,
             written: 0,
@@ -101,9 +119,14 @@ impl Loop {
 /// A run under way.
 struct Run<'a, 'o> {
     plan: &'a Loop,
+    task: &'a Task,
+    settings: LoopSettings,
     prompts: Prompts,
     panel: Panel,
     log: &'a Log<'o>,
+    ledger: Ledger,
+    /// How the last revision was made.
+    last_strategy: Option<Strategy>,
     /// What the writer is told with its next call: why its last reply was no draft.
     note: Option<String>,
     /// What went wrong, for the end of the run.
@@ -113,15 +136,30 @@ struct Run<'a, 'o> {
     written: u64,
 }
 
+/// A draft that is to be written.
+struct Order {
+    phase: Phase,
+    iteration: u32,
+    messages: Vec<Message>,
+    /// What is revised, and how.
+    from: Option<(u32, Strategy)>,
+    /// What the writer is told to mend.
+    issues: Vec<Issue>,
+    /// By the stronger model.
+    stronger: bool,
+}
+
 impl Run<'_, '_> {
     /// Does what the machine says until it says stop.
     async fn drive(mut self, run_id: Uuid, cancel: &CancellationToken) {
-        let settings = &self.plan.settings;
-        let deadline = settings.max_time().map(|limit| Instant::now() + limit);
-        let mut state = State::default();
+        let deadline = self.settings.max_time().map(|limit| Instant::now() + limit);
+        let mut state = State::new(Abilities {
+            compare: self.plan.compare.is_some(),
+            stronger: self.plan.stronger.is_some(),
+        });
         let mut happened = Happened::Begun;
         let reason = loop {
-            let (new, next, decisions) = step(state, happened, settings, self.log.tokens());
+            let (new, next, decisions) = step(state, happened, &self.settings, self.log.tokens());
             state = new;
             for decision in decisions {
                 self.log.emit(Event::Decision {
@@ -144,27 +182,32 @@ impl Run<'_, '_> {
                 }
             };
         };
-        let judged = select(settings.select(), &state.judged);
+        self.end(run_id, reason, &state);
+    }
+
+    /// Says what the answer is, and what people should know about it.
+    fn end(self, run_id: Uuid, reason: ConvergenceReason, state: &State) {
         let last = self
             .log
             .with(|record| record.versions.last().map(|v| v.iteration));
-        let selected = match reason {
-            // Nobody has judged it, so nobody may take it for an answer.
-            ConvergenceReason::ModelError => judged,
-            ConvergenceReason::JudgeFailed => last,
-            _ => judged.or(last),
-        };
-        let success = state
-            .judged
-            .iter()
-            .any(|(iteration, rank)| Some(*iteration) == selected && rank.satisfactory);
-        let exit_code = reason.exit_code(success);
+        let ending = ending(reason, state, last, &self.settings);
+        let criteria = &self.plan.criteria;
+        let small = self.settings.improvement_threshold();
+        let (too_easy, too_hard) = self.log.with(|record| {
+            (
+                critics::undercritical(criteria, record),
+                critics::overcritical(criteria, record, small),
+            )
+        });
+        for message in [ending.warning, too_easy, too_hard].into_iter().flatten() {
+            self.log.emit(Event::Warning { message });
+        }
         self.log.end(
             run_id,
             Some(reason),
-            success,
-            selected,
-            exit_code,
+            ending.success,
+            ending.selected,
+            ending.exit_code,
             self.error,
         );
     }
@@ -173,40 +216,84 @@ impl Run<'_, '_> {
         match next {
             Next::Draft { iteration } => {
                 let messages = self.prompts.draft(self.note.take().as_deref());
-                self.write(Phase::Draft, iteration, messages, None).await
+                self.write(Order {
+                    phase: Phase::Draft,
+                    iteration,
+                    messages,
+                    from: None,
+                    issues: Vec::new(),
+                    stronger: false,
+                })
+                .await
             }
+            Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
             Next::Revise {
                 iteration,
                 based_on,
-            } => {
-                let strategy = self.plan.settings.strategy();
-                let note = self.note.take();
-                let messages = self.log.with(|record| {
-                    record
-                        .version(based_on)
-                        .map(|base| revise::request(strategy, &self.prompts, base, note.as_deref()))
-                });
-                let Some(messages) = messages else {
-                    self.error = Some(format!("version {based_on} is not there to be revised"));
-                    return Happened::ModelFailed;
-                };
-                let from = Some((based_on, strategy));
-                self.write(Phase::Revise, iteration, messages, from).await
-            }
+                approach,
+            } => self.revise(iteration, based_on, approach).await,
             Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
+            Next::Compare {
+                incumbent,
+                challenger,
+            } => self.compare(incumbent, challenger).await,
             Next::Stop(_) => Happened::Cancelled,
         }
     }
 
-    async fn write(
-        &mut self,
-        phase: Phase,
-        iteration: u32,
-        messages: Vec<Message>,
-        from: Option<(u32, Strategy)>,
-    ) -> Happened {
+    async fn fresh(&mut self, iteration: u32, lessons: u32) -> Happened {
+        let issues: Vec<Issue> = self
+            .ledger
+            .issues_of(lessons)
+            .iter()
+            .map(|tracked| tracked.issue.clone())
+            .collect();
+        let messages = self.prompts.fresh(&issues, self.note.take().as_deref());
+        self.write(Order {
+            phase: Phase::Draft,
+            iteration,
+            messages,
+            from: None,
+            issues,
+            stronger: false,
+        })
+        .await
+    }
+
+    async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
+        let strategy = approach.strategy(self.settings.strategy(), self.last_strategy);
+        self.last_strategy = Some(strategy);
+        let open = self.ledger.issues_of(based_on);
+        let found = self.log.with(|record| {
+            let base = record.version(based_on)?;
+            let worse = (approach == Approach::Differently)
+                .then(|| record.versions.last())
+                .flatten()
+                .map(|failed| lessons::of_regression(base, failed));
+            Some((lessons::to_revise(base, open), worse))
+        });
+        let Some((base, worse)) = found else {
+            self.error = Some(format!("version {based_on} is not there to be revised"));
+            return Happened::ModelFailed;
+        };
+        let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
+        let note = (!notes.is_empty()).then(|| notes.join(" "));
+        let messages = revise::request(strategy, &self.prompts, &base, note.as_deref());
+        self.write(Order {
+            phase: Phase::Revise,
+            iteration,
+            messages,
+            from: Some((based_on, strategy)),
+            issues: base.evaluation.map(|e| e.issues).unwrap_or_default(),
+            stronger: approach == Approach::Stronger,
+        })
+        .await
+    }
+
+    async fn write(&mut self, order: Order) -> Happened {
+        let (phase, iteration) = (order.phase, order.iteration);
         self.log.emit(Event::Phase { phase, iteration });
-        let mut request = ChatRequest::new(Purpose::Write, messages);
+        let mut request = ChatRequest::new(Purpose::Write, order.messages.clone());
         request.sampling = self.plan.writer_sampling.clone();
         request.sampling.seed = request
             .sampling
@@ -215,49 +302,103 @@ impl Run<'_, '_> {
         self.written += 1;
         request.think = self.plan.think;
         let observer = self.log.calls(phase, iteration);
-        let reply = match call(&*self.plan.writer, request, &observer).await {
+        let writer = match &self.plan.stronger {
+            Some(stronger) if order.stronger => stronger,
+            _ => &self.plan.writer,
+        };
+        let reply = match call(&**writer, request, &observer).await {
             Ok(reply) => reply,
             Err(error) => return self.failed(&error),
         };
-        if let Err(NotADraft { reason, note }) = gate::check(&reply) {
-            self.error = Some(format!("no usable draft: {reason}"));
-            self.note = Some(note);
-            self.log.emit(Event::Rejected {
-                iteration,
-                reason,
-                text: reply.text,
-            });
-            return Happened::Rejected;
-        }
+        let output =
+            match gate::check_reply(&reply).and_then(|()| self.draft_of(&reply.text, &order)) {
+                Ok(output) => output,
+                Err(NotADraft { reason, note }) => {
+                    self.error = Some(format!("no usable draft: {reason}"));
+                    self.note = Some(note);
+                    self.log.emit(Event::Rejected {
+                        iteration,
+                        reason,
+                        text: reply.text,
+                    });
+                    return Happened::Rejected;
+                }
+            };
         self.error = None;
-        let output = match from {
-            None => reply.text.trim().to_owned(),
-            Some((_, strategy)) => revise::apply(strategy, &reply.text),
-        };
         self.log.emit(Event::Draft {
             iteration,
             output,
-            based_on: from.map(|(base, _)| base),
-            strategy: from.map(|(_, strategy)| strategy),
+            based_on: order.from.map(|(base, _)| base),
+            strategy: order.from.map(|(_, strategy)| strategy),
         });
         Happened::Written
+    }
+
+    /// The draft that a reply stands for, cleaned of what is not it.
+    fn draft_of(&self, reply: &str, order: &Order) -> Result<String, NotADraft> {
+        let base = order.from.and_then(|(base, _)| self.output_of(base));
+        let occasion = Occasion {
+            prompt: &self.task.prompt,
+            criteria: &self.plan.criteria,
+            base: base.as_deref(),
+            issues: &order.issues,
+        };
+        let strategy = order.from.map(|(_, strategy)| strategy);
+        // An edit is no text of its own; what is around it is the strategy's business.
+        let (text, removed) = if strategy.is_none_or(writes_the_whole) {
+            gate::clean(reply, &occasion)
+        } else {
+            (reply.to_owned(), Vec::new())
+        };
+        let draft = match strategy {
+            None => text,
+            Some(strategy) => revise::apply(strategy, &text),
+        };
+        gate::check_text(&draft, &occasion)?;
+        for removed in removed {
+            self.log.emit(Event::Cleaned {
+                iteration: order.iteration,
+                what: removed.what.to_owned(),
+                removed: removed.text,
+            });
+        }
+        Ok(draft)
+    }
+
+    fn output_of(&self, version: u32) -> Option<String> {
+        self.log
+            .with(|record| record.version(version).map(|v| v.output.clone()))
+    }
+
+    /// Asks which of two drafts is better.
+    async fn compare(&mut self, incumbent: u32, challenger: u32) -> Happened {
+        let (Some(compare), Some(first), Some(second)) = (
+            &self.plan.compare,
+            self.output_of(incumbent),
+            self.output_of(challenger),
+        ) else {
+            return Happened::Compared(None);
+        };
+        let (phase, iteration) = (Phase::Evaluate, challenger);
+        self.log.emit(Event::Phase { phase, iteration });
+        let observer = self.log.calls(phase, iteration);
+        match compare
+            .compare(&self.prompts, &first, &second, &observer)
+            .await
+        {
+            Ok(preference) => Happened::Compared(preference),
+            Err(error) => self.failed(&error),
+        }
     }
 
     async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Happened {
         let phase = Phase::Evaluate;
         self.log.emit(Event::Phase { phase, iteration });
-        let output = |record: &RunRecord, iteration| {
-            record
-                .version(iteration)
-                .map(|version| version.output.clone())
-        };
-        let (draft, prior) = self.log.with(|record| {
-            let prior = record.version(iteration).and_then(|v| v.based_on);
-            (
-                output(record, iteration).unwrap_or_default(),
-                prior.and_then(|prior| output(record, prior)),
-            )
-        });
+        let based_on = self
+            .log
+            .with(|record| record.version(iteration).and_then(|v| v.based_on));
+        let draft = self.output_of(iteration).unwrap_or_default();
+        let prior = based_on.and_then(|base| self.output_of(base));
         let subject = Subject {
             draft: &draft,
             prior: prior.as_deref(),
@@ -272,21 +413,29 @@ impl Run<'_, '_> {
             Ok(evaluation) => evaluation,
             Err(error) => return self.failed(&error),
         };
-        let happened = match evaluation.rank() {
-            Some(rank) => Happened::Judged(rank),
-            None => Happened::Unreadable,
-        };
-        self.error = match happened {
-            Happened::Unreadable => evaluation
-                .problem()
-                .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}")),
-            _ => None,
-        };
         self.log.emit(Event::Evaluation {
             iteration,
-            evaluation,
+            evaluation: evaluation.clone(),
         });
-        happened
+        if evaluation.rank().is_none() {
+            self.error = evaluation
+                .problem()
+                .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}"));
+            return Happened::Unreadable;
+        }
+        self.error = None;
+        let change = self.ledger.take(iteration, based_on, &evaluation);
+        let open = change.open.iter().map(|issue| issue.id).collect();
+        self.log.emit(Event::Issues {
+            iteration,
+            open: change.open,
+            resolved: change.resolved,
+        });
+        let alike = prior.map(|prior| similarity(&prior, &draft));
+        match Verdict::new(&evaluation, open, alike) {
+            Some(verdict) => Happened::Judged(verdict),
+            None => Happened::Unreadable,
+        }
     }
 
     fn failed(&mut self, error: &ModelError) -> Happened {

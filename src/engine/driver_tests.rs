@@ -105,6 +105,8 @@ async fn play_with(
     let plan = Loop {
         writer: fake.clone(),
         judge: fake.clone(),
+        stronger: None,
+        compare: None,
         criteria: Arc::new(Criteria {
             name: "test".to_owned(),
             description: None,

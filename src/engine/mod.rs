@@ -1,13 +1,24 @@
 //! The loop: a pure state machine that decides, and a thin driver that does what it says and emits
 //! events. Knows no terminal, no file, no environment.
 
+mod adapt;
+mod compare;
+mod converge;
+mod critics;
 mod critique;
 mod driver;
+mod ending;
 mod gate;
+mod incumbent;
+mod ledger;
+mod lessons;
 mod log;
 mod machine;
 mod select;
+mod similarity;
+mod verdict;
 
+pub use compare::{Compare, Preference};
 pub use critique::{Critique, Text};
 pub use driver::Loop;
 pub use log::Observer;

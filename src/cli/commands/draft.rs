@@ -74,6 +74,8 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
     let run = Loop {
         writer: opened.writer,
         judge: opened.judge,
+        stronger: opened.stronger,
+        compare: None,
         settings: plan.settings().loop_settings.clone(),
         criteria: Arc::new(plan.criteria),
         writer_sampling: opened.writer_sampling,

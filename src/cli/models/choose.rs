@@ -105,16 +105,38 @@ pub(super) fn judge(
     providers: &Providers<'_>,
     writer: &ModelName,
 ) -> Result<Option<ModelName>, CliError> {
-    let Some(text) = &plan.settings().judge_model else {
-        return Ok(None);
-    };
+    let judge = plan.settings().judge_model.as_deref();
+    judge
+        .map(|text| beside(plan, providers, writer, text))
+        .transpose()
+}
+
+/// The model that takes over where the writer makes no progress any more, if there is one.
+pub(super) fn stronger(
+    plan: &Plan,
+    providers: &Providers<'_>,
+    writer: &ModelName,
+) -> Result<Option<ModelName>, CliError> {
+    let stronger = plan.settings().stronger_model.as_deref();
+    stronger
+        .map(|text| beside(plan, providers, writer, text))
+        .transpose()
+}
+
+/// A model that is used beside the writer: of the same provider, if it names none.
+fn beside(
+    plan: &Plan,
+    providers: &Providers<'_>,
+    writer: &ModelName,
+    text: &str,
+) -> Result<ModelName, CliError> {
     let written = Written::read(text, &plan.config);
     let name = ModelName {
         provider: written.provider.unwrap_or_else(|| writer.provider.clone()),
         model: written.model,
     };
     providers.check(&name)?;
-    Ok(Some(name))
+    Ok(name)
 }
 
 /// What is there, where nobody says which provider is meant.

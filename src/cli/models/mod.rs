@@ -25,6 +25,7 @@ pub(super) use self::embedded::{fetch, local};
 pub(super) struct Opened {
     pub(super) writer: Arc<dyn ChatModel>,
     pub(super) judge: Arc<dyn ChatModel>,
+    pub(super) stronger: Option<Arc<dyn ChatModel>>,
     pub(super) writer_sampling: Sampling,
     pub(super) judge_sampling: Sampling,
     pub(super) think: Think,
@@ -58,6 +59,20 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
         }
         _ => writer.clone(),
     };
+    let stronger = match choose::stronger(plan, &providers, &writer_name)? {
+        Some(name) if name != writer_name => {
+            let stronger = providers.open(&name, &window, quiet).await?;
+            if !quiet {
+                printer::say(&format!(
+                    "stronger model, where there is no progress: {}{}",
+                    stronger.model.id(),
+                    stronger.leaves()
+                ));
+            }
+            Some(stronger.model)
+        }
+        _ => None,
+    };
     let think = settings.think.unwrap_or_default();
     let mut writer_sampling = settings.sampling();
     if writer_name.provider == "embedded" && writer_sampling.max_tokens.is_none() {
@@ -67,6 +82,7 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
     Ok(Opened {
         writer: writer.model,
         judge: judge.model,
+        stronger,
         writer_sampling,
         judge_sampling,
         think,
