@@ -85,3 +85,132 @@ fn hard_checks_hold(criteria: &Criteria, evaluation: &Evaluation) -> bool {
         .zip(&evaluation.criteria)
         .all(|(criterion, result)| !criterion.evaluator.is_hard() || result.passed)
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::types::{
+        Criterion, CriterionResult, Evaluator, LengthConfig, LengthUnit, LlmConfig, LoopSettings,
+        Status, TokenUsage, Version,
+    };
+
+    fn criteria(judged: usize, hard: bool) -> Criteria {
+        let length = Evaluator::Length(LengthConfig {
+            unit: LengthUnit::Words,
+            min: Some(1),
+            max: None,
+        });
+        let evaluators =
+            std::iter::repeat_n(Evaluator::Llm(LlmConfig {}), judged).chain(hard.then_some(length));
+        Criteria {
+            name: "test".to_owned(),
+            description: None,
+            threshold: 0.8,
+            loop_settings: LoopSettings::default(),
+            criteria: evaluators
+                .enumerate()
+                .map(|(number, evaluator)| Criterion {
+                    name: format!("c{number}"),
+                    description: String::new(),
+                    weight: 1.0,
+                    threshold: 0.7,
+                    required: false,
+                    evaluator,
+                })
+                .collect(),
+        }
+    }
+
+    /// A run whose versions got these scores in everything.
+    fn record(criteria: &Criteria, scores: &[f64]) -> RunRecord {
+        let mut record = RunRecord::default();
+        for (iteration, &score) in (1..).zip(scores) {
+            record.versions.push(Version {
+                iteration,
+                output: String::new(),
+                based_on: iteration.checked_sub(1).filter(|base| *base > 0),
+                strategy: None,
+                improvements_applied: Vec::new(),
+                evaluation: Some(Evaluation {
+                    overall_score: Some(score),
+                    criteria: criteria
+                        .criteria
+                        .iter()
+                        .map(|criterion| CriterionResult {
+                            name: criterion.name.clone(),
+                            evaluator: criterion.evaluator.kind().to_owned(),
+                            score: Some(score),
+                            threshold: 0.7,
+                            passed: criterion.evaluator.is_hard() || score >= 0.7,
+                            required: false,
+                            status: Status::Ok,
+                            evidence: None,
+                            value: None,
+                        })
+                        .collect(),
+                    ..Evaluation::default()
+                }),
+                timestamp: Timestamp::UNIX_EPOCH,
+                token_usage: TokenUsage::default(),
+                duration_ms: 0,
+            });
+        }
+        record
+    }
+
+    #[test]
+    fn perfection_at_once_is_suspicious_where_nothing_else_checks() {
+        let says = |judged, hard, score| {
+            let criteria = criteria(judged, hard);
+            undercritical(&criteria, &record(&criteria, &[score])).is_some()
+        };
+        assert!(says(3, false, 1.0));
+        assert!(!says(3, false, 0.85), "good is not perfect");
+        assert!(!says(3, true, 1.0), "a hard check stands beside the judge");
+        assert!(!says(1, false, 1.0), "one criterion may well be met");
+    }
+
+    #[test]
+    fn a_judge_who_moves_the_goal_is_never_satisfied() {
+        let criteria = criteria(1, true);
+        let with = |scores: &[f64], open: &[&[u32]]| {
+            let mut record = record(&criteria, scores);
+            for (iteration, ids) in (1..).zip(open) {
+                record
+                    .open_issues
+                    .insert(iteration, ids.iter().copied().collect());
+            }
+            overcritical(&criteria, &record, 0.05)
+        };
+        let moving: [&[u32]; 3] = [&[1, 2], &[3, 4], &[5]];
+        let said = with(&[0.6, 0.6, 0.61], &moving).unwrap();
+        assert!(said.contains("4 of the 5 issues"), "{said}");
+        assert_eq!(
+            with(&[0.6, 0.6, 0.7], &moving),
+            None,
+            "he does say that it is better"
+        );
+        let unmended: [&[u32]; 3] = [&[1, 2], &[1, 2], &[1, 2]];
+        assert_eq!(with(&[0.6, 0.6, 0.61], &unmended), None, "he is right");
+        assert_eq!(with(&[0.6, 0.61], &moving[..2]), None, "too early to say");
+    }
+
+    #[test]
+    fn a_judge_who_contradicts_himself_is_named() {
+        let criteria = criteria(1, true);
+        let mut record = record(&criteria, &[0.6, 0.7, 0.75]);
+        let says = |record: &RunRecord| overcritical(&criteria, record, 0.05);
+        assert_eq!(says(&record), None);
+        record.versions[2].evaluation.as_mut().unwrap().spread = Some(0.2);
+        assert!(
+            says(&record)
+                .unwrap()
+                .contains("both sides of the threshold")
+        );
+        // A hard check that does not hold is reason enough to fail.
+        record.versions[2].evaluation.as_mut().unwrap().criteria[1].passed = false;
+        assert_eq!(says(&record), None);
+    }
+}

@@ -6,6 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use super::*;
+use crate::engine::compare::Preference;
 use crate::model::{ChatEvent, ChatStream, EndReason, ErrorClass, ModelInfo};
 use crate::types::{
     Criterion, Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, ModelId, RegexConfig,
@@ -88,20 +89,24 @@ struct Played {
     left: usize,
 }
 
-async fn play_with(
-    answers: &[Answer],
-    settings: LoopSettings,
-    criteria: Vec<Criterion>,
-    cancel: &CancellationToken,
-) -> Played {
-    let fake = Arc::new(Fake {
+fn fake(answers: &[Answer]) -> Arc<Fake> {
+    Arc::new(Fake {
         id: ModelId {
             provider: "fake".to_owned(),
             model: "fake".to_owned(),
         },
         answers: Mutex::new(answers.iter().cloned().collect()),
         asked: Mutex::default(),
-    });
+    })
+}
+
+fn judged_by_model() -> Criterion {
+    criterion("quality", Evaluator::Llm(LlmConfig {}))
+}
+
+/// A loop whose one model gives these answers.
+fn plan(answers: &[Answer], settings: LoopSettings, criteria: Vec<Criterion>) -> (Loop, Arc<Fake>) {
+    let fake = fake(answers);
     let plan = Loop {
         writer: fake.clone(),
         judge: fake.clone(),
@@ -123,6 +128,16 @@ async fn play_with(
         think: crate::model::Think::Auto,
         judge_always: false,
     };
+    (plan, fake)
+}
+
+async fn play_with(
+    answers: &[Answer],
+    settings: LoopSettings,
+    criteria: Vec<Criterion>,
+    cancel: &CancellationToken,
+) -> Played {
+    let (plan, fake) = plan(answers, settings, criteria);
     let mut events = Vec::new();
     let record = plan
         .run(
@@ -142,7 +157,7 @@ async fn play_with(
 }
 
 async fn play(answers: &[Answer], settings: LoopSettings) -> Played {
-    let criteria = vec![criterion("quality", Evaluator::Llm(LlmConfig {}))];
+    let criteria = vec![judged_by_model()];
     let played = play_with(answers, settings, criteria, &CancellationToken::new()).await;
     assert_eq!(played.left, 0, "the loop asks less often than it should");
     played
@@ -388,13 +403,109 @@ async fn a_model_that_fails_leaves_the_best_judged_draft() {
     .await;
     assert_eq!(
         ended(&played),
-        (ConvergenceReason::ModelError, ExitCode::Provider, None)
+        (
+            ConvergenceReason::ModelError,
+            ExitCode::Provider,
+            Some("one")
+        )
     );
     assert_eq!(
-        played.record.versions.len(),
-        1,
-        "the draft is in the record"
+        played.record.warnings,
+        ["draft 1 is the answer, though nobody has judged it"]
     );
+}
+
+/// Prefers the second draft it sees.
+struct PrefersNew;
+
+#[async_trait::async_trait]
+impl Compare for PrefersNew {
+    async fn compare(
+        &self,
+        _: &Prompts,
+        first: &str,
+        second: &str,
+        _: &crate::model::CallObserver<'_>,
+    ) -> Result<Option<Preference>, ModelError> {
+        assert_eq!((first, second), ("one", "two"), "the incumbent goes first");
+        Ok(Some(Preference::Second))
+    }
+}
+
+#[tokio::test]
+async fn drafts_that_are_too_close_are_compared() {
+    let answers = [Text("one"), Step(3), Text("two"), Step(3)];
+    let settings = LoopSettings {
+        max_iterations: Some(2),
+        ..LoopSettings::default()
+    };
+    let plan = plan(&answers, settings.clone(), vec![judged_by_model()]);
+    let with = Loop {
+        compare: Some(Arc::new(PrefersNew)),
+        ..plan.0
+    };
+    let nobody = CancellationToken::new();
+    let record = with
+        .run(&Task::new("Write."), &mut |_: &Stamped| (), &nobody)
+        .await;
+    assert_eq!(record.selected().unwrap().output, "two");
+    assert_eq!(record.best().unwrap().output, "two");
+    let played = play(&answers, settings).await;
+    assert_eq!(
+        ended(&played).2,
+        Some("one"),
+        "without a judge of both the score decides"
+    );
+}
+
+#[tokio::test]
+async fn a_stronger_model_takes_over_where_there_is_no_progress() {
+    let strong = fake(&[Text("six")]);
+    let answers = [
+        Text("one"),
+        Step(3),
+        Text("two"),
+        Step(3),
+        Text("three"),
+        Step(3),
+        Text("four"),
+        Step(3),
+        Step(5),
+    ];
+    let settings = LoopSettings {
+        max_iterations: Some(9),
+        ..LoopSettings::default()
+    };
+    let (plan, weak) = plan(&answers, settings, vec![judged_by_model()]);
+    let plan = Loop {
+        stronger: Some(strong.clone()),
+        ..plan
+    };
+    let nobody = CancellationToken::new();
+    let record = plan
+        .run(&Task::new("Write."), &mut |_: &Stamped| (), &nobody)
+        .await;
+    assert_eq!(record.selected().unwrap().output, "six");
+    assert_eq!(record.versions[3].based_on, None, "the fresh draft");
+    assert_eq!(strong.asked.lock().unwrap().len(), 1);
+    assert!(weak.answers.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn talk_is_cleaned_away_and_said() {
+    let played = play(
+        &[
+            Text("Sure! Here is the revised version:\n\none two"),
+            Step(4),
+        ],
+        LoopSettings::default(),
+    )
+    .await;
+    assert_eq!(ended(&played).2, Some("one two"));
+    assert!(played.events.iter().any(|stamped| matches!(
+        &stamped.event,
+        Event::Cleaned { removed, .. } if removed == "Sure! Here is the revised version:"
+    )));
 }
 
 #[tokio::test]

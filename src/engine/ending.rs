@@ -2,7 +2,7 @@
 
 use super::machine::State;
 use super::select::select;
-use crate::types::{ConvergenceReason, ExitCode, LoopSettings, OnFailure};
+use crate::types::{ConvergenceReason, ExitCode, LoopSettings, OnFailure, Rank};
 
 /// How a run ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,7 @@ pub(super) fn ending(
         ConvergenceReason::JudgeFailed => last,
         _ => judged.or(last),
     };
-    let is = |version: Option<u32>, good: fn(&crate::types::Rank) -> bool| {
+    let is = |version: Option<u32>, good: fn(&Rank) -> bool| {
         state
             .judged
             .iter()
@@ -63,5 +63,74 @@ pub(super) fn ending(
         success,
         exit_code: reason.exit_code(success),
         warning,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::machine::{Happened, step};
+    use crate::engine::verdict::Verdict;
+
+    /// The state after versions with these scores, good from 0.8 on.
+    fn state(scores: &[f64]) -> State {
+        let settings = LoopSettings {
+            min_iterations: Some(9),
+            max_iterations: Some(9),
+            ..LoopSettings::default()
+        };
+        let (mut state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
+        for &score in scores {
+            for happened in [
+                Happened::Written,
+                Happened::Judged(Verdict::scored(score, score >= 0.8)),
+            ] {
+                (state, _, _) = step(state, happened, &settings, 0);
+            }
+        }
+        state
+    }
+
+    fn end(reason: ConvergenceReason, scores: &[f64], last: Option<u32>, on: OnFailure) -> Ending {
+        let settings = LoopSettings {
+            on_failure: Some(on),
+            ..LoopSettings::default()
+        };
+        ending(reason, &state(scores), last, &settings)
+    }
+
+    #[test]
+    fn on_failure_has_its_say_only_where_the_criteria_are_not_met() {
+        use ConvergenceReason::{Plateau, QualityMet, TokenBudget};
+        use OnFailure::{Raise, ReturnBest, ReturnLast};
+        for (on, selected) in [(ReturnBest, Some(1)), (ReturnLast, Some(3)), (Raise, None)] {
+            let ending = end(Plateau, &[0.6, 0.4], Some(3), on);
+            assert_eq!((ending.selected, ending.success), (selected, false));
+            assert_eq!(ending.exit_code, ExitCode::NotMet);
+            let ending = end(QualityMet, &[0.6, 0.9], Some(2), on);
+            assert_eq!((ending.selected, ending.success), (Some(2), true));
+        }
+        assert_eq!(
+            end(TokenBudget, &[0.6], Some(1), Raise).exit_code,
+            ExitCode::Limit
+        );
+    }
+
+    #[test]
+    fn whatever_fails_a_draft_that_is_there_is_the_answer() {
+        let best = OnFailure::ReturnBest;
+        let ending = end(ConvergenceReason::ModelError, &[], Some(1), best);
+        assert_eq!(
+            (ending.selected, ending.exit_code),
+            (Some(1), ExitCode::Provider)
+        );
+        assert!(ending.warning.unwrap().contains("nobody has judged it"));
+        let ending = end(ConvergenceReason::ModelError, &[0.6, 0.5], Some(3), best);
+        assert_eq!(ending.selected, Some(1));
+        assert!(ending.warning.unwrap().contains("could not be finished"));
+        let ending = end(ConvergenceReason::ModelError, &[], None, best);
+        assert_eq!((ending.selected, ending.warning), (None, None));
+        let ending = end(ConvergenceReason::JudgeFailed, &[], Some(1), best);
+        assert_eq!((ending.selected, ending.warning), (Some(1), None));
     }
 }

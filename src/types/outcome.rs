@@ -369,7 +369,7 @@ impl RunRecord {
     pub fn issues(&self) -> Option<IssueSummary> {
         let last = self.selected().or_else(|| self.best())?;
         let open = self.open_issues.get(&last.iteration)?;
-        let mut found = BTreeSet::new();
+        let mut found: BTreeSet<u32> = BTreeSet::new();
         let mut next = Some(last);
         while let Some(version) = next {
             found.extend(

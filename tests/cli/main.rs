@@ -11,9 +11,11 @@ mod support;
 
 mod answers;
 mod config;
+mod convergence;
 mod criteria;
 mod evaluate;
 mod faults;
+mod gate;
 mod harness;
 mod help;
 mod input;

@@ -1,0 +1,3 @@
+//! Cases from the projects that the seeds come from, against our program.
+
+mod reflexion;
