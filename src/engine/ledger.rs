@@ -3,8 +3,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::types::{Evaluation, Issue, IssueStatus, Status, TrackedIssue};
 
 /// Descriptions of issues of one criterion that are at least so alike are the same issue. Judges find new words
-/// for the same thing; what they say of one criterion is most often about one thing.
-const SAME_CRITERION: f64 = 0.35;
+/// for the same thing, and what they say of one criterion is most often about one thing. In doubt an issue is
+/// still there rather than resolved.
+const SAME_CRITERION: f64 = 0.2;
 /// The same for issues at one place: the passage that they quote, or the path in a JSON value.
 const SAME_PLACE: f64 = 0.1;
 /// The same for issues of which at most one names a criterion.
