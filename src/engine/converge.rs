@@ -10,23 +10,40 @@ const SAME: f64 = 1e-9;
 /// So many scores show whether they go up and down: three changes.
 const OSCILLATION: usize = 4;
 
+/// What an attempt came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Outcome {
+    /// It was worse, and not just no better.
+    Worse,
+    /// It was no better, or no draft.
+    #[default]
+    Nothing,
+    /// It became the incumbent.
+    Gain,
+    /// It became the incumbent because it meets the criteria, or has all that is required, for the first time.
+    Leap,
+}
+
 /// One try to better the incumbent: a draft that was judged, or a reply that was none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Attempt {
+    /// What it came to.
+    pub(super) outcome: Outcome,
     /// Its score; `None` if it was no draft.
     pub(super) score: Option<f64>,
-    /// Whether it became the incumbent.
-    pub(super) gain: bool,
-    /// Whether it did so because it meets the criteria, or has all that is required, for the first time.
-    pub(super) leap: bool,
-    /// Whether it was worse, and not just no better.
-    pub(super) regression: bool,
     /// The incumbent's score after it.
     pub(super) best: f64,
     /// How alike it is to the version that it revises, if it revises one.
     pub(super) similarity: Option<f64>,
     /// Whether it has issues, and the very same ones as the version it was to better.
     pub(super) same_issues: bool,
+}
+
+impl Attempt {
+    /// Whether it became the incumbent.
+    pub(super) fn is_gain(&self) -> bool {
+        matches!(self.outcome, Outcome::Gain | Outcome::Leap)
+    }
 }
 
 /// The attempts since the loop began, or since it last changed its approach.
@@ -63,7 +80,7 @@ fn stable(trail: &Trail) -> bool {
     trail
         .attempts
         .last()
-        .is_some_and(|last| !last.gain && last.similarity.is_some_and(|alike| alike > STABLE))
+        .is_some_and(|last| !last.is_gain() && last.similarity.is_some_and(|alike| alike > STABLE))
 }
 
 /// The same issues again: the last attempt was no gain, and it has the very issues of the version that it was to
@@ -72,7 +89,7 @@ fn repeated_issues(trail: &Trail) -> bool {
     trail
         .attempts
         .last()
-        .is_some_and(|last| !last.gain && last.same_issues)
+        .is_some_and(|last| !last.is_gain() && last.same_issues)
 }
 
 /// Up and down without a trend: the last three changes from score to score have signs in turn, each is at least
@@ -98,12 +115,12 @@ fn oscillation(trail: &Trail, threshold: f64) -> bool {
             .filter(|attempt| attempt.score.is_some())
             .rev()
             .take(2)
-            .all(|attempt| !attempt.gain)
+            .all(|attempt| !attempt.is_gain())
 }
 
 /// No better draft: none of the last `window` attempts was a gain, replies that were no drafts included.
 fn plateau(trail: &Trail, window: usize) -> bool {
-    last(trail, window).is_some_and(|attempts| attempts.iter().all(|attempt| !attempt.gain))
+    last(trail, window).is_some_and(|attempts| attempts.iter().all(|attempt| !attempt.is_gain()))
 }
 
 /// Improvements too small: the last `window` attempts brought a gain, but raised the score by less than
@@ -120,8 +137,10 @@ fn diminishing(trail: &Trail, window: usize, threshold: f64, goal: f64) -> bool 
         .map_or(trail.start, |index| trail.attempts[index].best);
     let now = attempts.last().map_or(before, |last| last.best);
     let rise = now - before;
-    attempts.iter().any(|attempt| attempt.gain)
-        && !attempts.iter().any(|attempt| attempt.leap)
+    attempts.iter().any(Attempt::is_gain)
+        && !attempts
+            .iter()
+            .any(|attempt| attempt.outcome == Outcome::Leap)
         && rise < threshold - SAME
         && now + rise < goal - SAME
 }
@@ -144,11 +163,15 @@ mod tests {
         let attempts = scores[1..]
             .iter()
             .map(|&score| {
-                let gain = score > best;
+                let outcome = if score > best {
+                    Outcome::Gain
+                } else {
+                    Outcome::Nothing
+                };
                 best = best.max(score);
                 Attempt {
                     score: Some(score),
-                    gain,
+                    outcome,
                     best,
                     ..Attempt::default()
                 }
@@ -216,7 +239,7 @@ mod tests {
             "only the window counts"
         );
         let mut leap = trail(&[0.5, 0.51, 0.52]);
-        leap.attempts[0].leap = true;
+        leap.attempts[0].outcome = Outcome::Leap;
         assert!(!diminishing(&leap, 2, 0.05, 0.8));
     }
 
@@ -227,9 +250,9 @@ mod tests {
         flat.attempts[0].similarity = Some(0.981);
         flat.attempts[0].same_issues = true;
         assert!(stable(&flat) && repeated_issues(&flat));
-        flat.attempts[0].gain = true;
+        flat.attempts[0].outcome = Outcome::Gain;
         assert!(!stable(&flat) && !repeated_issues(&flat));
-        flat.attempts[0].gain = false;
+        flat.attempts[0].outcome = Outcome::Nothing;
         flat.attempts[0].similarity = Some(0.98);
         assert!(!stable(&flat));
     }

@@ -191,13 +191,13 @@ fn alike(a: &str, b: &str) -> f64 {
             .filter(|word| !word.is_empty() && !COMMON.contains(&word.as_str()))
             .collect()
     };
-    let (a_words, b_words) = (words(a), words(b));
-    let all = a_words.len() + b_words.len();
+    let (left, right) = (words(a), words(b));
+    let all = left.len() + right.len();
     #[expect(clippy::cast_precision_loss, reason = "descriptions are short")]
     let by_words = if all == 0 {
         0.0
     } else {
-        2.0 * a_words.intersection(&b_words).count() as f64 / all as f64
+        2.0 * left.intersection(&right).count() as f64 / all as f64
     };
     // Any two sentences of a language share a third of their pairs of letters.
     let by_letters = strsim::sorensen_dice(&a.to_lowercase(), &b.to_lowercase());

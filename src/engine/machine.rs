@@ -2,7 +2,7 @@
 
 use super::adapt::{Approach, ladder};
 use super::compare::Preference;
-use super::converge::{Attempt, Trail, converged};
+use super::converge::{Attempt, Outcome, Trail, converged};
 use super::incumbent::{Challenge, Incumbent, by_score, challenge, is_regression};
 use super::verdict::Verdict;
 use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank};
@@ -281,23 +281,21 @@ impl State {
         };
         let (choice, reason) = match challenge {
             Challenge::Won(reason) => {
-                attempt.gain = true;
-                attempt.leap = verdict.class() > best.verdict.class();
+                let leap = verdict.class() > best.verdict.class();
+                attempt.outcome = if leap { Outcome::Leap } else { Outcome::Gain };
                 attempt.best = score;
                 *best = Incumbent {
                     iteration: self.iteration,
-                    peak: if attempt.leap {
-                        score
-                    } else {
-                        best.peak.max(score)
-                    },
+                    peak: if leap { score } else { best.peak.max(score) },
                     verdict,
                 };
                 (Choice::Accept, reason)
             }
             Challenge::Lost(reason) => {
                 let noise = rules.settings.improvement_threshold();
-                attempt.regression = is_regression(best, &verdict, noise);
+                if is_regression(best, &verdict, noise) {
+                    attempt.outcome = Outcome::Worse;
+                }
                 (Choice::KeepIncumbent, reason)
             }
             Challenge::Close => return,
@@ -308,7 +306,7 @@ impl State {
 
     /// Takes an attempt into the trail. A gain after the approach was changed begins a new one.
     fn attempted(&mut self, attempt: Attempt) {
-        if attempt.gain && self.stalled.take().is_some() {
+        if attempt.is_gain() && self.stalled.take().is_some() {
             self.approach = self.approach.after_a_gain();
             self.trail = Trail {
                 start: attempt.best,
@@ -385,7 +383,7 @@ impl State {
             .trail
             .attempts
             .last()
-            .is_some_and(|attempt| attempt.regression);
+            .is_some_and(|attempt| attempt.outcome == Outcome::Worse);
         let approach = match self.approach {
             Approach::Fresh => {
                 return Next::Fresh {

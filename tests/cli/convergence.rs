@@ -66,7 +66,10 @@ fn stopped(steps: &[u8], args: &[&str]) -> (String, usize, Ran) {
         .code(if good { 0 } else { 3 })
         .run();
     let result = ran.json();
-    let reason = result["convergence_reason"].as_str().unwrap().to_owned();
+    let reason = result["convergence_reason"]
+        .as_str()
+        .expect("a reason")
+        .to_owned();
     (reason, drafts_of(&result).len(), ran)
 }
 
@@ -323,10 +326,11 @@ fn settings_that_contradict_each_other_are_found_before_any_call() {
 
 #[test]
 fn a_judge_who_finds_everything_perfect_at_once_is_not_trusted() {
-    let criteria: String = ["a", "b", "c"]
+    let criteria: Vec<String> = ["a", "b", "c"]
         .iter()
         .map(|name| format!("[[criteria]]\nname = '{name}'\ndescription = 'It is {name}.'\n"))
         .collect();
+    let criteria = criteria.concat();
     let scores: serde_json::Map<String, Value> = ["a", "b", "c"]
         .iter()
         .map(|name| {

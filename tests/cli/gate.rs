@@ -80,11 +80,14 @@ fn what_the_task_asks_for_stays() {
 
 #[test]
 fn a_reply_that_is_no_draft_is_fed_back_once_and_never_wins() {
-    let base = "The storm came at night and took the roof with it. ".to_owned()
-        + &(0..20)
-            .map(|n| format!("House number {n} lost its door{n}. "))
-            .collect::<String>();
-    let base = base.trim();
+    let houses: Vec<String> = (0..20)
+        .map(|n| format!("House number {n} lost its door{n}."))
+        .collect();
+    let base = format!(
+        "The storm came at night and took the roof with it. {}",
+        houses.join(" ")
+    );
+    let base = base.as_str();
     for (bad, said) in [
         (
             "I'm sorry, but I can't help with that.",

@@ -127,7 +127,7 @@ fn convergence_row(row: &Value) -> Vec<String> {
     let criteria = format!(
         "threshold = {threshold}\n[[criteria]]\nname = 'length'\nevaluator = 'length'\nmin = 100\nthreshold = {threshold}\n"
     );
-    let script: String = row["given"]["scores"]
+    let script: Vec<String> = row["given"]["scores"]
         .as_array()
         .expect("scores")
         .iter()
@@ -153,7 +153,7 @@ fn convergence_row(row: &Value) -> Vec<String> {
         .filter(|(key, _)| !config[key].is_null())
         .map(|(key, flag)| format!("{flag}={}", config[key]))
         .collect();
-    let result = run(&criteria, &script, &args).result;
+    let result = run(&criteria, &script.concat(), &args).result;
     let history = &result["history"];
     check(row, |key| {
         Some(match key {

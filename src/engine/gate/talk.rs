@@ -35,7 +35,19 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| {
 /// The model speaks of what it has done with the text.
 static DONE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)^[*_(\s]*(?:note(?: that)?:?\s+)?(?:i(?:'ve| have)?\s+(?:now\s+|also\s+|carefully\s+)*(?:revised|updated|addressed|rewritten|rewrote|incorporated|corrected|edited|made (?:the|these|all|some|several)|adjusted|ensured|kept|fixed|mended|improved)|(?:this|the) (?:revised|updated|new|improved|final|current|above|corrected) (?:version|draft|text|revision)|this (?:version|draft|revision)|let me know|feel free|would you like|(?:i )?hope (?:this|that|the)|please let me know|is there anything|if you(?:'d| would) like)\b",
+        r"(?i)^[*_(\s]*(?:note(?: that)?:?\s+)?(?:i(?:'ve| have)?\s+(?:now\s+|also\s+|carefully\s+)*(?:revised|updated|addressed|rewritten|rewrote|incorporated|corrected|edited|made (?:the|these|all|some|several)|adjusted|ensured|kept|fixed|mended|improved)|(?:this|the) (?:revised|updated|improved|corrected|above) (?:version|draft|text|revision))\b",
+    )
+});
+/// The model offers to go on.
+static OFFER: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)^[*_(\s]*(?:(?:please )?let me know|feel free|would you like|(?:i )?hope (?:this|that|the)|is there anything|if you(?:'d| would) like)\b",
+    )
+});
+/// Somebody speaks of a version: the model of its draft, or the draft of its subject.
+static OF_A_VERSION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)^[*_(\s]*(?:this (?:version|draft|revision)|the (?:new|final|current) (?:version|draft|text|revision))\b",
     )
 });
 /// A heading over what was changed.
@@ -206,12 +218,12 @@ pub(super) fn without_tail<'a>(
         }
     }
     while let Some(at) = rest.rfind("\n\n") {
-        let remark = rest[at..].trim();
-        if !(is_remark(remark, occasion) || (rest.len() < text.len() && is_rule(remark))) {
-            break;
-        }
-        let before = rest[..at].trim_end();
-        if before.is_empty() {
+        let (before, remark) = (rest[..at].trim_end(), rest[at..].trim());
+        let found = rest.len() < text.len();
+        let apart = is_rule(before.lines().next_back().unwrap_or_default());
+        if before.is_empty()
+            || !(is_remark(remark, occasion, found, apart) || (found && is_rule(remark)))
+        {
             break;
         }
         rest = before;
@@ -232,7 +244,8 @@ pub(super) fn without_tail<'a>(
 /// Whether the text is nothing but talk about a draft: a list of changes, or one remark.
 pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
     let only_changes = !about_changes(occasion) && changes_at(text) == Some(0);
-    if (only_changes || is_remark(text, occasion)) && !occasion.base_has(line(text).0) {
+    let only_a_remark = DONE.is_match(&plain(text)) && is_remark(text, occasion, false, false);
+    if (only_changes || only_a_remark) && !occasion.base_has(line(text).0) {
         return Err(NotADraft::new(
             "the reply is talk about the draft, and no draft",
             "The last reply only said what was changed. Write the whole text itself.",
@@ -258,18 +271,30 @@ fn about_changes(occasion: &Occasion<'_>) -> bool {
     occasion.prompt_has(WORDS)
 }
 
-/// Where the heading of a list of changes begins that goes on to the end.
+/// Where the heading of a list of changes begins that goes on to the end. A heading like others before it belongs to
+/// the text, unless a rule sets it apart.
 fn changes_at(text: &str) -> Option<usize> {
     let mut found = None;
+    let mut headings = HashSet::new();
+    let mut apart = false;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let plain = plain(line);
-        if CHANGES.is_match(&plain) {
+        let style = plain.chars().next().filter(|c| matches!(c, '#' | '*'));
+        let heading = match style {
+            Some('*') => plain.starts_with("**") && plain.trim_end_matches(':').ends_with("**"),
+            style => style.is_some(),
+        };
+        if CHANGES.is_match(&plain) && (apart || !heading || !headings.contains(&style)) {
             found = found.or(Some(at));
-        } else if line.starts_with('#') {
+        } else if plain.starts_with('#') {
             // Another heading: the list is a part of the text.
             found = None;
         }
+        if heading {
+            headings.insert(style);
+        }
+        apart = is_rule(&plain) || (apart && plain.is_empty());
         at += line.len();
     }
     found
@@ -311,17 +336,38 @@ fn announces(line: &str, occasion: &Occasion<'_>) -> bool {
     ends && first_known && 2 * known >= telling.len()
 }
 
-/// Whether a paragraph is a remark of the model on the draft as a draft, in words that the task does not use.
-fn is_remark(paragraph: &str, occasion: &Occasion<'_>) -> bool {
+/// Whether a paragraph is a remark of the model on the draft as a draft, in words that the task does not use. `found`
+/// says that talk was found after it, `apart` that a rule stands before it.
+///
+/// People who write to each other, or announce something, say such things, too: where the task is of that kind,
+/// only what is set apart is a remark.
+fn is_remark(paragraph: &str, occasion: &Occasion<'_>, found: bool, apart: bool) -> bool {
+    const MESSAGES: &[&str] = &[
+        "mail", "letter", "message", "reply", "answer", "memo", "invit", "note", "post", "tweet",
+        "announce", "release", "version", "update", "chat", "dialog", "comment", "speech",
+    ];
     let said = words(paragraph);
+    if paragraph.contains("\n\n")
+        || said.len() > LONGEST_REMARK
+        || occasion.base_has(paragraph)
+        || (!apart && occasion.prompt_has(MESSAGES))
+    {
+        return false;
+    }
     let prompt: HashSet<String> = words(occasion.prompt).into_iter().collect();
-    !paragraph.contains("\n\n")
-        && said.len() <= LONGEST_REMARK
-        && DONE.is_match(&plain(paragraph))
-        && said
-            .iter()
-            .any(|word| ABOUT_DRAFTS.contains(&word.as_str()) && !prompt.contains(word))
-        && !occasion.base_has(paragraph)
+    let telling: HashSet<&String> = said
+        .iter()
+        .filter(|word| ABOUT_DRAFTS.contains(&word.as_str()) && !prompt.contains(*word))
+        .collect();
+    let start = plain(paragraph);
+    let needed = if DONE.is_match(&start) || OFFER.is_match(&start) {
+        1
+    } else if OF_A_VERSION.is_match(&start) {
+        if found || apart { 1 } else { 2 }
+    } else {
+        return false;
+    };
+    telling.len() >= needed
 }
 
 fn is_rule(line: &str) -> bool {

@@ -154,24 +154,27 @@ fn what_belongs_to_the_text_stays() {
         ),
         ("Write a poem.", "Sure\n\nas the sun rises"),
         (
+            "Tell people about Foo 2.",
+            "Foo 2 is out.\n\nThe new version is three times as fast.",
+        ),
+        (
+            "Write a post on Foo 2.",
+            "Foo 2 is out.\n\nThe updated version is here today.",
+        ),
+        (
+            "Write a message to Ann.",
+            "Hi Ann, the plan is done.\n\nLet me know if you would like any changes.",
+        ),
+        (
+            "Describe our product.",
+            "# Foo\n\nIt is fast.\n\n## Use\n\nRun it.\n\n## Key improvements\n\n- speed",
+        ),
+        (
             "Compare the editions.",
-            "The first is short.\n\nThis version of the story, though, is told by the wolf.",
+            "The first is short.\n\nThis version of the story is told by the wolf.",
         ),
     ] {
-        if text.ends_with("told by the wolf.") {
-            // A closing paragraph that speaks as models do cannot be told apart, unless the task or an
-            // earlier version has its words.
-            let criteria = criteria("");
-            let occasion = Occasion {
-                prompt,
-                criteria: &criteria,
-                base: Some(text),
-                issues: &[],
-            };
-            assert_eq!(clean(text, &occasion).0, text);
-        } else {
-            assert_eq!(cleaned_for(prompt, text), text, "{prompt}");
-        }
+        assert_eq!(cleaned_for(prompt, text), text, "{prompt}");
     }
 }
 
@@ -357,9 +360,10 @@ fn the_same_over_and_over_is_no_draft() {
     assert_eq!(refused("Repeat the sentence.", None, &[], &loops), None);
     let rows = "1 0 0 1 0 1\n".repeat(60);
     assert_eq!(refused("Print the matrix.", None, &[], &rows), None);
-    let song: String = (0..12)
+    let song: Vec<String> = (0..12)
         .map(|n| format!("Verse {n} tells of day number{n} and what was seen there{n}.\nOh sing with me, oh sing with me the song\n\n"))
         .collect();
+    let song = song.concat();
     assert_eq!(refused("Write a song.", None, &[], &song), None);
 }
 
