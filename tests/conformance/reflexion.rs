@@ -210,26 +210,28 @@ fn verdict(critique: &str) -> String {
 fn script(row: &Value, told: &str) -> String {
     let list = |key: &str| row["given"][key].as_array().cloned().unwrap_or_default();
     let usage = "usage = { prompt = 10, completion = 5 }";
-    let mut script = String::new();
+    let mut replies = Vec::new();
     for (number, draft) in list("drafts").iter().enumerate() {
-        script.push_str("[[reply]]\npurpose = 'write'\n");
-        if number == 1 && !told.is_empty() {
-            script.push_str(&format!("contains = '''{told}'''\n"));
-        }
-        script.push_str(&match draft.as_str() {
+        let condition = if number == 1 && !told.is_empty() {
+            format!("contains = '''{told}'''\n")
+        } else {
+            String::new()
+        };
+        let answer = match draft.as_str() {
             Some(text) => format!("text = '''{text}'''\n{usage}\n"),
             None => "error = { class = 'unreachable', message = 'timeout' }\n".to_owned(),
-        });
+        };
+        replies.push(format!("[[reply]]\npurpose = 'write'\n{condition}{answer}"));
     }
     for critique in list("critiques") {
         let verdict = verdict(critique.as_str().expect("a text"));
-        // A reply that cannot be read is asked for again.
-        let times = if verdict.contains("scores") { 1 } else { 0 };
-        script.push_str(&format!(
+        // A reply that cannot be read is asked for again, as often as it takes.
+        let times = u8::from(verdict.contains("scores"));
+        replies.push(format!(
             "[[reply]]\npurpose = 'judge'\ntimes = {times}\ntext = '''{verdict}'''\n{usage}\n"
         ));
     }
-    script
+    replies.concat()
 }
 
 fn reflexion_row(row: &Value) -> Vec<String> {
