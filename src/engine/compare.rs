@@ -11,7 +11,7 @@ pub enum Preference {
     /// The second one, whichever order they are shown in.
     Second,
     /// Neither, or the order decided: then it is no preference.
-    Neither,
+    Tie,
 }
 
 /// Somebody who looks at two drafts side by side, in both orders. Asked where scores are too close to say.

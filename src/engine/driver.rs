@@ -17,7 +17,7 @@ use super::similarity::similarity;
 use super::verdict::Verdict;
 use super::{critics, lessons};
 use crate::evaluate::{JudgeModel, Panel, Subject};
-use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
+use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Reply, Sampling, call};
 use crate::prompt::Prompts;
 use crate::revise;
 use crate::types::{
@@ -136,17 +136,15 @@ struct Run<'a, 'o> {
     written: u64,
 }
 
-/// A draft that is to be written.
-struct Order {
-    phase: Phase,
+/// A draft that is being written, and what it is made of.
+struct Work {
     iteration: u32,
-    messages: Vec<Message>,
     /// What is revised, and how.
     from: Option<(u32, Strategy)>,
-    /// What the writer is told to mend.
+    /// The text that is revised.
+    base: Option<String>,
+    /// What the writer is told to mend, or to avoid.
     issues: Vec<Issue>,
-    /// By the stronger model.
-    stronger: bool,
 }
 
 impl Run<'_, '_> {
@@ -216,15 +214,7 @@ impl Run<'_, '_> {
         match next {
             Next::Draft { iteration } => {
                 let messages = self.prompts.draft(self.note.take().as_deref());
-                self.write(Order {
-                    phase: Phase::Draft,
-                    iteration,
-                    messages,
-                    from: None,
-                    issues: Vec::new(),
-                    stronger: false,
-                })
-                .await
+                self.draft(iteration, messages, Vec::new()).await
             }
             Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
             Next::Revise {
@@ -249,15 +239,29 @@ impl Run<'_, '_> {
             .map(|tracked| tracked.issue.clone())
             .collect();
         let messages = self.prompts.fresh(&issues, self.note.take().as_deref());
-        self.write(Order {
-            phase: Phase::Draft,
+        self.draft(iteration, messages, issues).await
+    }
+
+    /// A draft that revises no other.
+    async fn draft(
+        &mut self,
+        iteration: u32,
+        messages: Vec<Message>,
+        issues: Vec<Issue>,
+    ) -> Happened {
+        let work = Work {
             iteration,
-            messages,
             from: None,
+            base: None,
             issues,
-            stronger: false,
-        })
-        .await
+        };
+        match self.write(Phase::Draft, iteration, messages, false).await {
+            Ok(reply) => {
+                let output = self.clean(&work, &reply.text);
+                self.drafted(&work, output)
+            }
+            Err(happened) => happened,
+        }
     }
 
     async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
@@ -279,21 +283,39 @@ impl Run<'_, '_> {
         let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let messages = revise::request(strategy, &self.prompts, &base, note.as_deref());
-        self.write(Order {
-            phase: Phase::Revise,
+        let stronger = approach == Approach::Stronger;
+        let reply = match self
+            .write(Phase::Revise, iteration, messages, stronger)
+            .await
+        {
+            Ok(reply) => reply,
+            Err(happened) => return happened,
+        };
+        let work = Work {
             iteration,
-            messages,
             from: Some((based_on, strategy)),
+            base: Some(base.output),
             issues: base.evaluation.map(|e| e.issues).unwrap_or_default(),
-            stronger: approach == Approach::Stronger,
-        })
-        .await
+        };
+        // An edit is no text of its own; what is around it is the strategy's business.
+        let text = if writes_the_whole(strategy) {
+            self.clean(&work, &reply.text)
+        } else {
+            reply.text
+        };
+        self.drafted(&work, revise::apply(strategy, &text))
     }
 
-    async fn write(&mut self, order: Order) -> Happened {
-        let (phase, iteration) = (order.phase, order.iteration);
+    /// Asks the writer, or the stronger model.
+    async fn write(
+        &mut self,
+        phase: Phase,
+        iteration: u32,
+        messages: Vec<Message>,
+        stronger: bool,
+    ) -> Result<Reply, Happened> {
         self.log.emit(Event::Phase { phase, iteration });
-        let mut request = ChatRequest::new(Purpose::Write, order.messages.clone());
+        let mut request = ChatRequest::new(Purpose::Write, messages);
         request.sampling = self.plan.writer_sampling.clone();
         request.sampling.seed = request
             .sampling
@@ -303,66 +325,66 @@ impl Run<'_, '_> {
         request.think = self.plan.think;
         let observer = self.log.calls(phase, iteration);
         let writer = match &self.plan.stronger {
-            Some(stronger) if order.stronger => stronger,
+            Some(model) if stronger => model,
             _ => &self.plan.writer,
         };
         let reply = match call(&**writer, request, &observer).await {
             Ok(reply) => reply,
-            Err(error) => return self.failed(&error),
+            Err(error) => return Err(self.failed(&error)),
         };
-        let output =
-            match gate::check_reply(&reply).and_then(|()| self.draft_of(&reply.text, &order)) {
-                Ok(output) => output,
-                Err(NotADraft { reason, note }) => {
-                    self.error = Some(format!("no usable draft: {reason}"));
-                    self.note = Some(note);
-                    self.log.emit(Event::Rejected {
-                        iteration,
-                        reason,
-                        text: reply.text,
-                    });
-                    return Happened::Rejected;
-                }
-            };
-        self.error = None;
-        self.log.emit(Event::Draft {
-            iteration,
-            output,
-            based_on: order.from.map(|(base, _)| base),
-            strategy: order.from.map(|(_, strategy)| strategy),
-        });
-        Happened::Written
+        match gate::check_reply(&reply) {
+            Ok(()) => Ok(reply),
+            Err(no_draft) => Err(self.rejected(iteration, no_draft, reply.text)),
+        }
     }
 
-    /// The draft that a reply stands for, cleaned of what is not it.
-    fn draft_of(&self, reply: &str, order: &Order) -> Result<String, NotADraft> {
-        let base = order.from.and_then(|(base, _)| self.output_of(base));
-        let occasion = Occasion {
-            prompt: &self.task.prompt,
-            criteria: &self.plan.criteria,
-            base: base.as_deref(),
-            issues: &order.issues,
-        };
-        let strategy = order.from.map(|(_, strategy)| strategy);
-        // An edit is no text of its own; what is around it is the strategy's business.
-        let (text, removed) = if strategy.is_none_or(writes_the_whole) {
-            gate::clean(reply, &occasion)
-        } else {
-            (reply.to_owned(), Vec::new())
-        };
-        let draft = match strategy {
-            None => text,
-            Some(strategy) => revise::apply(strategy, &text),
-        };
-        gate::check_text(&draft, &occasion)?;
+    /// The text that a reply is, without what stands around it.
+    fn clean(&self, work: &Work, reply: &str) -> String {
+        let (text, removed) = gate::clean(reply, &self.occasion(work));
         for removed in removed {
             self.log.emit(Event::Cleaned {
-                iteration: order.iteration,
+                iteration: work.iteration,
                 what: removed.what.to_owned(),
                 removed: removed.text,
             });
         }
-        Ok(draft)
+        text
+    }
+
+    /// A text is there; if it is a draft, it is a version.
+    fn drafted(&mut self, work: &Work, output: String) -> Happened {
+        if let Err(no_draft) = gate::check_text(&output, &self.occasion(work)) {
+            return self.rejected(work.iteration, no_draft, output);
+        }
+        self.error = None;
+        self.log.emit(Event::Draft {
+            iteration: work.iteration,
+            output,
+            based_on: work.from.map(|(base, _)| base),
+            strategy: work.from.map(|(_, strategy)| strategy),
+        });
+        Happened::Written
+    }
+
+    fn rejected(&mut self, iteration: u32, no_draft: NotADraft, text: String) -> Happened {
+        let NotADraft { reason, note } = no_draft;
+        self.error = Some(format!("no usable draft: {reason}"));
+        self.note = Some(note);
+        self.log.emit(Event::Rejected {
+            iteration,
+            reason,
+            text,
+        });
+        Happened::Rejected
+    }
+
+    fn occasion<'w>(&'w self, work: &'w Work) -> Occasion<'w> {
+        Occasion {
+            prompt: &self.task.prompt,
+            criteria: &self.plan.criteria,
+            base: work.base.as_deref(),
+            issues: &work.issues,
+        }
     }
 
     fn output_of(&self, version: u32) -> Option<String> {

@@ -252,7 +252,7 @@ impl State {
             Some(Preference::First) => {
                 Challenge::Lost(format!("in both orders version {kept} is preferred"))
             }
-            Some(Preference::Neither) => {
+            Some(Preference::Tie) => {
                 Challenge::Lost(format!("neither it nor version {kept} is preferred"))
             }
             None => by_score(best, &verdict),

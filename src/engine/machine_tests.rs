@@ -160,7 +160,7 @@ fn close_scores_are_decided_by_who_sees_both() {
     let rules = settings(3, 9);
     for (preference, best) in [
         (Some(Preference::First), 1),
-        (Some(Preference::Neither), 1),
+        (Some(Preference::Tie), 1),
         (Some(Preference::Second), 2),
         // Nobody could say: then the score does.
         (None, 2),
