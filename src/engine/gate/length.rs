@@ -33,6 +33,8 @@ const SHORTER: &[&str] = &[
     "off-topic",
     "off topic",
 ];
+/// Words in issues that are about the length, in whichever direction.
+const LENGTH: &[&str] = &["length", " words", "word count", "word limit", "character"];
 /// Words in issues that ask for a longer text.
 const LONGER: &[&str] = &[
     "too short",
@@ -91,7 +93,10 @@ fn asked_for(occasion: &Occasion<'_>, phrases: &[&str]) -> bool {
     let longer = phrases == LONGER;
     let names = |text: &str| {
         let text = text.to_lowercase();
-        phrases.iter().any(|phrase| text.contains(phrase))
+        phrases
+            .iter()
+            .chain(LENGTH)
+            .any(|phrase| text.contains(phrase))
     };
     occasion.issues.iter().any(|issue| {
         let of_length = issue.criterion.as_ref().is_some_and(|name| {

@@ -17,7 +17,7 @@ const LARGEST_TAIL: f64 = 0.6;
 /// A line that announces the text, with what it announces.
 static ANNOUNCEMENT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)^[*_#>\s]*(?:(?:sure|certainly|of course|absolutely|ok(?:ay)?|great|understood|yes|alright|no problem|gladly|thank you|thanks)\b[^.:!\n]{0,40}[.!,:\u{2014}-]+\s*)?(?:here(?:'s| is| are)|below (?:is|are)|the following is|this is|please find(?: below)?)\s+(?P<what>.{2,200}?)\s*(?P<end>[:.!]?)[*_\s]*$",
+        r"(?i)^[*_#>\s]*(?:(?:sure|certainly|of course|absolutely|ok(?:ay)?|great|understood|yes|alright|no problem|gladly|thank you|thanks)\b[^.:!\n]{0,40}[.!,:\u{2014}-]+\s*)?(?P<how>here(?:'s| is| are)|below (?:is|are)|the following is|this is|please find(?: below)?)\s+(?P<what>.{2,200}?)\s*(?P<end>[:.!]?)[*_\s]*$",
     )
 });
 /// A line that agrees, and says nothing else.
@@ -80,6 +80,8 @@ const ABOUT_DRAFTS: &[&str] = &[
     "requested",
     "requirements",
 ];
+/// What a draft is called as such.
+const DRAFTS: &[&str] = &["draft", "version", "text", "revision", "rewrite"];
 /// Words of announcements that say nothing of the text's subject.
 const OF_ANNOUNCEMENTS: &[&str] = &[
     "revised",
@@ -328,11 +330,10 @@ fn announces(line: &str, occasion: &Occasion<'_>) -> bool {
     let first_known = telling
         .first()
         .is_some_and(|word| of_drafts(word) || prompt.contains(*word));
-    // Without a colon it must speak of drafts: "Here is the revised version."
-    let ends = match &found["end"] {
-        ":" => true,
-        _ => what.iter().any(of_drafts) && telling.len() <= 4,
-    };
+    // Without a colon, or with words that many texts begin with, it must speak of a draft as such.
+    let names_a_draft = what.iter().any(|word| DRAFTS.contains(&word.as_str()));
+    let plainly = &found["end"] == ":" && !found["how"].eq_ignore_ascii_case("this is");
+    let ends = plainly || (names_a_draft && telling.len() <= 4);
     ends && first_known && 2 * known >= telling.len()
 }
 

@@ -154,6 +154,11 @@ fn what_belongs_to_the_text_stays() {
         ),
         ("Write a poem.", "Sure\n\nas the sun rises"),
         (
+            "Write the report.",
+            "This is the final report\n\nIt says all.",
+        ),
+        ("Write a guide.", "Here is the complete guide\n\nRead it."),
+        (
             "Tell people about Foo 2.",
             "Foo 2 is out.\n\nThe new version is three times as fast.",
         ),
@@ -336,6 +341,8 @@ fn a_collapse_or_explosion_that_nobody_asked_for_is_no_draft() {
         ),
         None
     );
+    let told = "The text does not reach the length that was asked for.";
+    assert_eq!(at(60, &[issue("quality", told)]), None);
     let missing = Issue {
         kind: IssueType::Missing,
         ..issue("quality", "Sections two to five.")
