@@ -167,6 +167,12 @@ impl Observer for Progress {
                 reason,
                 ..
             } => self.line(reason),
+            Event::Decision {
+                choice: Choice::Compare,
+                iteration,
+                reason,
+                ..
+            } => self.line(&format!("draft {iteration}: {reason}")),
             Event::Cleaned {
                 iteration, what, ..
             } => self.line(&format!("draft {iteration}: {what} was taken away")),
