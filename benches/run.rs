@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 use reflect::engine::Loop;
 use reflect::model::openai::{OpenAiModel, OpenAiOptions};
-use reflect::model::{BaseUrl, ChatModel, Connection, Sampling, Think};
+use reflect::model::{BaseUrl, ChatModel, Connection};
 use reflect::store::Store;
 use reflect::types::{Event, ModelId, RunRecord, Stamped, Task};
 use serde_json::{Value, json};
@@ -112,18 +112,10 @@ fn plan(server: &Server) -> Loop {
     let base_url = BaseUrl::openai(&server.openai_url()).unwrap();
     let model: Arc<dyn ChatModel> =
         Arc::new(OpenAiModel::new(OpenAiOptions::new(id, Connection::new(base_url))).unwrap());
-    Loop {
-        writer: Arc::clone(&model),
-        judge: model,
-        criteria: Arc::new(reflect::criteria::builtin("writing").unwrap()),
-        settings: reflect::types::LoopSettings::default(),
-        writer_sampling: Sampling::default(),
-        judge_sampling: Sampling::default(),
-        think: Think::Auto,
-        other_judges: std::collections::BTreeMap::new(),
-        verdicts: None,
-        tools: reflect::evaluate::Tools::none(),
-    }
+    Loop::new(
+        model,
+        Arc::new(reflect::criteria::builtin("writing").unwrap()),
+    )
 }
 
 fn thread_cpu() -> Duration {

@@ -26,8 +26,7 @@
 //! use std::sync::Arc;
 //!
 //! use reflect::engine::Loop;
-//! use reflect::evaluate::Tools;
-//! use reflect::model::{Sampling, ScriptedModel, Think};
+//! use reflect::model::ScriptedModel;
 //! use reflect::types::{Stamped, Task};
 //! use tokio_util::sync::CancellationToken;
 //!
@@ -45,18 +44,7 @@
 //!     "name = 'haiku'\n[[criteria]]\nname = 'lines'\nevaluator = 'length'\nunit = 'lines'\nmin = 3",
 //!     "haiku.toml",
 //! )?;
-//! let plan = Loop {
-//!     writer: model.clone(),
-//!     judge: model,
-//!     criteria: Arc::new(criteria),
-//!     settings: Default::default(),
-//!     writer_sampling: Sampling::default(),
-//!     judge_sampling: Sampling::default(),
-//!     think: Think::Auto,
-//!     tools: Tools::none(),
-//!     other_judges: Default::default(),
-//!     verdicts: None,
-//! };
+//! let plan = Loop::new(model, Arc::new(criteria));
 //! let mut events = 0;
 //! let record = plan
 //!     .run(

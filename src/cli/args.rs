@@ -10,7 +10,7 @@ use serde::de::value::{Error as ValueError, StringDeserializer};
 
 use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
-use crate::types::{JudgeMode, JudgeScore, MAX_SAMPLES, Select, Strategy};
+use crate::types::{JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Select, Strategy};
 
 /// Drafts, judges and revises a text with a language model until it meets your criteria.
 #[derive(Debug, Parser)]
@@ -44,8 +44,8 @@ Exit codes:
   0    the criteria are met, or the user accepted
   1    a failure of ours or of the machine (I/O, internal)
   2    wrong usage, configuration or criteria file
-  3    finished, criteria not met: the best draft is printed
-  4    the provider failed: network, key, model missing
+  3    finished, criteria not met: the best draft is printed (see --on-failure)
+  4    the provider failed: network, key, model missing; the best draft so far is printed
   5    stopped by a limit on tokens or time: the best draft so far is printed
   6    no verdict could be had: the judge was unusable, or a check failed; the last draft is printed
   130  interrupted
@@ -281,6 +281,10 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "MODEL")]
     pub judge_model: Option<String>,
 
+    /// A model that takes over where the first makes no progress any more
+    #[arg(long, value_name = "MODEL", hide_short_help = true)]
+    pub stronger_model: Option<String>,
+
     /// The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
@@ -383,17 +387,41 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "SCORE", value_parser = parse_share)]
     pub threshold: Option<f64>,
 
+    /// The fewest drafts to make, the first included [default: 1]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub min_iterations: Option<u32>,
+
     /// Stop after so many revisions in a row that are no gain [default: 2]
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub plateau_iterations: Option<u32>,
+
+    /// Stop once as many revisions together raise the score by less than this, 0 to 1 [default: 0.05]
+    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
+    pub improvement_threshold: Option<f64>,
+
+    /// Whether to stop where scores go up and down without a trend [default: true]
+    #[arg(long, value_name = "BOOL", hide_short_help = true)]
+    pub detect_oscillation: Option<bool>,
+
+    /// Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]
+    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
+    pub grey_zone: Option<f64>,
+
+    /// Whether to try another way of revising before a run without progress is given up [default: true]
+    #[arg(long, value_name = "BOOL", hide_short_help = true)]
+    pub adapt: Option<bool>,
 
     /// How drafts are revised
     #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = word::<Strategy>(&["full_rewrite"]))]
     pub strategy: Option<Strategy>,
 
     /// Which draft is the answer; the one with the highest score by default
-    #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<Select>(&["highest_score", "latest", "first_satisfactory"]))]
+    #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<Select>(&["highest_score", "latest", "first_satisfactory", "weighted_recency"]))]
     pub select: Option<Select>,
+
+    /// Which draft is the answer where the criteria are not met; by default what --select says
+    #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<OnFailure>(&["return_best", "return_last", "raise"]))]
+    pub on_failure: Option<OnFailure>,
 
     /// Stop once so many tokens are used
     #[arg(long, value_name = "N", hide_short_help = true)]

@@ -162,6 +162,20 @@ impl Observer for Progress {
                 reason,
                 ..
             } => self.line(&format!("keeping draft {incumbent}: {reason}")),
+            Event::Decision {
+                choice: Choice::ChangeApproach,
+                reason,
+                ..
+            } => self.line(reason),
+            Event::Decision {
+                choice: Choice::Compare,
+                iteration,
+                reason,
+                ..
+            } => self.line(&format!("draft {iteration}: {reason}")),
+            Event::Cleaned {
+                iteration, what, ..
+            } => self.line(&format!("draft {iteration}: {what} was taken away")),
             Event::Warning { message } => self.line(&format!("warning: {message}")),
             Event::RunEnd { success, .. } => {
                 self.clear();
@@ -174,6 +188,7 @@ impl Observer for Progress {
             | Event::Evaluation { .. }
             | Event::Call { .. }
             | Event::Draft { .. }
+            | Event::Issues { .. }
             | Event::Decision { .. } => {}
         }
     }

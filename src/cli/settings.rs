@@ -114,6 +114,7 @@ fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
     Ok(Settings {
         model: args.model.clone(),
         judge_model: args.judge_model.clone(),
+        stronger_model: args.stronger_model.clone(),
         provider: args.provider.clone(),
         base_url: args.base_url.clone(),
         offline: args.offline.then_some(true),
@@ -151,10 +152,16 @@ fn judge_flags(args: &JudgeArgs) -> JudgeSettings {
 fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
     Ok(LoopSettings {
         max_iterations: args.max_iterations,
+        min_iterations: args.min_iterations,
         threshold: args.threshold,
         strategy: args.strategy,
         select: args.select,
+        on_failure: args.on_failure,
         plateau_iterations: args.plateau_iterations,
+        improvement_threshold: args.improvement_threshold,
+        detect_oscillation: args.detect_oscillation,
+        grey_zone: args.grey_zone,
+        adapt: args.adapt,
         max_total_tokens: args.max_total_tokens,
         max_time: duration("--max-time", args.max_time.as_deref())?
             .map(|time| time.get().as_secs_f64()),

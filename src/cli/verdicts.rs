@@ -14,8 +14,7 @@ pub(super) fn cache(
     criteria: &Criteria,
     no_log: bool,
 ) -> Result<Option<Arc<dyn VerdictCache>>, CliError> {
-    let judges = criteria.criteria.iter().any(|c| !c.evaluator.is_hard());
-    if !judges || !criteria.judge_settings.cache() {
+    if !criteria.need_judge() || !criteria.judge_settings.cache() {
         return Ok(None);
     }
     if no_log {

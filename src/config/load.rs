@@ -129,7 +129,7 @@ impl Config {
         }
         all.cover(&self.env);
         all.cover(&flags);
-        for key in ["model", "judge_model"] {
+        for key in ["model", "judge_model", "stronger_model"] {
             let found = all.text(key).and_then(|(name, origin)| {
                 Some((self.user.aliases.get(name)?.clone(), origin.clone()))
             });
@@ -137,8 +137,11 @@ impl Config {
                 all.set(key, model.into(), origin);
             }
         }
-        all.resolved()
-            .map_err(|(key, message)| SourceError::whole(&key, &message))
+        let resolved = all
+            .resolved()
+            .map_err(|(key, message)| SourceError::whole(&key, &message))?;
+        no_contradiction(&resolved)?;
+        Ok(resolved)
     }
 
     fn profile(&self, name: &str, origin: &Origin) -> Result<&Layer, SourceError> {
@@ -158,6 +161,24 @@ impl Config {
             })
         })
     }
+}
+
+/// Values that are right in their layers may contradict each other across them. The error is about the one that
+/// was set higher up, and names the place of both.
+fn no_contradiction(resolved: &Resolved) -> Result<(), SourceError> {
+    const KEYS: [&str; 2] = ["loop.min_iterations", "loop.max_iterations"];
+    let settings = &resolved.settings.loop_settings;
+    let Err((_, message)) = settings.check() else {
+        return Ok(());
+    };
+    let places = KEYS.map(|key| resolved.origin(key).unwrap_or(&Origin::BuiltIn));
+    let [min, max] = places;
+    let higher = if max.rank() > min.rank() { max } else { min };
+    Err(
+        SourceError::whole(&higher.to_string(), &message).help(format!(
+            "`min_iterations` comes from {min}, `max_iterations` from {max}"
+        )),
+    )
 }
 
 /// The flag that sets a key: `--max-iterations` for `loop.max_iterations`, `--timeout-idle` for

@@ -19,6 +19,9 @@ pub struct Settings {
     pub model: Option<String>,
     /// Judges; as `model`. Default: the model that writes.
     pub judge_model: Option<String>,
+    /// Takes over from the model that writes where the run makes no progress any more; as `model`. Default:
+    /// none.
+    pub stronger_model: Option<String>,
     /// The provider of a model that names none: `ollama`, `openai`, `embedded`, a preset, or a name
     /// under `[providers]`.
     pub provider: Option<String>,
@@ -132,9 +135,15 @@ impl Settings {
             structured_output: Some(StructuredOutputMode::Auto),
             loop_settings: LoopSettings {
                 max_iterations: Some(loops.max_iterations()),
+                min_iterations: Some(loops.min_iterations()),
                 strategy: Some(loops.strategy()),
                 select: Some(loops.select()),
+                on_failure: Some(loops.on_failure()),
                 plateau_iterations: Some(loops.plateau_iterations()),
+                improvement_threshold: Some(loops.improvement_threshold()),
+                detect_oscillation: Some(loops.detect_oscillation()),
+                grey_zone: Some(loops.grey_zone()),
+                adapt: Some(loops.adapt()),
                 ..loops
             },
             judge: JudgeSettings {
@@ -198,6 +207,7 @@ impl Settings {
             ("profile", &self.profile),
             ("model", &self.model),
             ("judge_model", &self.judge_model),
+            ("stronger_model", &self.stronger_model),
             ("provider", &self.provider),
             ("criteria", &self.criteria),
             ("keep_alive", &self.keep_alive),

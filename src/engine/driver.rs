@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -6,19 +5,26 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::adapt::{Approach, writes_the_whole};
 use super::critique::describe;
-use super::gate::{self, NotADraft};
+use super::ending::ending;
+use super::gate::{self, NotADraft, Occasion};
+use super::ledger::Ledger;
 use super::log::{Log, Observer};
-use super::machine::{Happened, Next, State, step};
-use super::select::select;
+use super::machine::{Abilities, Happened, Next, State, step};
+use super::similarity::similarity;
+use super::verdict::Verdict;
+use super::{critics, lessons};
 use crate::evaluate::{
-    Earlier, JudgeModel, OtherModel, Panel, Progress, Subject, Tools, VerdictCache,
+    ComparisonError, Earlier, JudgeModel, Panel, Progress, Subject, Tools, prefer,
 };
-use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
+use crate::model::{
+    ChatModel, ChatRequest, Message, ModelError, Purpose, Reply, Sampling, Think, call,
+};
 use crate::prompt::Prompts;
 use crate::revise;
 use crate::types::{
-    ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, RunRecord,
+    ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, Phase, RunRecord,
     SCHEMA_VERSION, Strategy, Task, Version,
 };
 
@@ -30,27 +36,38 @@ const JUDGE_HINT: &str =
 pub struct Loop {
     /// Writes and revises.
     pub writer: Arc<dyn ChatModel>,
-    /// Judges.
-    pub judge: Arc<dyn ChatModel>,
+    /// How the writer chooses tokens.
+    pub writer_sampling: Sampling,
+    /// How much the writer reasons.
+    pub think: Think,
+    /// Writes where the writer makes no progress any more, if there is one.
+    pub stronger: Option<Arc<dyn ChatModel>>,
+    /// Judges, and compares drafts whose scores are too close to say.
+    pub judge: JudgeModel,
     /// What drafts are measured by.
     pub criteria: Arc<Criteria>,
     /// How the loop behaves, all layers laid over each other.
     pub settings: LoopSettings,
-    /// How the writer chooses tokens.
-    pub writer_sampling: Sampling,
-    /// How the judge chooses tokens.
-    pub judge_sampling: Sampling,
-    /// How much the models reason.
-    pub think: crate::model::Think,
     /// What the criteria may use beside models.
     pub tools: Tools,
-    /// The models that criteria name for themselves, by what they write there.
-    pub other_judges: BTreeMap<String, OtherModel>,
-    /// Keeps verdicts; `None` to ask the judge each time.
-    pub verdicts: Option<Arc<dyn VerdictCache>>,
 }
 
 impl Loop {
+    /// A loop in which one model writes and judges, with default settings throughout.
+    pub fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
+        let (sampling, think) = (Sampling::default(), Think::default());
+        Self {
+            judge: JudgeModel::new(Arc::clone(&model), sampling.clone(), think),
+            writer: model,
+            writer_sampling: sampling,
+            think,
+            stronger: None,
+            criteria,
+            settings: LoopSettings::default(),
+            tools: Tools::none(),
+        }
+    }
+
     /// Runs the loop. The record holds every version and the one selected; the observer has seen every
     /// event when this returns, [`Event::RunEnd`] included.
     ///
@@ -73,18 +90,12 @@ impl Loop {
             settings: self.settings.clone(),
             models: Models {
                 writer: Some(self.writer.id().clone()),
-                judge: Some(self.judge.id().clone()),
+                judge: Some(self.judge.model.id().clone()),
             },
         });
         let panel = match Panel::new(
             Arc::clone(&self.criteria),
-            Some(JudgeModel {
-                model: Arc::clone(&self.judge),
-                sampling: self.judge_sampling.clone(),
-                think: self.think,
-                others: self.other_judges.clone(),
-                cache: self.verdicts.clone(),
-            }),
+            Some(self.judge.clone()),
             &self.tools,
         ) {
             Ok(panel) => panel,
@@ -96,9 +107,16 @@ impl Loop {
         let run = Run {
             plan: self,
             task,
+            // The rules of convergence measure by the threshold that the evaluators measure by.
+            settings: LoopSettings {
+                threshold: Some(self.criteria.threshold),
+                ..self.settings.clone()
+            },
             prompts: Prompts::new(task, &self.criteria),
             panel,
             log: &log,
+            ledger: Ledger::default(),
+            last_strategy: None,
             note: None,
             error: None,
             written: 0,
@@ -112,9 +130,13 @@ impl Loop {
 struct Run<'a, 'o> {
     plan: &'a Loop,
     task: &'a Task,
+    settings: LoopSettings,
     prompts: Prompts,
     panel: Panel,
     log: &'a Log<'o>,
+    ledger: Ledger,
+    /// How the last revision was made.
+    last_strategy: Option<Strategy>,
     /// What the writer is told with its next call: why its last reply was no draft.
     note: Option<String>,
     /// What went wrong, for the end of the run.
@@ -124,15 +146,28 @@ struct Run<'a, 'o> {
     written: u64,
 }
 
+/// A draft that is being written, and what it is made of.
+struct Work {
+    iteration: u32,
+    /// What is revised, and how.
+    from: Option<(u32, Strategy)>,
+    /// The text that is revised.
+    base: Option<String>,
+    /// What the writer is told to mend, or to avoid.
+    issues: Vec<Issue>,
+}
+
 impl Run<'_, '_> {
     /// Does what the machine says until it says stop.
     async fn drive(mut self, run_id: Uuid, cancel: &CancellationToken) {
-        let settings = &self.plan.settings;
-        let deadline = settings.max_time().map(|limit| Instant::now() + limit);
-        let mut state = State::default();
+        let deadline = self.settings.max_time().map(|limit| Instant::now() + limit);
+        let mut state = State::new(Abilities {
+            compare: self.plan.criteria.need_judge(),
+            stronger: self.plan.stronger.is_some(),
+        });
         let mut happened = Happened::Begun;
         let reason = loop {
-            let (new, next, decisions) = step(state, happened, settings, self.log.tokens());
+            let (new, next, decisions) = step(state, happened, &self.settings, self.log.tokens());
             state = new;
             for decision in decisions {
                 self.log.emit(Event::Decision {
@@ -155,27 +190,32 @@ impl Run<'_, '_> {
                 }
             };
         };
-        let judged = select(settings.select(), &state.judged);
+        self.end(run_id, reason, &state);
+    }
+
+    /// Says what the answer is, and what people should know about it.
+    fn end(self, run_id: Uuid, reason: ConvergenceReason, state: &State) {
         let last = self
             .log
             .with(|record| record.versions.last().map(|v| v.iteration));
-        let selected = match reason {
-            // Nobody has judged it, so nobody may take it for an answer.
-            ConvergenceReason::ModelError => judged,
-            ConvergenceReason::JudgeFailed => last,
-            _ => judged.or(last),
-        };
-        let success = state
-            .judged
-            .iter()
-            .any(|(iteration, rank)| Some(*iteration) == selected && rank.satisfactory);
-        let exit_code = reason.exit_code(success);
+        let ending = ending(reason, state, last, &self.settings);
+        let criteria = &self.plan.criteria;
+        let small = self.settings.improvement_threshold();
+        let (too_easy, too_hard) = self.log.with(|record| {
+            (
+                critics::undercritical(criteria, record),
+                critics::overcritical(criteria, record, small),
+            )
+        });
+        for message in [ending.warning, too_easy, too_hard].into_iter().flatten() {
+            self.log.emit(Event::Warning { message });
+        }
         self.log.end(
             run_id,
             Some(reason),
-            success,
-            selected,
-            exit_code,
+            ending.success,
+            ending.selected,
+            ending.exit_code,
             self.error,
         );
     }
@@ -184,38 +224,106 @@ impl Run<'_, '_> {
         match next {
             Next::Draft { iteration } => {
                 let messages = self.prompts.draft(self.note.take().as_deref());
-                self.write(Phase::Draft, iteration, messages, None).await
+                self.draft(iteration, messages, Vec::new()).await
             }
+            Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
             Next::Revise {
                 iteration,
                 based_on,
-            } => {
-                let strategy = self.plan.settings.strategy();
-                let note = self.note.take();
-                let messages = self.log.with(|record| {
-                    record
-                        .version(based_on)
-                        .map(|base| revise::request(strategy, &self.prompts, base, note.as_deref()))
-                });
-                let Some(messages) = messages else {
-                    self.error = Some(format!("version {based_on} is not there to be revised"));
-                    return Happened::ModelFailed;
-                };
-                let from = Some((based_on, strategy));
-                self.write(Phase::Revise, iteration, messages, from).await
-            }
+                approach,
+            } => self.revise(iteration, based_on, approach).await,
             Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
+            Next::Compare {
+                incumbent,
+                challenger,
+            } => self.compare(incumbent, challenger).await,
             Next::Stop(_) => Happened::Cancelled,
         }
     }
 
+    async fn fresh(&mut self, iteration: u32, lessons: u32) -> Happened {
+        let issues: Vec<Issue> = self
+            .ledger
+            .issues_of(lessons)
+            .iter()
+            .map(|tracked| tracked.issue.clone())
+            .collect();
+        let messages = self.prompts.fresh(&issues, self.note.take().as_deref());
+        self.draft(iteration, messages, issues).await
+    }
+
+    /// A draft that revises no other.
+    async fn draft(
+        &mut self,
+        iteration: u32,
+        messages: Vec<Message>,
+        issues: Vec<Issue>,
+    ) -> Happened {
+        let work = Work {
+            iteration,
+            from: None,
+            base: None,
+            issues,
+        };
+        match self.write(Phase::Draft, iteration, messages, false).await {
+            Ok(reply) => {
+                let output = self.clean(&work, &reply.text);
+                self.drafted(&work, output)
+            }
+            Err(happened) => happened,
+        }
+    }
+
+    async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
+        let strategy = approach.strategy(self.settings.strategy(), self.last_strategy);
+        self.last_strategy = Some(strategy);
+        let open = self.ledger.issues_of(based_on);
+        let found = self.log.with(|record| {
+            let base = record.version(based_on)?;
+            let worse = (approach == Approach::Differently)
+                .then(|| record.versions.last())
+                .flatten()
+                .map(|failed| lessons::of_regression(base, failed));
+            Some((lessons::to_revise(base, open), worse))
+        });
+        let Some((base, worse)) = found else {
+            self.error = Some(format!("version {based_on} is not there to be revised"));
+            return Happened::ModelFailed;
+        };
+        let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
+        let note = (!notes.is_empty()).then(|| notes.join(" "));
+        let messages = revise::request(strategy, &self.prompts, &base, note.as_deref());
+        let stronger = approach == Approach::Stronger;
+        let reply = match self
+            .write(Phase::Revise, iteration, messages, stronger)
+            .await
+        {
+            Ok(reply) => reply,
+            Err(happened) => return happened,
+        };
+        let work = Work {
+            iteration,
+            from: Some((based_on, strategy)),
+            base: Some(base.output),
+            issues: base.evaluation.map(|e| e.issues).unwrap_or_default(),
+        };
+        // An edit is no text of its own; what is around it is the strategy's business.
+        let text = if writes_the_whole(strategy) {
+            self.clean(&work, &reply.text)
+        } else {
+            reply.text
+        };
+        self.drafted(&work, revise::apply(strategy, &text))
+    }
+
+    /// Asks the writer, or the stronger model.
     async fn write(
         &mut self,
         phase: Phase,
         iteration: u32,
         messages: Vec<Message>,
-        from: Option<(u32, Strategy)>,
-    ) -> Happened {
+        stronger: bool,
+    ) -> Result<Reply, Happened> {
         self.log.emit(Event::Phase { phase, iteration });
         let mut request = ChatRequest::new(Purpose::Write, messages);
         request.sampling = self.plan.writer_sampling.clone();
@@ -226,51 +334,101 @@ impl Run<'_, '_> {
         self.written += 1;
         request.think = self.plan.think;
         let observer = self.log.calls(phase, iteration);
-        let reply = match call(&*self.plan.writer, request, &observer).await {
-            Ok(reply) => reply,
-            Err(error) => return self.failed(&error),
+        let writer = match &self.plan.stronger {
+            Some(model) if stronger => model,
+            _ => &self.plan.writer,
         };
-        if let Err(NotADraft { reason, note }) = gate::check(&reply) {
-            self.error = Some(format!("no usable draft: {reason}"));
-            self.note = Some(note);
-            self.log.emit(Event::Rejected {
-                iteration,
-                reason,
-                text: reply.text,
+        let reply = match call(&**writer, request, &observer).await {
+            Ok(reply) => reply,
+            Err(error) => return Err(self.failed(&error)),
+        };
+        match gate::check_reply(&reply) {
+            Ok(()) => Ok(reply),
+            Err(no_draft) => Err(self.rejected(iteration, no_draft, reply.text)),
+        }
+    }
+
+    /// The text that a reply is, without what stands around it.
+    fn clean(&self, work: &Work, reply: &str) -> String {
+        let (text, removed) = gate::clean(reply, &self.occasion(work));
+        for removed in removed {
+            self.log.emit(Event::Cleaned {
+                iteration: work.iteration,
+                what: removed.what.to_owned(),
+                removed: removed.text,
             });
-            return Happened::Rejected;
+        }
+        text
+    }
+
+    /// A text is there; if it is a draft, it is a version.
+    fn drafted(&mut self, work: &Work, output: String) -> Happened {
+        if let Err(no_draft) = gate::check_text(&output, &self.occasion(work)) {
+            return self.rejected(work.iteration, no_draft, output);
         }
         self.error = None;
-        let output = match from {
-            None => reply.text.trim().to_owned(),
-            Some((_, strategy)) => revise::apply(strategy, &reply.text),
-        };
         self.log.emit(Event::Draft {
-            iteration,
+            iteration: work.iteration,
             output,
-            based_on: from.map(|(base, _)| base),
-            strategy: from.map(|(_, strategy)| strategy),
+            based_on: work.from.map(|(base, _)| base),
+            strategy: work.from.map(|(_, strategy)| strategy),
         });
         Happened::Written
+    }
+
+    fn rejected(&mut self, iteration: u32, no_draft: NotADraft, text: String) -> Happened {
+        let NotADraft { reason, note } = no_draft;
+        self.error = Some(format!("no usable draft: {reason}"));
+        self.note = Some(note);
+        self.log.emit(Event::Rejected {
+            iteration,
+            reason,
+            text,
+        });
+        Happened::Rejected
+    }
+
+    fn occasion<'w>(&'w self, work: &'w Work) -> Occasion<'w> {
+        Occasion {
+            prompt: &self.task.prompt,
+            criteria: &self.plan.criteria,
+            base: work.base.as_deref(),
+            issues: &work.issues,
+        }
+    }
+
+    fn output_of(&self, version: u32) -> Option<String> {
+        self.log
+            .with(|record| record.version(version).map(|v| v.output.clone()))
+    }
+
+    /// Asks the judge which of two drafts is better.
+    async fn compare(&mut self, incumbent: u32, challenger: u32) -> Happened {
+        let (phase, iteration) = (Phase::Evaluate, challenger);
+        self.log.emit(Event::Phase { phase, iteration });
+        let observer = self.log.calls(phase, iteration);
+        let first = self.output_of(incumbent).unwrap_or_default();
+        let second = self.output_of(challenger).unwrap_or_default();
+        match prefer(&self.plan.judge, &self.prompts, &first, &second, &observer).await {
+            Ok(comparison) => Happened::Compared(Some(comparison.preference)),
+            // What cannot be read is no tie: the scores decide.
+            Err(ComparisonError::Unparsed(_)) => Happened::Compared(None),
+            Err(ComparisonError::Model(error)) => self.failed(&error),
+        }
     }
 
     async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Happened {
         let phase = Phase::Evaluate;
         self.log.emit(Event::Phase { phase, iteration });
-        let output = |record: &RunRecord, iteration| {
-            record
-                .version(iteration)
-                .map(|version| version.output.clone())
-        };
-        let (draft, prior, earlier) = self.log.with(|record| {
-            let prior = record.version(iteration).and_then(|v| v.based_on);
+        let (based_on, earlier) = self.log.with(|record| {
             let before = |version: &&Version| version.iteration < iteration;
             (
-                output(record, iteration).unwrap_or_default(),
-                prior.and_then(|prior| output(record, prior)),
+                record.version(iteration).and_then(|v| v.based_on),
                 Earlier::latest(record.versions.iter().filter(before)),
             )
         });
+        let draft = self.output_of(iteration).unwrap_or_default();
+        let prior = based_on.and_then(|base| self.output_of(base));
         let subject = Subject {
             draft: &draft,
             prior: prior.as_deref(),
@@ -290,22 +448,33 @@ impl Run<'_, '_> {
             Ok(evaluation) => evaluation,
             Err(error) => return self.failed(&error),
         };
-        let (happened, error) = match (evaluation.rank(), evaluation.failure()) {
-            (Some(rank), _) => (Happened::Judged(rank), None),
-            (None, Some(failure)) => (Happened::CheckFailed, Some(failure)),
-            (None, None) => (
-                Happened::Unreadable,
-                evaluation
-                    .problem()
-                    .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}")),
-            ),
-        };
-        self.error = error;
         self.log.emit(Event::Evaluation {
             iteration,
-            evaluation,
+            evaluation: evaluation.clone(),
         });
-        happened
+        if evaluation.rank().is_none() {
+            if let Some(failure) = evaluation.failure() {
+                self.error = Some(failure);
+                return Happened::CheckFailed;
+            }
+            self.error = evaluation
+                .problem()
+                .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}"));
+            return Happened::Unreadable;
+        }
+        self.error = None;
+        let change = self.ledger.take(iteration, based_on, &evaluation);
+        let open = change.open.iter().map(|issue| issue.id).collect();
+        self.log.emit(Event::Issues {
+            iteration,
+            open: change.open,
+            resolved: change.resolved,
+        });
+        let alike = prior.map(|prior| similarity(&prior, &draft));
+        match Verdict::new(&evaluation, open, alike) {
+            Some(verdict) => Happened::Judged(verdict),
+            None => Happened::Unreadable,
+        }
     }
 
     fn failed(&mut self, error: &ModelError) -> Happened {

@@ -88,43 +88,51 @@ struct Played {
     left: usize,
 }
 
-async fn play_with(
-    answers: &[Answer],
-    settings: LoopSettings,
-    criteria: Vec<Criterion>,
-    cancel: &CancellationToken,
-) -> Played {
-    let fake = Arc::new(Fake {
+fn fake(answers: &[Answer]) -> Arc<Fake> {
+    Arc::new(Fake {
         id: ModelId {
             provider: "fake".to_owned(),
             model: "fake".to_owned(),
         },
         answers: Mutex::new(answers.iter().cloned().collect()),
         asked: Mutex::default(),
-    });
+    })
+}
+
+fn judged_by_model() -> Criterion {
+    criterion("quality", Evaluator::Llm(LlmConfig::default()))
+}
+
+/// A loop whose one model gives these answers.
+fn plan(answers: &[Answer], settings: LoopSettings, criteria: Vec<Criterion>) -> (Loop, Arc<Fake>) {
+    let fake = fake(answers);
+    let criteria = Criteria {
+        name: "test".to_owned(),
+        description: None,
+        threshold: 0.8,
+        loop_settings: LoopSettings::default(),
+        judge_settings: JudgeSettings::default(),
+        probe: ProbeTexts::default(),
+        criteria,
+    };
     let plan = Loop {
-        writer: fake.clone(),
-        judge: fake.clone(),
-        criteria: Arc::new(Criteria {
-            name: "test".to_owned(),
-            description: None,
-            threshold: 0.8,
-            loop_settings: LoopSettings::default(),
-            judge_settings: JudgeSettings::default(),
-            probe: ProbeTexts::default(),
-            criteria,
-        }),
         settings,
         writer_sampling: Sampling {
             seed: Some(7),
             ..Sampling::default()
         },
-        judge_sampling: Sampling::default(),
-        think: crate::model::Think::Auto,
-        tools: Tools::none(),
-        other_judges: BTreeMap::new(),
-        verdicts: None,
+        ..Loop::new(fake.clone(), Arc::new(criteria))
     };
+    (plan, fake)
+}
+
+async fn play_with(
+    answers: &[Answer],
+    settings: LoopSettings,
+    criteria: Vec<Criterion>,
+    cancel: &CancellationToken,
+) -> Played {
+    let (plan, fake) = plan(answers, settings, criteria);
     let mut events = Vec::new();
     let record = plan
         .run(
@@ -144,7 +152,7 @@ async fn play_with(
 }
 
 async fn play(answers: &[Answer], settings: LoopSettings) -> Played {
-    let criteria = vec![criterion("quality", Evaluator::Llm(LlmConfig::default()))];
+    let criteria = vec![judged_by_model()];
     let played = play_with(answers, settings, criteria, &CancellationToken::new()).await;
     assert_eq!(played.left, 0, "the loop asks less often than it should");
     played
@@ -392,13 +400,102 @@ async fn a_model_that_fails_leaves_the_best_judged_draft() {
     .await;
     assert_eq!(
         ended(&played),
-        (ConvergenceReason::ModelError, ExitCode::Provider, None)
+        (
+            ConvergenceReason::ModelError,
+            ExitCode::Provider,
+            Some("one")
+        )
     );
     assert_eq!(
-        played.record.versions.len(),
-        1,
-        "the draft is in the record"
+        played.record.warnings,
+        ["draft 1 is the answer, though nobody has judged it"]
     );
+}
+
+#[tokio::test]
+async fn drafts_that_are_too_close_are_compared_in_both_orders() {
+    let settings = LoopSettings {
+        max_iterations: Some(2),
+        grey_zone: Some(0.5),
+        ..LoopSettings::default()
+    };
+    for (forth, back, best) in [("A", "B", "one"), ("B", "A", "two"), ("A", "A", "one")] {
+        let better = |letter| Box::leak(format!("{{\"better\": \"{letter}\"}}").into_boxed_str());
+        let answers = [
+            Text("one"),
+            Step(2),
+            Text("two"),
+            Step(3),
+            Text(better(forth)),
+            Text(better(back)),
+        ];
+        let played = play(&answers, settings.clone()).await;
+        assert_eq!(played.left, 0);
+        assert_eq!(ended(&played).2, Some(best), "{forth}{back}");
+    }
+}
+
+#[tokio::test]
+async fn a_comparison_that_cannot_be_read_leaves_it_to_the_scores() {
+    let settings = LoopSettings {
+        max_iterations: Some(2),
+        grey_zone: Some(0.5),
+        ..LoopSettings::default()
+    };
+    let mut answers = vec![Text("one"), Step(2), Text("two"), Step(3)];
+    answers.extend([Text("Both."), Text("Both."), Text("Both."), Text("Both.")]);
+    let played = play(&answers, settings).await;
+    assert_eq!(ended(&played).2, Some("two"));
+}
+
+#[tokio::test]
+async fn a_stronger_model_takes_over_where_there_is_no_progress() {
+    let strong = fake(&[Text("six")]);
+    let answers = [
+        Text("one"),
+        Step(3),
+        Text("two"),
+        Step(3),
+        Text("three"),
+        Step(3),
+        Text("four"),
+        Step(3),
+        Step(5),
+    ];
+    let settings = LoopSettings {
+        max_iterations: Some(9),
+        ..LoopSettings::default()
+    };
+    let (plan, weak) = plan(&answers, settings, vec![judged_by_model()]);
+    let plan = Loop {
+        stronger: Some(strong.clone()),
+        ..plan
+    };
+    let nobody = CancellationToken::new();
+    let record = plan
+        .run(&Task::new("Write."), &mut |_: &Stamped| (), &nobody)
+        .await;
+    assert_eq!(record.selected().unwrap().output, "six");
+    assert_eq!(record.versions[3].based_on, None, "the fresh draft");
+    assert_eq!(strong.asked.lock().unwrap().len(), 1);
+    assert!(weak.answers.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn talk_is_cleaned_away_and_said() {
+    let played = play(
+        &[
+            Text("Sure! Here is the revised version:\n\none two"),
+            Step(4),
+        ],
+        LoopSettings::default(),
+    )
+    .await;
+    assert_eq!(ended(&played).2, Some("one two"));
+    assert!(played.events.iter().any(|stamped| matches!(
+        &stamped.event,
+        Event::Cleaned { removed, .. } if removed == "Sure! Here is the revised version:"
+    )));
 }
 
 #[tokio::test]

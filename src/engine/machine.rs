@@ -1,5 +1,10 @@
 //! What to do next, as a pure function of what has happened.
 
+use super::adapt::{Approach, ladder};
+use super::converge::{Attempt, Outcome, Trail, converged};
+use super::incumbent::{Challenge, Incumbent, by_score, challenge, is_regression};
+use super::verdict::Verdict;
+use crate::evaluate::Preference;
 use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank};
 
 /// How often a first draft is asked for before the run gives up on getting one.
@@ -7,17 +12,35 @@ const FIRST_DRAFT_TRIES: u32 = 2;
 /// Unreadable verdicts in a row on one draft that end a run. Each one stands for a call and a repair.
 const JUDGE_TRIES: u32 = 2;
 
+/// What a run can do besides drafting, judging and revising.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Abilities {
+    /// There is a judge who compares two drafts.
+    pub(super) compare: bool,
+    /// There is a stronger model.
+    pub(super) stronger: bool,
+}
+
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct State {
+    abilities: Abilities,
     /// The version that is being worked on.
     iteration: u32,
     /// The best version so far; revisions start from it.
-    incumbent: Option<(u32, Rank)>,
+    incumbent: Option<Incumbent>,
     /// Every judged version, in order.
     pub(super) judged: Vec<(u32, Rank)>,
-    /// Revisions in a row that brought no better version.
-    without_gain: u32,
+    /// The verdict on a version whose score is too close to the incumbent's, until somebody has decided.
+    close: Option<Verdict>,
+    /// The attempts to better the incumbent since the approach was last changed.
+    trail: Trail,
+    /// How drafts are made now.
+    approach: Approach,
+    /// How many steps of the ladder were taken.
+    steps: usize,
+    /// Why the run would have stopped; since then the ladder is climbed, until something helps.
+    stalled: Option<ConvergenceReason>,
     /// Unreadable verdicts in a row.
     judge_failures: u32,
     /// Replies in a row that were no drafts.
@@ -25,7 +48,7 @@ pub(super) struct State {
 }
 
 /// What has happened since the last decision.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Happened {
     /// The run begins, with nothing written.
     Begun,
@@ -34,11 +57,14 @@ pub(super) enum Happened {
     /// The model's reply was no draft.
     Rejected,
     /// The text was judged.
-    Judged(Rank),
+    Judged(Verdict),
     /// The text was judged, and the verdict could not be read.
     Unreadable,
     /// The text could not be judged, since a check failed itself.
     CheckFailed,
+    /// The incumbent, which was shown first, and the new version were compared; `None` if the answer could not
+    /// be read.
+    Compared(Option<Preference>),
     /// A model failed for good.
     ModelFailed,
     /// The time is up.
@@ -54,8 +80,16 @@ pub(super) enum Next {
     Draft { iteration: u32 },
     /// Judge a version, for the `attempt`th time, from 0.
     Evaluate { iteration: u32, attempt: u32 },
+    /// Ask which of two versions is better.
+    Compare { incumbent: u32, challenger: u32 },
     /// Revise a version.
-    Revise { iteration: u32, based_on: u32 },
+    Revise {
+        iteration: u32,
+        based_on: u32,
+        approach: Approach,
+    },
+    /// Write a draft anew, with nothing of the earlier ones but the faults of one of them, to avoid.
+    Fresh { iteration: u32, lessons: u32 },
     /// End the run.
     Stop(ConvergenceReason),
 }
@@ -77,121 +111,226 @@ pub(super) fn step(
     tokens: u64,
 ) -> (State, Next, Vec<Decision>) {
     let mut decisions = Vec::new();
-    let next = match happened {
-        Happened::Begun => {
-            state.iteration = 1;
-            Next::Draft { iteration: 1 }
-        }
-        Happened::Written => {
-            state.rejections = 0;
-            Next::Evaluate {
-                iteration: state.iteration,
-                attempt: 0,
-            }
-        }
-        Happened::Rejected => state.reject(settings),
-        Happened::Judged(rank) => {
-            decisions.push(state.judge(rank));
-            if rank.satisfactory {
-                Next::Stop(ConvergenceReason::QualityMet)
-            } else {
-                state.go_on(settings)
-            }
-        }
-        Happened::Unreadable => {
-            state.judge_failures += 1;
-            if state.judge_failures >= JUDGE_TRIES {
-                Next::Stop(ConvergenceReason::JudgeFailed)
-            } else {
-                Next::Evaluate {
-                    iteration: state.iteration,
-                    attempt: state.judge_failures,
-                }
-            }
-        }
-        // Nothing that is written would mend it.
-        Happened::CheckFailed => Next::Stop(ConvergenceReason::JudgeFailed),
-        Happened::ModelFailed => Next::Stop(ConvergenceReason::ModelError),
-        Happened::TimeUp => Next::Stop(ConvergenceReason::TimeLimit),
-        Happened::Cancelled => Next::Stop(ConvergenceReason::Interrupted),
+    let rules = Rules {
+        settings,
+        tokens_left: settings.max_total_tokens.is_none_or(|limit| tokens < limit),
     };
-    let next = within_budget(next, settings, tokens);
-    if let (Next::Stop(reason), Some((incumbent, _))) = (next, state.incumbent) {
+    let next = state.take(happened, &rules, &mut decisions);
+    let next = rules.within_budget(next);
+    if let (Next::Stop(reason), Some(incumbent)) = (next, &state.incumbent) {
         decisions.push(Decision {
             iteration: state.iteration,
             choice: Choice::Stop,
-            incumbent,
+            incumbent: incumbent.iteration,
             reason: reason.describe().to_owned(),
         });
     }
     (state, next, decisions)
 }
 
-/// A step that needs a model is not begun once the token limit is reached: a run goes over its limit by
-/// one step at the most.
-fn within_budget(next: Next, settings: &LoopSettings, tokens: u64) -> Next {
-    match (next, settings.max_total_tokens) {
-        (Next::Stop(_), _) => next,
-        (_, Some(limit)) if tokens >= limit => Next::Stop(ConvergenceReason::TokenBudget),
-        _ => next,
+/// What a decision is made by, besides the state.
+struct Rules<'a> {
+    settings: &'a LoopSettings,
+    tokens_left: bool,
+}
+
+impl Rules<'_> {
+    /// A step that needs a model is not begun once the token limit is reached: a run goes over its limit by
+    /// one step at the most.
+    fn within_budget(&self, next: Next) -> Next {
+        match next {
+            Next::Stop(_) => next,
+            _ if self.tokens_left => next,
+            _ => Next::Stop(ConvergenceReason::TokenBudget),
+        }
     }
 }
 
 impl State {
-    /// Takes a verdict in. Only a better version becomes the incumbent; of equals the earlier stays.
-    fn judge(&mut self, rank: Rank) -> Decision {
-        let iteration = self.iteration;
-        self.judge_failures = 0;
-        self.judged.push((iteration, rank));
-        let score = rank.score;
-        let (choice, incumbent, reason) = match self.incumbent {
-            None => (
-                Choice::Accept,
-                iteration,
-                format!("the first version, score {score:.2}"),
-            ),
-            Some((_, best)) if rank > best => (
-                Choice::Accept,
-                iteration,
-                if rank.satisfactory && score <= best.score {
-                    "it meets the criteria, which the best so far does not".to_owned()
-                } else {
-                    format!("score {score:.2}, up from {:.2}", best.score)
-                },
-            ),
-            Some((kept, best)) => (
-                Choice::KeepIncumbent,
-                kept,
-                if score < best.score {
-                    format!("score {score:.2}, below version {kept}'s {:.2}", best.score)
-                } else {
-                    format!(
-                        "score {score:.2} is no gain on version {kept}'s {:.2}",
-                        best.score
-                    )
-                },
-            ),
-        };
-        if choice == Choice::Accept {
-            self.incumbent = Some((iteration, rank));
-            self.without_gain = 0;
-        } else {
-            self.without_gain += 1;
+    /// The state of a run that has not begun.
+    pub(super) fn new(abilities: Abilities) -> Self {
+        Self {
+            abilities,
+            ..Self::default()
         }
-        Decision {
-            iteration,
-            choice,
-            incumbent,
-            reason,
+    }
+
+    /// The number of the best version so far.
+    pub(super) fn incumbent(&self) -> Option<u32> {
+        self.incumbent.as_ref().map(|best| best.iteration)
+    }
+
+    fn take(&mut self, happened: Happened, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+        let stop = match happened {
+            Happened::Begun => {
+                self.iteration = 1;
+                return Next::Draft { iteration: 1 };
+            }
+            Happened::Written => {
+                self.rejections = 0;
+                return Next::Evaluate {
+                    iteration: self.iteration,
+                    attempt: 0,
+                };
+            }
+            Happened::Rejected => return self.reject(rules, decisions),
+            Happened::Judged(verdict) => return self.judge(verdict, rules, decisions),
+            Happened::Compared(preference) => {
+                self.decide_close(preference, rules, decisions);
+                return self.go_on(rules, decisions);
+            }
+            Happened::Unreadable => {
+                self.judge_failures += 1;
+                if self.judge_failures < JUDGE_TRIES {
+                    return Next::Evaluate {
+                        iteration: self.iteration,
+                        attempt: self.judge_failures,
+                    };
+                }
+                ConvergenceReason::JudgeFailed
+            }
+            // Nothing that is written would mend it.
+            Happened::CheckFailed => ConvergenceReason::JudgeFailed,
+            Happened::ModelFailed => ConvergenceReason::ModelError,
+            Happened::TimeUp => ConvergenceReason::TimeLimit,
+            Happened::Cancelled => ConvergenceReason::Interrupted,
+        };
+        // Nobody will compare them any more.
+        self.decide_close(None, rules, decisions);
+        Next::Stop(stop)
+    }
+
+    /// Takes a verdict in.
+    fn judge(&mut self, verdict: Verdict, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+        self.judge_failures = 0;
+        self.judged.push((self.iteration, verdict.rank));
+        let Some(best) = &self.incumbent else {
+            let score = verdict.rank.score;
+            self.trail.start = score;
+            self.incumbent = Some(Incumbent {
+                iteration: self.iteration,
+                peak: score,
+                verdict,
+            });
+            let reason = format!("the first version, score {score:.2}");
+            decisions.push(self.decision(Choice::Accept, reason));
+            return self.go_on(rules, decisions);
+        };
+        let challenge = match challenge(best, &verdict, rules.settings.grey_zone()) {
+            Challenge::Close if self.abilities.compare && rules.tokens_left => {
+                let (incumbent, challenger) = (best.iteration, self.iteration);
+                let reason = format!(
+                    "score {:.2} is too close to version {incumbent}'s {:.2} to say: both are compared",
+                    verdict.rank.score, best.verdict.rank.score
+                );
+                self.close = Some(verdict);
+                decisions.push(self.decision(Choice::Compare, reason));
+                return Next::Compare {
+                    incumbent,
+                    challenger,
+                };
+            }
+            Challenge::Close => by_score(best, &verdict),
+            clear => clear,
+        };
+        self.settle(verdict, challenge, rules, decisions);
+        self.go_on(rules, decisions)
+    }
+
+    /// Decides between the incumbent and a version that is close to it, if there is one; without a preference by
+    /// the score.
+    fn decide_close(
+        &mut self,
+        preference: Option<Preference>,
+        rules: &Rules,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let (Some(verdict), Some(best)) = (self.close.take(), &self.incumbent) else {
+            return;
+        };
+        let kept = best.iteration;
+        let challenge = match preference {
+            Some(Preference::Second) => {
+                Challenge::Won(format!("in both orders it is preferred to version {kept}"))
+            }
+            Some(Preference::First) => {
+                Challenge::Lost(format!("in both orders version {kept} is preferred"))
+            }
+            Some(Preference::Tie) => {
+                Challenge::Lost(format!("neither it nor version {kept} is preferred"))
+            }
+            None => by_score(best, &verdict),
+        };
+        self.settle(verdict, challenge, rules, decisions);
+    }
+
+    /// Makes a version the incumbent, or does not.
+    fn settle(
+        &mut self,
+        verdict: Verdict,
+        challenge: Challenge,
+        rules: &Rules,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let Some(best) = &mut self.incumbent else {
+            return;
+        };
+        let score = verdict.rank.score;
+        let mut attempt = Attempt {
+            score: Some(score),
+            best: best.verdict.rank.score,
+            similarity: verdict.similarity,
+            same_issues: !verdict.open.is_empty() && verdict.open == best.verdict.open,
+            ..Attempt::default()
+        };
+        let (choice, reason) = match challenge {
+            Challenge::Won(reason) => {
+                let leap = verdict.class() > best.verdict.class();
+                attempt.outcome = if leap { Outcome::Leap } else { Outcome::Gain };
+                attempt.best = score;
+                *best = Incumbent {
+                    iteration: self.iteration,
+                    peak: if leap { score } else { best.peak.max(score) },
+                    verdict,
+                };
+                (Choice::Accept, reason)
+            }
+            Challenge::Lost(reason) => {
+                let noise = rules.settings.improvement_threshold();
+                if is_regression(best, &verdict, noise) {
+                    attempt.outcome = Outcome::Worse;
+                }
+                (Choice::KeepIncumbent, reason)
+            }
+            Challenge::Close => return,
+        };
+        self.attempted(attempt);
+        decisions.push(self.decision(choice, reason));
+    }
+
+    /// Takes an attempt into the trail. A gain after the approach was changed begins a new one.
+    fn attempted(&mut self, attempt: Attempt) {
+        if attempt.is_gain() && self.stalled.take().is_some() {
+            self.approach = self.approach.after_a_gain();
+            self.trail = Trail {
+                start: attempt.best,
+                attempts: Vec::new(),
+            };
+        } else {
+            self.trail.attempts.push(attempt);
         }
     }
 
     /// A reply that is no draft: a first draft is asked for again; a revision is lost.
-    fn reject(&mut self, settings: &LoopSettings) -> Next {
+    fn reject(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
         self.rejections += 1;
-        if self.incumbent.is_some() {
-            self.without_gain += 1;
-            return self.go_on(settings);
+        if let Some(best) = &self.incumbent {
+            let best = best.verdict.rank.score;
+            self.attempted(Attempt {
+                best,
+                ..Attempt::default()
+            });
+            return self.go_on(rules, decisions);
         }
         if self.rejections >= FIRST_DRAFT_TRIES {
             return Next::Stop(ConvergenceReason::ModelError);
@@ -201,22 +340,77 @@ impl State {
         }
     }
 
-    /// Revises the incumbent, unless that is not worth it any more.
-    fn go_on(&mut self, settings: &LoopSettings) -> Next {
-        let Some((based_on, _)) = self.incumbent else {
+    /// Betters the incumbent, unless it is good enough or that is not worth it any more.
+    fn go_on(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+        let Some(best) = &self.incumbent else {
             return Next::Stop(ConvergenceReason::ModelError);
         };
-        // The order matters for the reason given only: a plateau says more than the limit does.
-        if self.without_gain >= settings.plateau_iterations() {
-            return Next::Stop(ConvergenceReason::Plateau);
+        let (based_on, satisfactory) = (best.iteration, best.verdict.rank.satisfactory);
+        let settings = rules.settings;
+        let more = self.iteration < settings.max_iterations();
+        if more && self.iteration < settings.min_iterations() {
+            return self.another(based_on, settings);
         }
-        if self.iteration >= settings.max_iterations() {
-            return Next::Stop(ConvergenceReason::MaxIterations);
+        // Whatever else holds: with a draft that meets the criteria the run has reached what it was for.
+        if satisfactory {
+            return Next::Stop(ConvergenceReason::QualityMet);
         }
+        let stalled = self.stalled.or_else(|| converged(&self.trail, settings));
+        // A rule says more than the limit does.
+        let Some(reason) = stalled else {
+            return if more {
+                self.another(based_on, settings)
+            } else {
+                Next::Stop(ConvergenceReason::MaxIterations)
+            };
+        };
+        let step = ladder(settings.strategy(), self.abilities.stronger)
+            .get(self.steps)
+            .copied()
+            .filter(|_| more && settings.adapt() && rules.tokens_left);
+        let Some(step) = step else {
+            return Next::Stop(reason);
+        };
+        self.stalled = Some(reason);
+        self.steps += 1;
+        self.approach = step;
+        let reason = format!("{}: trying {}", reason.describe(), step.describe());
+        decisions.push(self.decision(Choice::ChangeApproach, reason));
+        self.another(based_on, settings)
+    }
+
+    /// One more draft.
+    fn another(&mut self, based_on: u32, settings: &LoopSettings) -> Next {
         self.iteration += 1;
+        let iteration = self.iteration;
+        let worse = self
+            .trail
+            .attempts
+            .last()
+            .is_some_and(|attempt| attempt.outcome == Outcome::Worse);
+        let approach = match self.approach {
+            Approach::Fresh => {
+                return Next::Fresh {
+                    iteration,
+                    lessons: based_on,
+                };
+            }
+            Approach::Usual if worse && settings.adapt() => Approach::Differently,
+            approach => approach,
+        };
         Next::Revise {
-            iteration: self.iteration,
+            iteration,
             based_on,
+            approach,
+        }
+    }
+
+    fn decision(&self, choice: Choice, reason: String) -> Decision {
+        Decision {
+            iteration: self.iteration,
+            choice,
+            incumbent: self.incumbent().unwrap_or(self.iteration),
+            reason,
         }
     }
 }

@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -6,7 +8,75 @@ fn settings(max_iterations: u32, plateau_iterations: u32) -> LoopSettings {
     LoopSettings {
         max_iterations: Some(max_iterations),
         plateau_iterations: Some(plateau_iterations),
+        adapt: Some(false),
         ..LoopSettings::default()
+    }
+}
+
+/// A run that was played to its end.
+struct Played {
+    /// What each revision was based on; a fresh draft on 0.
+    bases: Vec<u32>,
+    approaches: Vec<Approach>,
+    reason: ConvergenceReason,
+    decisions: Vec<Decision>,
+    state: State,
+}
+
+impl Played {
+    fn choices(&self) -> Vec<Choice> {
+        self.decisions.iter().map(|d| d.choice).collect()
+    }
+}
+
+/// Plays a run in which the versions get these verdicts, and comparisons these answers.
+fn play_verdicts(
+    verdicts: impl IntoIterator<Item = Verdict>,
+    preferences: &[Option<Preference>],
+    abilities: Abilities,
+    settings: &LoopSettings,
+) -> Played {
+    let mut verdicts = verdicts.into_iter();
+    let mut preferences: VecDeque<_> = preferences.iter().copied().collect();
+    let (mut bases, mut approaches, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    let mut happened = Happened::Begun;
+    let mut state = State::new(abilities);
+    loop {
+        let (new, next, decisions) = step(state, happened, settings, 0);
+        state = new;
+        all.extend(decisions);
+        happened = match next {
+            Next::Draft { .. } => Happened::Written,
+            Next::Fresh { .. } => {
+                bases.push(0);
+                approaches.push(Approach::Fresh);
+                Happened::Written
+            }
+            Next::Revise {
+                based_on, approach, ..
+            } => {
+                bases.push(based_on);
+                approaches.push(approach);
+                Happened::Written
+            }
+            Next::Compare { .. } => {
+                Happened::Compared(preferences.pop_front().expect("one comparison more"))
+            }
+            Next::Evaluate { .. } => Happened::Judged(
+                verdicts
+                    .next()
+                    .expect("the run goes on longer than it should"),
+            ),
+            Next::Stop(reason) => {
+                return Played {
+                    bases,
+                    approaches,
+                    reason,
+                    decisions: all,
+                    state,
+                };
+            }
+        };
     }
 }
 
@@ -17,32 +87,12 @@ fn play(
     good: f64,
     settings: &LoopSettings,
 ) -> (Vec<u32>, ConvergenceReason, State) {
-    let mut scores = scores.iter().copied();
-    let mut bases = Vec::new();
-    let mut happened = Happened::Begun;
-    let mut state = State::default();
-    loop {
-        let (new, next, _) = step(state, happened, settings, 0);
-        state = new;
-        happened = match next {
-            Next::Draft { .. } => Happened::Written,
-            Next::Revise { based_on, .. } => {
-                bases.push(based_on);
-                Happened::Written
-            }
-            Next::Evaluate { .. } => {
-                let score = scores
-                    .next()
-                    .expect("the run goes on longer than it should");
-                Happened::Judged(Rank {
-                    satisfactory: score >= good,
-                    required_met: true,
-                    score,
-                })
-            }
-            Next::Stop(reason) => return (bases, reason, state),
-        };
-    }
+    let verdicts: Vec<Verdict> = scores
+        .iter()
+        .map(|&score| Verdict::scored(score, score >= good))
+        .collect();
+    let played = play_verdicts(verdicts, &[], Abilities::default(), settings);
+    (played.bases, played.reason, played.state)
 }
 
 #[test]
@@ -58,7 +108,7 @@ fn revises_the_best_version_never_a_worse_one() {
     let (bases, reason, state) = play(&[0.5, 0.4, 0.6, 0.6, 0.1], 0.8, &settings(5, 5));
     assert_eq!(bases, [1, 1, 3, 3]);
     assert_eq!(reason, ConvergenceReason::MaxIterations);
-    assert_eq!(state.incumbent.unwrap().0, 3);
+    assert_eq!(state.incumbent(), Some(3));
 }
 
 #[test]
@@ -70,26 +120,174 @@ fn a_plateau_ends_the_run() {
 
 #[test]
 fn a_satisfactory_version_with_a_lower_mean_wins() {
-    let mut state = State {
-        iteration: 1,
-        ..State::default()
-    };
-    state.judge(Rank {
-        satisfactory: false,
-        required_met: true,
-        score: 0.9,
-    });
-    state.iteration = 2;
-    let decision = state.judge(Rank {
-        satisfactory: true,
-        required_met: true,
-        score: 0.85,
-    });
-    assert_eq!(decision.choice, Choice::Accept);
+    let verdicts = [Verdict::scored(0.9, false), Verdict::scored(0.85, true)];
+    let played = play_verdicts(verdicts, &[], Abilities::default(), &settings(5, 2));
+    assert_eq!(played.decisions[1].choice, Choice::Accept);
     assert_eq!(
-        decision.reason,
+        played.decisions[1].reason,
         "it meets the criteria, which the best so far does not"
     );
+}
+
+#[test]
+fn a_version_that_loses_something_never_wins_and_is_reverted_in_another_way() {
+    let met = |score, tone| Verdict::scored(score, false).meeting(&[("tone", tone)]);
+    let rules = LoopSettings {
+        adapt: None,
+        ..settings(3, 5)
+    };
+    let verdicts = [met(0.5, true), met(0.7, false), met(0.6, true)];
+    let played = play_verdicts(verdicts, &[], Abilities::default(), &rules);
+    assert_eq!(played.bases, [1, 1]);
+    assert_eq!(played.approaches, [Approach::Usual, Approach::Differently]);
+    assert_eq!(played.state.incumbent(), Some(3));
+    let kept = &played.decisions[1];
+    assert_eq!((kept.choice, kept.incumbent), (Choice::KeepIncumbent, 1));
+    assert!(
+        kept.reason.contains("`tone` is no longer met"),
+        "{}",
+        kept.reason
+    );
+}
+
+#[test]
+fn close_scores_are_decided_by_who_sees_both() {
+    let abilities = Abilities {
+        compare: true,
+        stronger: false,
+    };
+    let scores = |scores: [f64; 3]| scores.map(|score| Verdict::scored(score, false));
+    let rules = settings(3, 9);
+    for (preference, best) in [
+        (Some(Preference::First), 1),
+        (Some(Preference::Tie), 1),
+        (Some(Preference::Second), 2),
+        // Nobody could say: then the score does.
+        (None, 2),
+    ] {
+        let played = play_verdicts(scores([0.6, 0.62, 0.1]), &[preference], abilities, &rules);
+        assert_eq!(played.state.incumbent(), Some(best), "{preference:?}");
+        assert!(played.choices().contains(&Choice::Compare));
+    }
+    let off = LoopSettings {
+        grey_zone: Some(0.0),
+        ..rules.clone()
+    };
+    let played = play_verdicts(scores([0.6, 0.62, 0.1]), &[], abilities, &off);
+    assert_eq!(played.state.incumbent(), Some(2));
+    let played = play_verdicts(scores([0.6, 0.7, 0.1]), &[], abilities, &rules);
+    assert_eq!(played.state.incumbent(), Some(2), "far enough apart");
+}
+
+#[test]
+fn a_comparison_that_never_comes_is_decided_by_the_score() {
+    let abilities = Abilities {
+        compare: true,
+        stronger: false,
+    };
+    let rules = settings(5, 2);
+    let mut state = State::new(abilities);
+    let mut next = Next::Stop(ConvergenceReason::Interrupted);
+    for happened in [
+        Happened::Begun,
+        Happened::Written,
+        Happened::Judged(Verdict::scored(0.6, false)),
+        Happened::Written,
+        Happened::Judged(Verdict::scored(0.62, false)),
+    ] {
+        (state, next, _) = step(state, happened, &rules, 0);
+    }
+    assert_eq!(
+        next,
+        Next::Compare {
+            incumbent: 1,
+            challenger: 2
+        }
+    );
+    let (state, next, _) = step(state, Happened::TimeUp, &rules, 0);
+    assert_eq!(next, Next::Stop(ConvergenceReason::TimeLimit));
+    assert_eq!(state.incumbent(), Some(2));
+}
+
+#[test]
+fn before_it_gives_up_the_loop_climbs_the_ladder_once() {
+    let rules = LoopSettings {
+        adapt: None,
+        ..settings(20, 2)
+    };
+    let flat = |count| std::iter::repeat_n(Verdict::scored(0.5, false), count);
+    let played = play_verdicts(flat(4), &[], Abilities::default(), &rules);
+    assert_eq!(played.reason, ConvergenceReason::Plateau);
+    assert_eq!(
+        played.approaches,
+        [Approach::Usual, Approach::Usual, Approach::Fresh]
+    );
+    let stronger = Abilities {
+        compare: false,
+        stronger: true,
+    };
+    let played = play_verdicts(flat(5), &[], stronger, &rules);
+    assert_eq!(
+        played.approaches[2..],
+        [Approach::Fresh, Approach::Stronger]
+    );
+    let change = played
+        .decisions
+        .iter()
+        .find(|d| d.choice == Choice::ChangeApproach)
+        .unwrap();
+    assert_eq!(
+        change.reason,
+        "no better draft for some iterations: trying a fresh draft"
+    );
+    // What helps is gone on with.
+    let scores = [0.5, 0.5, 0.5, 0.6, 0.7, 0.9];
+    let verdicts = scores.map(|score| Verdict::scored(score, score > 0.8));
+    let played = play_verdicts(verdicts, &[], stronger, &rules);
+    assert_eq!(played.reason, ConvergenceReason::QualityMet);
+    assert_eq!(played.bases, [1, 1, 0, 4, 5]);
+}
+
+#[test]
+fn nothing_but_a_limit_ends_a_run_before_its_fewest_drafts() {
+    let rules = LoopSettings {
+        min_iterations: Some(4),
+        ..settings(5, 1)
+    };
+    let (bases, reason, state) = play(&[0.9, 0.5, 0.95, 0.5], 0.8, &rules);
+    assert_eq!(
+        (bases, reason),
+        (vec![1, 1, 3], ConvergenceReason::QualityMet)
+    );
+    assert_eq!(state.incumbent(), Some(3));
+}
+
+#[test]
+fn the_same_issues_or_the_same_text_again_end_the_run() {
+    let rules = settings(9, 5);
+    let issues = || Verdict::scored(0.5, false).with_open(&[1, 2]);
+    let played = play_verdicts([issues(), issues()], &[], Abilities::default(), &rules);
+    assert_eq!(played.reason, ConvergenceReason::RepeatedIssues);
+    let verdicts = [
+        Verdict::scored(0.5, false),
+        Verdict::scored(0.5, false).alike(0.99),
+    ];
+    let played = play_verdicts(verdicts, &[], Abilities::default(), &rules);
+    assert_eq!(played.reason, ConvergenceReason::Stable);
+}
+
+#[test]
+fn the_limit_holds_for_1_and_for_1000() {
+    for limit in [1_u16, 1000] {
+        let scores: Vec<f64> = (0..limit).map(|n| f64::from(n) / 2000.0).collect();
+        let rules = LoopSettings {
+            improvement_threshold: Some(0.0),
+            ..settings(u32::from(limit), 2)
+        };
+        let (bases, reason, _) = play(&scores, 0.9, &rules);
+        assert_eq!(reason, ConvergenceReason::MaxIterations);
+        assert_eq!(bases.len(), usize::from(limit) - 1);
+    }
 }
 
 #[test]
@@ -107,17 +305,14 @@ fn one_unreadable_verdict_is_asked_for_again_two_in_a_row_end_the_run() {
     );
     let (_, next, _) = step(state.clone(), Happened::Unreadable, &settings, 0);
     assert_eq!(next, Next::Stop(ConvergenceReason::JudgeFailed));
-    let judged = Happened::Judged(Rank {
-        satisfactory: false,
-        required_met: true,
-        score: 0.5,
-    });
+    let judged = Happened::Judged(Verdict::scored(0.5, false));
     let (state, next, _) = step(state, judged, &settings, 0);
     assert_eq!(
         next,
         Next::Revise {
             iteration: 2,
-            based_on: 1
+            based_on: 1,
+            approach: Approach::Usual
         }
     );
     assert_eq!(state.judge_failures, 0);
@@ -132,18 +327,15 @@ fn a_first_draft_is_asked_for_twice_a_revision_once() {
     let (_, next, _) = step(state.clone(), Happened::Rejected, &settings, 0);
     assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
     let (state, _, _) = step(state, Happened::Written, &settings, 0);
-    let judged = Happened::Judged(Rank {
-        satisfactory: false,
-        required_met: true,
-        score: 0.5,
-    });
+    let judged = Happened::Judged(Verdict::scored(0.5, false));
     let (state, _, _) = step(state, judged, &settings, 0);
     let (state, next, _) = step(state, Happened::Rejected, &settings, 0);
     assert_eq!(
         next,
         Next::Revise {
             iteration: 3,
-            based_on: 1
+            based_on: 1,
+            approach: Approach::Usual
         }
     );
     let (_, next, _) = step(state, Happened::Rejected, &settings, 0);
@@ -160,11 +352,7 @@ fn no_call_is_made_once_the_tokens_are_used_up() {
     assert_eq!(next, Next::Draft { iteration: 1 });
     let (state, next, _) = step(state, Happened::Written, &settings, 100);
     assert_eq!(next, Next::Stop(ConvergenceReason::TokenBudget));
-    let met = Happened::Judged(Rank {
-        satisfactory: true,
-        required_met: true,
-        score: 1.0,
-    });
+    let met = Happened::Judged(Verdict::scored(1.0, true));
     let (_, next, _) = step(state, met, &settings, 500);
     assert_eq!(next, Next::Stop(ConvergenceReason::QualityMet));
 }
@@ -174,11 +362,25 @@ fn anything() -> impl Strategy<Value = Happened> {
         Just(Happened::Written),
         Just(Happened::Rejected),
         Just(Happened::Unreadable),
-        (any::<bool>(), 0.0f64..=1.0).prop_map(|(satisfactory, score)| Happened::Judged(Rank {
-            satisfactory,
-            required_met: true,
-            score
-        })),
+        prop_oneof![
+            Just(None),
+            Just(Some(Preference::First)),
+            Just(Some(Preference::Second)),
+        ]
+        .prop_map(Happened::Compared),
+        (
+            any::<bool>(),
+            0.0f64..=1.0,
+            any::<bool>(),
+            prop::option::of(0.9f64..=1.0),
+            prop::collection::btree_set(1u32..4, 0..3)
+        )
+            .prop_map(|(satisfactory, score, met, similarity, open)| {
+                let mut verdict = Verdict::scored(score, satisfactory).meeting(&[("a", met)]);
+                verdict.similarity = similarity;
+                verdict.open = open;
+                Happened::Judged(verdict)
+            }),
     ]
 }
 
@@ -188,31 +390,67 @@ proptest! {
         what in prop::collection::vec(anything(), 0..400),
         max in 1u32..50,
         plateau in 1u32..50,
+        min in 1u32..50,
+        adapt in any::<bool>(),
+        compare in any::<bool>(),
+        stronger in any::<bool>(),
     ) {
-        let settings = settings(max, plateau);
-        let (mut state, mut next, _) = step(State::default(), Happened::Begun, &settings, 0);
+        let settings = LoopSettings {
+            min_iterations: Some(min.min(max)),
+            adapt: Some(adapt),
+            ..settings(max, plateau)
+        };
+        let state = State::new(Abilities { compare, stronger });
+        let (mut state, mut next, _) = step(state, Happened::Begun, &settings, 0);
         let mut calls = 1;
         for happened in what {
             // Only what can follow on the step that was taken.
-            let fits = match (next, happened) {
+            let fits = match (next, &happened) {
                 (Next::Stop(_), _) => break,
                 (Next::Evaluate { .. }, Happened::Judged(_) | Happened::Unreadable)
-                | (Next::Draft { .. } | Next::Revise { .. }, Happened::Written | Happened::Rejected) => true,
+                | (Next::Compare { .. }, Happened::Compared(_))
+                | (
+                    Next::Draft { .. } | Next::Fresh { .. } | Next::Revise { .. },
+                    Happened::Written | Happened::Rejected,
+                ) => true,
                 _ => false,
             };
             if !fits {
                 continue;
             }
-            let best_before = state.incumbent;
+            let before = state.incumbent.clone();
             (state, next, _) = step(state, happened, &settings, 0);
             calls += 1;
             prop_assert!(state.iteration <= max);
-            prop_assert!(calls <= 2 + 4 * max + 4);
-            if let (Some((_, before)), Some((_, after))) = (best_before, state.incumbent) {
-                prop_assert!(after >= before, "the incumbent got worse");
+            prop_assert!(calls <= 2 + 5 * max + 5);
+            if let (Some(before), Some(after)) = (before, &state.incumbent) {
+                let (old, new) = (&before.verdict, &after.verdict);
+                prop_assert!(new.class() >= old.class(), "the incumbent got worse in kind");
+                let slide = old.rank.score.max(before.peak) - new.rank.score;
+                prop_assert!(
+                    new.class() > old.class() || new == old || slide < settings.grey_zone() + 1e-9,
+                    "the incumbent got worse by {slide}"
+                );
+                prop_assert!(
+                    compare || new.class() > old.class() || new.rank.score >= old.rank.score
+                );
             }
-            if let Next::Revise { based_on, .. } = next {
-                prop_assert_eq!(based_on, state.incumbent.unwrap().0);
+            match next {
+                Next::Revise { based_on, .. } => prop_assert_eq!(Some(based_on), state.incumbent()),
+                Next::Fresh { lessons, .. } => {
+                    prop_assert!(adapt);
+                    prop_assert_eq!(Some(lessons), state.incumbent());
+                }
+                Next::Stop(ConvergenceReason::MaxIterations) => prop_assert_eq!(state.iteration, max),
+                _ => {}
+            }
+            if let Next::Stop(reason) = next
+                && reason != ConvergenceReason::JudgeFailed
+                && reason != ConvergenceReason::ModelError
+            {
+                prop_assert!(state.iteration >= min.min(max), "{reason:?} before the fewest drafts");
+                let good = state.incumbent.as_ref().is_some_and(|best| best.verdict.rank.satisfactory);
+                prop_assert_eq!(good, reason == ConvergenceReason::QualityMet);
             }
         }
     }
@@ -233,4 +471,102 @@ fn a_check_that_fails_ends_the_run_at_once() {
         ConvergenceReason::JudgeFailed.exit_code(false),
         crate::types::ExitCode::JudgeUnusable
     );
+}
+
+/// Score sequences with the stop that is right.
+mod curves {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Curves {
+        curve: Vec<Curve>,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Curve {
+        name: String,
+        scores: Vec<f64>,
+        #[serde(default)]
+        issues: Vec<Vec<u32>>,
+        #[serde(default)]
+        alike: Vec<f64>,
+        stop: ConvergenceReason,
+        drafts: usize,
+        best: u32,
+        max: Option<u32>,
+        min: Option<u32>,
+        plateau: Option<u32>,
+        goal: Option<f64>,
+        improvement: Option<f64>,
+        oscillation: Option<bool>,
+        #[serde(default)]
+        adapt: bool,
+    }
+
+    /// The reason, how many drafts were made, and which is the best; all scores are used up first.
+    fn stop(curve: &Curve) -> (ConvergenceReason, usize, Option<u32>) {
+        let goal = curve.goal.unwrap_or(0.8);
+        let settings = LoopSettings {
+            max_iterations: Some(curve.max.unwrap_or(10)),
+            min_iterations: curve.min,
+            plateau_iterations: curve.plateau,
+            threshold: Some(goal),
+            improvement_threshold: curve.improvement,
+            detect_oscillation: curve.oscillation,
+            adapt: Some(curve.adapt),
+            ..LoopSettings::default()
+        };
+        let last = curve.scores.last().copied().unwrap_or_default();
+        let verdicts = (0..).map(|n| {
+            let score = curve.scores.get(n).copied().unwrap_or(last);
+            let mut verdict = Verdict::scored(score, score >= goal);
+            verdict.similarity = curve.alike.get(n).copied();
+            if let Some(issues) = curve.issues.get(n) {
+                verdict = verdict.with_open(issues);
+            }
+            verdict
+        });
+        let played = play_verdicts(verdicts, &[], Abilities::default(), &settings);
+        (
+            played.reason,
+            played.bases.len() + 1,
+            played.state.incumbent(),
+        )
+    }
+
+    #[test]
+    fn at_least_95_in_100_stop_where_they_should() {
+        let text = include_str!("../../tests/data/curves.toml");
+        let curves = toml::from_str::<Curves>(text).unwrap().curve;
+        assert!(curves.len() >= 60, "{}", curves.len());
+        let wrong: Vec<String> = curves
+            .iter()
+            .filter_map(|curve| {
+                let (reason, drafts, best) = stop(curve);
+                let right = (reason, drafts, best) == (curve.stop, curve.drafts, Some(curve.best));
+                (!right).then(|| {
+                    format!(
+                        "{}: {reason:?} after {drafts} drafts, the best {best:?}, not {:?} after {}, the best {}",
+                        curve.name, curve.stop, curve.drafts, curve.best
+                    )
+                })
+            })
+            .collect();
+        let right = curves.len() - wrong.len();
+        assert!(
+            right * 100 >= curves.len() * 95,
+            "{right} of {} are right\n{}",
+            curves.len(),
+            wrong.join("\n")
+        );
+        // Those whose next draft nobody could foresee; every other one must be right.
+        let unforeseeable = curves
+            .iter()
+            .filter(|c| c.name.starts_with("unforeseeable"))
+            .count();
+        assert!(wrong.len() <= unforeseeable, "{}", wrong.join("\n"));
+    }
 }

@@ -1,12 +1,21 @@
 //! The loop: a pure state machine that decides, and a thin driver that does what it says and emits
 //! events. Knows no terminal, no file, no environment.
 
+mod adapt;
+mod converge;
+mod critics;
 mod critique;
 mod driver;
+mod ending;
 mod gate;
+mod incumbent;
+mod ledger;
+mod lessons;
 mod log;
 mod machine;
 mod select;
+mod similarity;
+mod verdict;
 
 pub use critique::{Critique, Text};
 pub use driver::Loop;

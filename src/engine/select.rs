@@ -1,25 +1,44 @@
 use crate::types::{Rank, Select};
 
-/// The version that a run returns, of those that were judged, in order. `None` if none was.
-pub(super) fn select(rule: Select, judged: &[(u32, Rank)]) -> Option<u32> {
-    let highest = || {
-        judged
-            .iter()
-            .reduce(|best, next| if next.1 > best.1 { next } else { best })
-    };
-    let chosen = match rule {
-        Select::HighestScore => highest(),
-        Select::Latest => judged.last(),
-        Select::FirstSatisfactory => judged
-            .iter()
-            .find(|(_, rank)| rank.satisfactory)
-            .or_else(highest),
-    };
-    chosen.map(|(iteration, _)| *iteration)
+/// What a version's value loses with every version that was judged after it.
+const RECENCY: f64 = 0.95;
+
+/// The version that a run returns, of those that were judged, in order. `None` if none was. `incumbent` is the best
+/// one: the one with the highest score, unless a judge who saw both preferred another.
+pub(super) fn select(rule: Select, judged: &[(u32, Rank)], incumbent: Option<u32>) -> Option<u32> {
+    let number = |version: Option<&(u32, Rank)>| version.map(|(iteration, _)| *iteration);
+    match rule {
+        Select::HighestScore => incumbent,
+        Select::Latest => number(judged.last()),
+        Select::FirstSatisfactory => {
+            number(judged.iter().find(|(_, rank)| rank.satisfactory)).or(incumbent)
+        }
+        Select::WeightedRecency => weighted(judged, incumbent),
+    }
+}
+
+/// The highest score where each later version takes its share off; among those versions that are as good in kind
+/// as the best.
+fn weighted(judged: &[(u32, Rank)], incumbent: Option<u32>) -> Option<u32> {
+    let class = |rank: &Rank| (rank.satisfactory, rank.required_met);
+    let best = judged
+        .iter()
+        .find(|(iteration, _)| Some(*iteration) == incumbent)?;
+    let mut chosen: Option<(u32, f64)> = None;
+    for (age, (iteration, rank)) in (0..).zip(judged.iter().rev()) {
+        let value = rank.score * RECENCY.powi(age);
+        // From the last to the first: of equals the earliest.
+        if class(rank) == class(&best.1) && chosen.is_none_or(|(_, most)| value >= most) {
+            chosen = Some((*iteration, value));
+        }
+    }
+    chosen.map(|(iteration, _)| iteration)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn judged(ranks: &[(bool, f64)]) -> Vec<(u32, Rank)> {
@@ -33,24 +52,39 @@ mod tests {
     }
 
     #[test]
-    fn highest_score_takes_the_earliest_of_equals() {
+    fn the_highest_score_is_the_incumbent() {
         let runs = judged(&[(false, 0.5), (false, 0.7), (false, 0.7), (false, 0.6)]);
-        assert_eq!(select(Select::HighestScore, &runs), Some(2));
-    }
-
-    #[test]
-    fn a_satisfactory_version_goes_before_a_higher_mean() {
-        let runs = judged(&[(false, 0.95), (true, 0.85)]);
-        assert_eq!(select(Select::HighestScore, &runs), Some(2));
+        assert_eq!(select(Select::HighestScore, &runs, Some(2)), Some(2));
     }
 
     #[test]
     fn latest_and_first_satisfactory() {
         let runs = judged(&[(false, 0.9), (true, 0.85), (true, 0.9), (false, 0.1)]);
-        assert_eq!(select(Select::Latest, &runs), Some(4));
-        assert_eq!(select(Select::FirstSatisfactory, &runs), Some(2));
+        assert_eq!(select(Select::Latest, &runs, Some(3)), Some(4));
+        assert_eq!(select(Select::FirstSatisfactory, &runs, Some(3)), Some(2));
         let none = judged(&[(false, 0.1), (false, 0.2), (false, 0.15)]);
-        assert_eq!(select(Select::FirstSatisfactory, &none), Some(2));
+        assert_eq!(select(Select::FirstSatisfactory, &none, Some(2)), Some(2));
+    }
+
+    #[test]
+    fn a_later_version_wins_unless_an_earlier_one_is_clearly_better() {
+        let rule = Select::WeightedRecency;
+        let near = judged(&[(false, 0.70), (false, 0.68)]);
+        assert_eq!(select(rule, &near, Some(1)), Some(2));
+        let far = judged(&[(false, 0.70), (false, 0.60)]);
+        assert_eq!(select(rule, &far, Some(1)), Some(1));
+        let equal = judged(&[(false, 0.0), (false, 0.0)]);
+        assert_eq!(
+            select(rule, &equal, Some(1)),
+            Some(1),
+            "of equals the earlier"
+        );
+        let kind = judged(&[(true, 0.81), (false, 0.85)]);
+        assert_eq!(
+            select(rule, &kind, Some(1)),
+            Some(1),
+            "meeting the criteria goes first"
+        );
     }
 
     #[test]
@@ -59,8 +93,22 @@ mod tests {
             Select::HighestScore,
             Select::Latest,
             Select::FirstSatisfactory,
+            Select::WeightedRecency,
         ] {
-            assert_eq!(select(rule, &[]), None);
+            assert_eq!(select(rule, &[], None), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn recency_never_takes_a_version_that_is_earlier_and_worse(
+            scores in prop::collection::vec(0.0f64..=1.0, 1..8)
+        ) {
+            let ranks: Vec<(bool, f64)> = scores.iter().map(|score| (false, *score)).collect();
+            let runs = judged(&ranks);
+            let best = runs.iter().reduce(|a, b| if b.1 > a.1 { b } else { a }).map(|v| v.0);
+            let chosen = select(Select::WeightedRecency, &runs, best).unwrap();
+            prop_assert!(chosen >= best.unwrap());
         }
     }
 }

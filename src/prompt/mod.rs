@@ -91,6 +91,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("compare.j2", include_str!("templates/compare.j2")),
         ("draft.j2", include_str!("templates/draft.j2")),
         ("evaluate.j2", include_str!("templates/evaluate.j2")),
+        ("fresh.j2", include_str!("templates/fresh.j2")),
         ("repair.j2", include_str!("templates/repair.j2")),
         ("revise.j2", include_str!("templates/revise.j2")),
     ] {
@@ -142,6 +143,13 @@ impl Prompts {
             render("repair.j2", context! { problem }),
         ));
         conversation
+    }
+
+    /// Asks for a draft anew, which avoids the issues of an earlier one. `note` as for [`Prompts::draft`].
+    pub fn fresh(&self, issues: &[Issue], note: Option<&str>) -> Vec<Message> {
+        let feedback = describe_issues(issues);
+        let restated = self.restated();
+        self.messages("fresh.j2", context! { feedback, note, restated })
     }
 
     /// Asks for a revision of a draft. `note` as for [`Prompts::draft`].

@@ -217,3 +217,9 @@ fn the_scale_reaches_the_default_threshold_at_its_fourth_step() {
     assert!(SCALE[2].score < DEFAULT_FLOOR);
     assert!(SCALE.windows(2).all(|pair| pair[0].score < pair[1].score));
 }
+
+#[test]
+fn a_fresh_draft_is_told_the_faults_and_not_the_text() {
+    let fresh = prompts().fresh(&[issue()], None);
+    insta::assert_snapshot!("fresh", show(&fresh[1..]));
+}

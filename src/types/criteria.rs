@@ -39,6 +39,15 @@ pub struct Criteria {
     pub criteria: Vec<Criterion>,
 }
 
+impl Criteria {
+    /// Whether one of them is a matter of judgement: then a model must judge.
+    pub fn need_judge(&self) -> bool {
+        self.criteria
+            .iter()
+            .any(|criterion| !criterion.evaluator.is_hard())
+    }
+}
+
 /// One thing a draft is measured by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Criterion {

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::{
     criteria::Criteria,
     evaluation::Evaluation,
+    issues::TrackedIssue,
     model_id::{ModelId, Models},
     outcome::{ConvergenceReason, ExitCode},
     settings::{LoopSettings, Strategy},
@@ -111,6 +112,16 @@ pub enum Event {
         /// What there is of it.
         text: String,
     },
+    /// A reply had something around the draft that was taken away: talk, or a code fence. The draft itself is
+    /// untouched; it follows.
+    Cleaned {
+        /// The version it becomes.
+        iteration: u32,
+        /// What kind of thing it was, in words.
+        what: String,
+        /// The text that was taken away.
+        removed: String,
+    },
     /// A new version is written; its evaluation follows.
     Draft {
         /// Its number; the first draft is 1.
@@ -128,6 +139,15 @@ pub enum Event {
         iteration: u32,
         /// The verdict.
         evaluation: Evaluation,
+    },
+    /// What became of the issues with this version; follows its evaluation.
+    Issues {
+        /// The version's number.
+        iteration: u32,
+        /// Those that it has, those that came back among them, the gravest first.
+        open: Vec<TrackedIssue>,
+        /// Those that the version it revises had and that it has no longer.
+        resolved: Vec<TrackedIssue>,
     },
     /// The loop chose, and why.
     Decision {
@@ -201,6 +221,10 @@ pub enum Choice {
     Accept,
     /// The earlier one stays the best.
     KeepIncumbent,
+    /// The scores are too close: a judge looks at both.
+    Compare,
+    /// The next draft is made in another way.
+    ChangeApproach,
     /// The run ends here.
     Stop,
 }

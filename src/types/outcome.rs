@@ -1,11 +1,14 @@
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    evaluation::{Evaluation, Issue},
+    evaluation::Evaluation,
     event::{Event, SCHEMA_VERSION, Stamped},
+    issues::IssueSummary,
     model_id::Models,
     usage::TokenUsage,
     version::Version,
@@ -147,6 +150,10 @@ pub struct RunRecord {
     pub token_usage: TokenUsage,
     /// Replies that were no drafts: the version they were to become, why not, and what there is of them.
     pub rejected: Vec<(u32, String, String)>,
+    /// The best version so far, as the loop has decided.
+    pub incumbent: Option<u32>,
+    /// Per version, the ids of the issues that it has.
+    pub open_issues: IndexMap<u32, BTreeSet<u32>>,
     /// Things people should know.
     pub warnings: Vec<String>,
     /// What went wrong, if something did.
@@ -224,13 +231,26 @@ impl RunRecord {
                 iteration,
                 evaluation,
             } => {
-                let improvements = self.improvements(*iteration, evaluation);
                 if let Some(version) = self.version_mut(*iteration) {
-                    version.improvements_applied = improvements;
                     version.evaluation = Some(evaluation.clone());
                 }
                 self.refresh(*iteration, time);
             }
+            Event::Issues {
+                iteration,
+                open,
+                resolved,
+            } => {
+                self.open_issues
+                    .insert(*iteration, open.iter().map(|issue| issue.id).collect());
+                if let Some(version) = self.version_mut(*iteration) {
+                    version.improvements_applied = resolved
+                        .iter()
+                        .map(|tracked| tracked.issue.description.clone())
+                        .collect();
+                }
+            }
+            Event::Decision { incumbent, .. } => self.incumbent = Some(*incumbent),
             Event::Warning { message } => self.warnings.push(message.clone()),
             Event::RunEnd {
                 convergence_reason,
@@ -253,7 +273,7 @@ impl RunRecord {
             } => self
                 .rejected
                 .push((*iteration, reason.clone(), text.clone())),
-            Event::Delta { .. } | Event::Retry { .. } | Event::Decision { .. } => {}
+            Event::Delta { .. } | Event::Retry { .. } | Event::Cleaned { .. } => {}
         }
     }
 
@@ -272,8 +292,12 @@ impl RunRecord {
         self.steps.keys().copied().max().unwrap_or(0)
     }
 
-    /// The best version by [`Version::rank`]; of equals the earliest; `None` if none has a score.
+    /// The best version: the loop's incumbent; where nobody decided, the best by [`Version::rank`], of
+    /// equals the earliest. `None` if none has a score.
     pub fn best(&self) -> Option<&Version> {
+        if let Some(incumbent) = self.incumbent.and_then(|number| self.version(number)) {
+            return Some(incumbent);
+        }
         let mut best: Option<&Version> = None;
         for version in &self.versions {
             if version.rank().is_some() && best.is_none_or(|best| version.rank() > best.rank()) {
@@ -297,6 +321,7 @@ impl RunRecord {
             best_output: best.map(|v| v.output.clone()),
             final_evaluation: last.and_then(|v| v.evaluation.clone()),
             best_evaluation: best.and_then(|v| v.evaluation.clone()),
+            issues: self.issues(),
             iterations_used: self.iterations(),
             history: History {
                 versions: self.versions.clone(),
@@ -339,21 +364,34 @@ impl RunRecord {
         }
     }
 
-    /// What this version's evaluation no longer lists of the issues it was asked to mend. Issues are
-    /// the same if they belong to the same criterion and are of the same kind.
-    fn improvements(&self, iteration: u32, evaluation: &Evaluation) -> Vec<String> {
-        let same = |a: &Issue, b: &Issue| a.criterion == b.criterion && a.kind == b.kind;
-        let base = self
-            .version(iteration)
-            .and_then(|v| v.based_on)
-            .and_then(|n| self.version(n))
-            .and_then(|v| v.evaluation.as_ref());
-        base.map(|e| e.issues.as_slice())
-            .unwrap_or_default()
-            .iter()
-            .filter(|old| !evaluation.issues.iter().any(|new| same(old, new)))
-            .map(|old| old.description.clone())
-            .collect()
+    /// What became of the issues on the way to the selected version, else to the best one; `None` if neither
+    /// has a verdict.
+    pub fn issues(&self) -> Option<IssueSummary> {
+        let last = self.selected().or_else(|| self.best())?;
+        let open = self.open_issues.get(&last.iteration)?;
+        let mut found: BTreeSet<u32> = BTreeSet::new();
+        let mut next = Some(last);
+        while let Some(version) = next {
+            found.extend(
+                self.open_issues
+                    .get(&version.iteration)
+                    .into_iter()
+                    .flatten(),
+            );
+            // A base is always an earlier version, so this ends.
+            next = version
+                .based_on
+                .filter(|base| *base < version.iteration)
+                .and_then(|base| self.version(base));
+        }
+        let resolved = found.len() - open.len();
+        #[expect(clippy::cast_precision_loss, reason = "there are not that many issues")]
+        let share = resolved as f64 / found.len() as f64;
+        Some(IssueSummary {
+            found: found.len(),
+            resolved,
+            share_resolved: (!found.is_empty()).then_some(share),
+        })
     }
 }
 
@@ -372,12 +410,15 @@ pub struct RunResult {
     pub output: Option<String>,
     /// The last draft.
     pub final_output: Option<String>,
-    /// The draft with the highest score.
+    /// The best draft: the one with the highest score, unless a judge who saw both preferred another.
     pub best_output: Option<String>,
     /// The verdict on the last draft.
     pub final_evaluation: Option<Evaluation>,
     /// The verdict on the best draft.
     pub best_evaluation: Option<Evaluation>,
+    /// What became of the issues on the way to the selected draft.
+    #[serde(default)]
+    pub issues: Option<IssueSummary>,
     /// All versions.
     pub history: History,
     /// How many drafts were tried, those included that came to nothing.
@@ -404,7 +445,7 @@ pub struct RunResult {
 pub struct History {
     /// Every version, in order.
     pub versions: Vec<Version>,
-    /// The one with the highest score.
+    /// The best one.
     pub best_version: Option<u32>,
     /// The last one.
     pub final_version: Option<u32>,

@@ -13,6 +13,11 @@ pub struct LoopSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_iterations: Option<u32>,
+    /// The fewest drafts a run makes: before that only a limit ends it. At least 1, at most
+    /// `max_iterations`; default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub min_iterations: Option<u32>,
     /// The overall threshold; goes before the criteria file's own. 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
@@ -23,11 +28,30 @@ pub struct LoopSettings {
     /// Which version the run returns. Default: `highest_score`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<Select>,
+    /// What the run returns where the criteria are not met. Default: `return_best`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<OnFailure>,
     /// Stop after so many revisions in a row without a better draft (seed 003 §2.6.2). At least 1;
     /// default 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub plateau_iterations: Option<u32>,
+    /// Stop once `plateau_iterations` revisions together have raised the score by less than this (seed
+    /// 003 §2.6.2). 0 to 1, 0 for never; default 0.05.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub improvement_threshold: Option<f64>,
+    /// Stop where scores go up and down without a trend (seed 003 §2.6.2). Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detect_oscillation: Option<bool>,
+    /// Where the scores of two drafts differ by less than this, a judge who sees both decides. 0 to 1, 0
+    /// for never; default 0.05.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub grey_zone: Option<f64>,
+    /// Try another way of revising before a run without progress is given up. Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapt: Option<bool>,
     /// Stop before a call once so many tokens are used. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -43,10 +67,16 @@ impl LoopSettings {
     pub fn or(self, below: &Self) -> Self {
         Self {
             max_iterations: self.max_iterations.or(below.max_iterations),
+            min_iterations: self.min_iterations.or(below.min_iterations),
             threshold: self.threshold.or(below.threshold),
             strategy: self.strategy.or(below.strategy),
             select: self.select.or(below.select),
+            on_failure: self.on_failure.or(below.on_failure),
             plateau_iterations: self.plateau_iterations.or(below.plateau_iterations),
+            improvement_threshold: self.improvement_threshold.or(below.improvement_threshold),
+            detect_oscillation: self.detect_oscillation.or(below.detect_oscillation),
+            grey_zone: self.grey_zone.or(below.grey_zone),
+            adapt: self.adapt.or(below.adapt),
             max_total_tokens: self.max_total_tokens.or(below.max_total_tokens),
             max_time: self.max_time.or(below.max_time),
         }
@@ -56,6 +86,7 @@ impl LoopSettings {
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let at_least_one = [
             ("max_iterations", self.max_iterations.map(u64::from)),
+            ("min_iterations", self.min_iterations.map(u64::from)),
             ("plateau_iterations", self.plateau_iterations.map(u64::from)),
             ("max_total_tokens", self.max_total_tokens),
         ];
@@ -64,10 +95,26 @@ impl LoopSettings {
                 return Err((key, format!("`{key}` must be at least 1")));
             }
         }
-        // Written so that NaN is wrong, too.
-        if self.threshold.is_some_and(|t| !(0.0..=1.0).contains(&t)) {
-            let message = "`threshold` must be a number from 0 to 1".to_owned();
-            return Err(("threshold", message));
+        let shares = [
+            ("threshold", self.threshold),
+            ("improvement_threshold", self.improvement_threshold),
+            ("grey_zone", self.grey_zone),
+        ];
+        for (key, value) in shares {
+            // Written so that NaN is wrong, too.
+            if value.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+                return Err((key, format!("`{key}` must be a number from 0 to 1")));
+            }
+        }
+        if let (Some(min), Some(max)) = (self.min_iterations, self.max_iterations)
+            && min > max
+        {
+            return Err((
+                "min_iterations",
+                format!(
+                    "`min_iterations` is {min}, but `max_iterations` is {max}: a run cannot make both"
+                ),
+            ));
         }
         if self.max_time.is_some_and(|_| self.max_time().is_none())
             || self.max_time().is_some_and(|t| t.is_zero())
@@ -83,6 +130,16 @@ impl LoopSettings {
         self.max_iterations.unwrap_or(3).max(1)
     }
 
+    /// The fewest drafts a run makes, at least 1.
+    pub fn min_iterations(&self) -> u32 {
+        self.min_iterations.unwrap_or(1).max(1)
+    }
+
+    /// The overall threshold.
+    pub fn threshold(&self) -> f64 {
+        self.threshold.unwrap_or(super::criteria::DEFAULT_THRESHOLD)
+    }
+
     /// How a draft is revised.
     pub fn strategy(&self) -> Strategy {
         self.strategy.unwrap_or_default()
@@ -91,6 +148,31 @@ impl LoopSettings {
     /// Which version the run returns.
     pub fn select(&self) -> Select {
         self.select.unwrap_or_default()
+    }
+
+    /// What the run returns where the criteria are not met.
+    pub fn on_failure(&self) -> OnFailure {
+        self.on_failure.unwrap_or_default()
+    }
+
+    /// The rise of the score over `plateau_iterations` revisions below which the run stops.
+    pub fn improvement_threshold(&self) -> f64 {
+        self.improvement_threshold.unwrap_or(0.05)
+    }
+
+    /// Whether scores that go up and down without a trend end the run.
+    pub fn detect_oscillation(&self) -> bool {
+        self.detect_oscillation.unwrap_or(true)
+    }
+
+    /// The difference of two scores below which a judge who sees both drafts decides.
+    pub fn grey_zone(&self) -> f64 {
+        self.grey_zone.unwrap_or(0.05)
+    }
+
+    /// Whether another way of revising is tried before a run without progress is given up.
+    pub fn adapt(&self) -> bool {
+        self.adapt.unwrap_or(true)
     }
 
     /// Revisions in a row without a better draft after which the run stops, at least 1.
@@ -126,6 +208,23 @@ pub enum Select {
     Latest,
     /// The first satisfactory version; without one, the highest score.
     FirstSatisfactory,
+    /// Of the versions that are as good in kind as the best (satisfactory, nothing required missing), the
+    /// one with the highest score, where each version that was judged later takes 5 % off. So a version
+    /// must be clearly better to win over a later one. Of equals the earliest.
+    WeightedRecency,
+}
+
+/// What a run returns where the criteria are not met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// The version that `select` chooses.
+    #[default]
+    ReturnBest,
+    /// The last version, judged or not.
+    ReturnLast,
+    /// None: nothing is printed but the history.
+    Raise,
 }
 
 #[cfg(test)]
@@ -148,6 +247,24 @@ mod tests {
                 ..default.clone()
             };
             assert_eq!(key(settings), Err("threshold"), "{bad}");
+        }
+        let contradiction = LoopSettings {
+            min_iterations: Some(4),
+            max_iterations: Some(3),
+            ..default.clone()
+        };
+        assert_eq!(key(contradiction), Err("min_iterations"));
+        for bad in [-0.1, 1.1, f64::NAN] {
+            let settings = LoopSettings {
+                improvement_threshold: Some(bad),
+                ..default.clone()
+            };
+            assert_eq!(key(settings), Err("improvement_threshold"), "{bad}");
+            let settings = LoopSettings {
+                grey_zone: Some(bad),
+                ..default.clone()
+            };
+            assert_eq!(key(settings), Err("grey_zone"), "{bad}");
         }
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
             let settings = LoopSettings {

@@ -18,7 +18,7 @@ pub struct Version {
     pub based_on: Option<u32>,
     /// How it was revised; `None` for a first draft.
     pub strategy: Option<Strategy>,
-    /// Descriptions of the issues of `based_on` that this version's evaluation no longer lists.
+    /// Descriptions of the issues of `based_on` that this version no longer has.
     pub improvements_applied: Vec<String>,
     /// The verdict; `None` if the run ended before there was one.
     pub evaluation: Option<Evaluation>,

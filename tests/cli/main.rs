@@ -13,10 +13,12 @@ mod answers;
 #[cfg(unix)]
 mod command;
 mod config;
+mod convergence;
 mod criteria;
 mod evaluate;
 mod examples;
 mod faults;
+mod gate;
 mod harness;
 mod help;
 mod input;

@@ -72,7 +72,7 @@ fn every_exit_code_that_a_run_can_have() {
         .code(3)
         .stdout("The first draft.\n")
         .stderr_has("keeping draft 1: ")
-        .stderr_has("stopped: no better draft for some iterations")
+        .stderr_has("stopped: the text hardly changes any more")
         .run();
     draft(&never_content(), Protocol::OpenAi)
         .args(["-n", "1"])
@@ -139,6 +139,7 @@ fn check_result(result: &Value) {
         "best_output",
         "final_evaluation",
         "best_evaluation",
+        "issues",
         "history",
         "iterations_used",
         "total_llm_calls",
@@ -253,7 +254,7 @@ fn json_after_failures() {
         .run()
         .json();
     check_result(&result);
-    assert_eq!(result["convergence_reason"], "plateau");
+    assert_eq!(result["convergence_reason"], "stable");
     assert_eq!(result.get("error"), None);
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reflect::engine::{Critique, Loop, Text};
 use reflect::evaluate::{ExecPermission, Tools};
-use reflect::model::{Sampling, ScriptedModel, Think};
+use reflect::model::ScriptedModel;
 use reflect::types::{LoopSettings, RunRecord, Stamped, Status, Task};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -351,24 +351,16 @@ async fn custom_032_the_script_sees_the_iteration_number() {
         .collect();
     let model = Arc::new(ScriptedModel::parse(Path::new("row.toml"), &replies.concat()).unwrap());
     let most = u32::try_from(row["max_iterations"].as_u64().unwrap()).unwrap();
+    let criteria = reflect::criteria::parse(&criteria("lua", Some(&code)), "row.toml").unwrap();
     let plan = Loop {
-        writer: model.clone(),
-        judge: model,
-        criteria: Arc::new(
-            reflect::criteria::parse(&criteria("lua", Some(&code)), "row.toml").unwrap(),
-        ),
         settings: LoopSettings {
             max_iterations: Some(most),
             // The peer knows no plateau.
             plateau_iterations: Some(most),
             ..LoopSettings::default()
         },
-        writer_sampling: Sampling::default(),
-        judge_sampling: Sampling::default(),
-        think: Think::Auto,
-        other_judges: std::collections::BTreeMap::new(),
-        verdicts: None,
         tools: tools(),
+        ..Loop::new(model, Arc::new(criteria))
     };
     let record = plan
         .run(

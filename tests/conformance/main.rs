@@ -10,4 +10,5 @@
 mod custom;
 mod evaluate;
 mod program;
+mod reflexion;
 mod rows;

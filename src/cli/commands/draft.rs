@@ -14,6 +14,7 @@ use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::{exec, interrupt, models, paths, settings, verdicts};
 use crate::engine::{Loop, Observer};
+use crate::evaluate::JudgeModel;
 use crate::report;
 use crate::store::{Store, short_id};
 use crate::types::{ExitCode, RunRecord, Task};
@@ -72,18 +73,18 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         }
         opened = models::open(&plan, &task, global.quiet) => opened?,
     };
-    let verdicts = verdicts::cache(&plan.criteria, args.output.no_log)?;
     let run = Loop {
         writer: opened.writer,
-        judge: opened.judge,
+        writer_sampling: opened.writer_sampling,
+        think: opened.think,
+        stronger: opened.stronger,
+        judge: JudgeModel {
+            cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
+            ..opened.judge
+        },
         settings: plan.settings().loop_settings.clone(),
         criteria: Arc::new(plan.criteria),
-        writer_sampling: opened.writer_sampling,
-        judge_sampling: opened.judge_sampling,
-        think: opened.think,
         tools,
-        other_judges: opened.other_judges,
-        verdicts,
     };
     Ok(Prepared {
         task,

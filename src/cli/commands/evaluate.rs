@@ -69,12 +69,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
         Some(Store::open(&paths::store()?)?)
     };
     let cancel = interrupt::cancel_on_signal();
-    let needs_model = plan
-        .criteria
-        .criteria
-        .iter()
-        .any(|criterion| !criterion.evaluator.is_hard());
-    let judge = if needs_model {
+    let judge = if plan.criteria.need_judge() {
         let longest = texts
             .iter()
             .map(|text| text.content.as_str())

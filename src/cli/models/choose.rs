@@ -105,7 +105,36 @@ pub(super) fn judge(
     providers: &Providers<'_>,
     writer: &ModelName,
 ) -> Result<Option<ModelName>, CliError> {
-    let Some(text) = &plan.settings().judge_model else {
+    other(
+        plan,
+        providers,
+        writer,
+        plan.settings().judge_model.as_deref(),
+    )
+}
+
+/// The model that takes over where the writer makes no progress any more, if there is one.
+pub(super) fn stronger(
+    plan: &Plan,
+    providers: &Providers<'_>,
+    writer: &ModelName,
+) -> Result<Option<ModelName>, CliError> {
+    other(
+        plan,
+        providers,
+        writer,
+        plan.settings().stronger_model.as_deref(),
+    )
+}
+
+/// A model that is used beside the writer, if somebody wrote one.
+fn other(
+    plan: &Plan,
+    providers: &Providers<'_>,
+    writer: &ModelName,
+    text: Option<&str>,
+) -> Result<Option<ModelName>, CliError> {
+    let Some(text) = text else {
         return Ok(None);
     };
     let name = beside(text, &plan.config, writer);

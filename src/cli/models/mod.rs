@@ -25,11 +25,10 @@ pub(super) use self::embedded::{fetch, local};
 /// The models of a run, and how they are asked.
 pub(super) struct Opened {
     pub(super) writer: Arc<dyn ChatModel>,
-    pub(super) judge: Arc<dyn ChatModel>,
-    pub(super) other_judges: BTreeMap<String, OtherModel>,
     pub(super) writer_sampling: Sampling,
-    pub(super) judge_sampling: Sampling,
     pub(super) think: Think,
+    pub(super) stronger: Option<Arc<dyn ChatModel>>,
+    pub(super) judge: JudgeModel,
 }
 
 /// Chooses and opens the models of a run, and says on standard error which they are and why.
@@ -60,20 +59,35 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
         }
         _ => writer.clone(),
     };
-    let other_judges = other_judges(plan, &providers, &writer_name, &window, quiet).await?;
+    let others = other_judges(plan, &providers, &writer_name, &window, quiet).await?;
+    let stronger = match choose::stronger(plan, &providers, &writer_name)? {
+        Some(name) if name != writer_name => {
+            let stronger = providers.open(&name, &window, quiet).await?;
+            if !quiet {
+                printer::say(&format!(
+                    "stronger model, where there is no progress: {}{}",
+                    stronger.model.id(),
+                    stronger.leaves()
+                ));
+            }
+            Some(stronger.model)
+        }
+        _ => None,
+    };
     let think = settings.think.unwrap_or_default();
     let mut writer_sampling = settings.sampling();
     if writer_name.provider == "embedded" && writer_sampling.max_tokens.is_none() {
         writer_sampling.max_tokens = Some(window.embedded_draft());
     }
-    let judge_sampling = judge_sampling(settings, judge.local);
     Ok(Opened {
         writer: writer.model,
-        judge: judge.model,
-        other_judges,
         writer_sampling,
-        judge_sampling,
         think,
+        stronger,
+        judge: JudgeModel {
+            others,
+            ..JudgeModel::new(judge.model, judge_sampling(settings, judge.local), think)
+        },
     })
 }
 
@@ -102,12 +116,11 @@ pub(super) async fn open_judge(
         let id = judge.model.id();
         printer::say(&format!("judge: {id}{why}{}", judge.leaves()));
     }
+    let sampling = judge_sampling(settings, judge.local);
+    let think = settings.think.unwrap_or_default();
     Ok(JudgeModel {
-        sampling: judge_sampling(settings, judge.local),
-        think: settings.think.unwrap_or_default(),
-        model: judge.model,
         others,
-        cache: None,
+        ..JudgeModel::new(judge.model, sampling, think)
     })
 }
 

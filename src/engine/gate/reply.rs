@@ -1,17 +1,8 @@
+use super::NotADraft;
 use crate::model::{EndReason, Reply};
 
-/// A reply that is no draft.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NotADraft {
-    /// Why, for people.
-    pub(super) reason: String,
-    /// What the writer is told when it is asked again.
-    pub(super) note: String,
-}
-
-/// Whether a reply is a draft at all. A text that was cut off, is empty or refuses never wins, however it
-/// would be judged: judges have called such texts good.
-pub(super) fn check(reply: &Reply) -> Result<(), NotADraft> {
+/// Whether the server itself says that a reply is no draft: it is empty, was cut off, or is a refusal.
+pub(in crate::engine) fn check(reply: &Reply) -> Result<(), NotADraft> {
     let empty = reply.text.trim().is_empty();
     let (reason, note) = match &reply.end {
         Some(EndReason::Refused(why)) => (
@@ -50,10 +41,7 @@ pub(super) fn check(reply: &Reply) -> Result<(), NotADraft> {
         ),
         _ => return Ok(()),
     };
-    Err(NotADraft {
-        reason,
-        note: note.to_owned(),
-    })
+    Err(NotADraft::new(reason, note))
 }
 
 #[cfg(test)]

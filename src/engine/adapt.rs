@@ -1,0 +1,92 @@
+use crate::types::Strategy;
+
+/// How the next draft is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Approach {
+    /// The best version is revised by the strategy that was asked for.
+    #[default]
+    Usual,
+    /// The best version is revised by another strategy than the one whose result was worse.
+    Differently,
+    /// The best version is written again as a whole.
+    Rewrite,
+    /// A draft of its own, which owes nothing to the earlier ones but their faults.
+    Fresh,
+    /// The best version is written again as a whole by a stronger model.
+    Stronger,
+}
+
+impl Approach {
+    /// What is tried, to follow "trying ".
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            Self::Usual => "the usual way",
+            Self::Differently => "another way of revising",
+            Self::Rewrite => "a rewrite of the whole",
+            Self::Fresh => "a fresh draft",
+            Self::Stronger => "a stronger model",
+        }
+    }
+
+    /// How the drafts after one that helped are made: as that one, but it is now what is revised.
+    pub(super) fn after_a_gain(self) -> Self {
+        match self {
+            Self::Rewrite | Self::Stronger => self,
+            Self::Usual | Self::Differently | Self::Fresh => Self::Usual,
+        }
+    }
+
+    /// The strategy of the next revision, where `usual` was asked for and `last` was used last.
+    pub(super) fn strategy(self, usual: Strategy, last: Option<Strategy>) -> Strategy {
+        match self {
+            Self::Usual => usual,
+            Self::Differently => other_than(last.unwrap_or(usual)),
+            Self::Rewrite | Self::Fresh | Self::Stronger => Strategy::FullRewrite,
+        }
+    }
+}
+
+/// What is tried, step by step, before a run without progress is given up; each step once in a run.
+pub(super) fn ladder(usual: Strategy, stronger: bool) -> Vec<Approach> {
+    let mut steps = Vec::new();
+    if usual != Strategy::FullRewrite {
+        steps.push(Approach::Rewrite);
+    }
+    steps.push(Approach::Fresh);
+    if stronger {
+        steps.push(Approach::Stronger);
+    }
+    steps
+}
+
+/// What to try where a strategy has made things worse.
+fn other_than(strategy: Strategy) -> Strategy {
+    match strategy {
+        Strategy::FullRewrite => Strategy::FullRewrite,
+    }
+}
+
+/// Whether a reply by this strategy is the whole text, and not edits to one.
+pub(super) fn writes_the_whole(strategy: Strategy) -> bool {
+    match strategy {
+        Strategy::FullRewrite => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ladder_ends_with_a_stronger_model_if_there_is_one() {
+        let usual = Strategy::FullRewrite;
+        assert_eq!(ladder(usual, false), [Approach::Fresh]);
+        assert_eq!(ladder(usual, true), [Approach::Fresh, Approach::Stronger]);
+    }
+
+    #[test]
+    fn what_has_helped_is_kept_except_starting_afresh() {
+        assert_eq!(Approach::Rewrite.after_a_gain(), Approach::Rewrite);
+        assert_eq!(Approach::Fresh.after_a_gain(), Approach::Usual);
+    }
+}

@@ -1,0 +1,300 @@
+//! When it is time to stop although the criteria are not met: one function a rule. The seed (003 §2.6) names
+//! the rules and their settings; what exactly they mean is defined here.
+
+use crate::types::{ConvergenceReason, LoopSettings};
+
+/// Texts that are more alike than this are the same text for all purposes.
+const STABLE: f64 = 0.98;
+/// Scores are rounded to a millionth; what differs by less is the same.
+const SAME: f64 = 1e-9;
+/// So many scores show whether they go up and down: three changes.
+const OSCILLATION: usize = 4;
+
+/// What an attempt came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Outcome {
+    /// It was worse, and not just no better.
+    Worse,
+    /// It was no better, or no draft.
+    #[default]
+    Nothing,
+    /// It became the incumbent.
+    Gain,
+    /// It became the incumbent because it meets the criteria, or has all that is required, for the first time.
+    Leap,
+}
+
+/// One try to better the incumbent: a draft that was judged, or a reply that was none.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Attempt {
+    /// What it came to.
+    pub(super) outcome: Outcome,
+    /// Its score; `None` if it was no draft.
+    pub(super) score: Option<f64>,
+    /// The incumbent's score after it.
+    pub(super) best: f64,
+    /// How alike it is to the version that it revises, if it revises one.
+    pub(super) similarity: Option<f64>,
+    /// Whether it has issues, and the very same ones as the version it was to better.
+    pub(super) same_issues: bool,
+}
+
+impl Attempt {
+    /// Whether it became the incumbent.
+    pub(super) fn is_gain(&self) -> bool {
+        matches!(self.outcome, Outcome::Gain | Outcome::Leap)
+    }
+}
+
+/// The attempts since the loop began, or since it last changed its approach.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Trail {
+    /// The incumbent's score before the first of them.
+    pub(super) start: f64,
+    /// In order.
+    pub(super) attempts: Vec<Attempt>,
+}
+
+/// Whether it is time to stop, and by which rule. Of several rules that hold, the one that says most.
+pub(super) fn converged(trail: &Trail, settings: &LoopSettings) -> Option<ConvergenceReason> {
+    let window = settings.plateau_iterations() as usize;
+    let threshold = settings.improvement_threshold();
+    if stable(trail) {
+        Some(ConvergenceReason::Stable)
+    } else if repeated_issues(trail) {
+        Some(ConvergenceReason::RepeatedIssues)
+    } else if settings.detect_oscillation() && oscillation(trail, threshold) {
+        Some(ConvergenceReason::Oscillation)
+    } else if plateau(trail, window) {
+        Some(ConvergenceReason::Plateau)
+    } else if diminishing(trail, window, threshold, settings.threshold()) {
+        Some(ConvergenceReason::Diminishing)
+    } else {
+        None
+    }
+}
+
+/// The text hardly changes any more: the last revision is more than 98 % alike to the version that it revises
+/// ([`super::similarity`]), and it was no gain. A small change that helps is no standstill.
+fn stable(trail: &Trail) -> bool {
+    trail
+        .attempts
+        .last()
+        .is_some_and(|last| !last.is_gain() && last.similarity.is_some_and(|alike| alike > STABLE))
+}
+
+/// The same issues again: the last attempt was no gain, and it has the very issues of the version that it was to
+/// better, by their ids in the ledger; at least one. So the same set was found twice, and the reviser knew it.
+fn repeated_issues(trail: &Trail) -> bool {
+    trail
+        .attempts
+        .last()
+        .is_some_and(|last| !last.is_gain() && last.same_issues)
+}
+
+/// Up and down without a trend: the last three changes from score to score have signs in turn, each is at least
+/// `threshold`, and neither of the last two drafts was a gain. Up and down on the way up is no oscillation.
+/// Replies that were no drafts have no score and do not count.
+fn oscillation(trail: &Trail, threshold: f64) -> bool {
+    let scores: Vec<f64> = std::iter::once(trail.start)
+        .chain(trail.attempts.iter().filter_map(|attempt| attempt.score))
+        .collect();
+    let Some(first) = scores.len().checked_sub(OSCILLATION) else {
+        return false;
+    };
+    let changes: Vec<f64> = scores[first..].windows(2).map(|w| w[1] - w[0]).collect();
+    changes
+        .iter()
+        .all(|change| change.abs() >= threshold.max(SAME) - SAME / 2.0)
+        && changes
+            .windows(2)
+            .all(|w| w[0].signum() * w[1].signum() < 0.0)
+        && trail
+            .attempts
+            .iter()
+            .filter(|attempt| attempt.score.is_some())
+            .rev()
+            .take(2)
+            .all(|attempt| !attempt.is_gain())
+}
+
+/// No better draft: none of the last `window` attempts was a gain, replies that were no drafts included.
+fn plateau(trail: &Trail, window: usize) -> bool {
+    last(trail, window).is_some_and(|attempts| attempts.iter().all(|attempt| !attempt.is_gain()))
+}
+
+/// Improvements too small: the last `window` attempts brought a gain, but raised the score by less than
+/// `threshold` together, and none of them met for the first time what no score outweighs. Unless the same
+/// rise once more would reach `goal`: then the end is in sight.
+fn diminishing(trail: &Trail, window: usize, threshold: f64, goal: f64) -> bool {
+    let Some(attempts) = last(trail, window) else {
+        return false;
+    };
+    let before = trail
+        .attempts
+        .len()
+        .checked_sub(window + 1)
+        .map_or(trail.start, |index| trail.attempts[index].best);
+    let now = attempts.last().map_or(before, |last| last.best);
+    let rise = now - before;
+    attempts.iter().any(Attempt::is_gain)
+        && !attempts
+            .iter()
+            .any(|attempt| attempt.outcome == Outcome::Leap)
+        && rise < threshold - SAME
+        && now + rise < goal - SAME
+}
+
+/// The last `window` attempts, if there are so many.
+fn last(trail: &Trail, window: usize) -> Option<&[Attempt]> {
+    let start = trail.attempts.len().checked_sub(window)?;
+    Some(&trail.attempts[start..])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The trail of these scores, the first draft's first; the highest so far is the incumbent's.
+    fn trail(scores: &[f64]) -> Trail {
+        let mut best = scores[0];
+        let attempts = scores[1..]
+            .iter()
+            .map(|&score| {
+                let outcome = if score > best {
+                    Outcome::Gain
+                } else {
+                    Outcome::Nothing
+                };
+                best = best.max(score);
+                Attempt {
+                    score: Some(score),
+                    outcome,
+                    best,
+                    ..Attempt::default()
+                }
+            })
+            .collect();
+        Trail {
+            start: scores[0],
+            attempts,
+        }
+    }
+
+    #[test]
+    fn a_plateau_is_as_many_attempts_without_a_gain() {
+        assert!(plateau(&trail(&[0.5, 0.6, 0.6, 0.55]), 2));
+        assert!(!plateau(&trail(&[0.5, 0.5, 0.6]), 2));
+        assert!(!plateau(&trail(&[0.5, 0.5]), 2));
+        assert!(plateau(&trail(&[0.5, 0.5]), 1));
+        let mut rejected = trail(&[0.5]);
+        rejected.attempts = vec![Attempt::default(); 2];
+        assert!(plateau(&rejected, 2));
+    }
+
+    #[test]
+    fn up_and_down_without_a_trend_is_oscillation() {
+        assert!(oscillation(&trail(&[0.5, 0.65, 0.5, 0.65]), 0.05));
+        assert!(oscillation(&trail(&[0.7, 0.5, 0.6, 0.4]), 0.05));
+        assert!(!oscillation(&trail(&[0.5, 0.65, 0.5]), 0.05), "too few");
+        assert!(!oscillation(&trail(&[0.4, 0.6, 0.5, 0.7]), 0.05), "a trend");
+        assert!(!oscillation(&trail(&[0.5, 0.53, 0.5, 0.53]), 0.05), "noise");
+        assert!(
+            !oscillation(&trail(&[0.5, 0.4, 0.3, 0.4]), 0.05),
+            "no turns"
+        );
+        assert!(
+            !oscillation(&trail(&[0.5, 0.5, 0.5, 0.5]), 0.0),
+            "no change"
+        );
+    }
+
+    #[test]
+    fn small_rises_are_diminishing_unless_the_goal_is_near() {
+        assert!(diminishing(&trail(&[0.5, 0.52, 0.54]), 2, 0.05, 0.8));
+        assert!(
+            !diminishing(&trail(&[0.5, 0.53, 0.56]), 2, 0.05, 0.8),
+            "0.06 together"
+        );
+        assert!(
+            !diminishing(&trail(&[0.5, 0.52]), 2, 0.05, 0.8),
+            "one is not two"
+        );
+        assert!(
+            !diminishing(&trail(&[0.75, 0.77, 0.78]), 2, 0.05, 0.8),
+            "0.81 is in sight"
+        );
+        assert!(
+            !diminishing(&trail(&[0.5, 0.5, 0.5]), 2, 0.05, 0.8),
+            "a plateau, not this"
+        );
+        assert!(
+            !diminishing(&trail(&[0.5, 0.51, 0.52]), 2, 0.0, 0.8),
+            "switched off"
+        );
+        assert!(
+            diminishing(&trail(&[0.3, 0.5, 0.52, 0.54]), 2, 0.05, 0.8),
+            "only the window counts"
+        );
+        let mut leap = trail(&[0.5, 0.51, 0.52]);
+        leap.attempts[0].outcome = Outcome::Leap;
+        assert!(!diminishing(&leap, 2, 0.05, 0.8));
+    }
+
+    #[test]
+    fn the_same_text_or_issues_count_only_where_nothing_is_gained() {
+        let mut flat = trail(&[0.5, 0.5]);
+        assert!(!stable(&flat) && !repeated_issues(&flat));
+        flat.attempts[0].similarity = Some(0.981);
+        flat.attempts[0].same_issues = true;
+        assert!(stable(&flat) && repeated_issues(&flat));
+        flat.attempts[0].outcome = Outcome::Gain;
+        assert!(!stable(&flat) && !repeated_issues(&flat));
+        flat.attempts[0].outcome = Outcome::Nothing;
+        flat.attempts[0].similarity = Some(0.98);
+        assert!(!stable(&flat));
+    }
+
+    #[test]
+    fn of_several_rules_the_one_that_says_most_is_named() {
+        let settings = LoopSettings::default();
+        let named = |trail: &Trail| converged(trail, &settings);
+        let zigzag = trail(&[0.5, 0.65, 0.5, 0.65]);
+        assert_eq!(named(&zigzag), Some(ConvergenceReason::Oscillation));
+        let off = LoopSettings {
+            detect_oscillation: Some(false),
+            ..LoopSettings::default()
+        };
+        assert_eq!(converged(&zigzag, &off), Some(ConvergenceReason::Plateau));
+        assert_eq!(named(&trail(&[0.5])), None);
+        assert_eq!(named(&trail(&[0.5, 0.6])), None);
+    }
+
+    proptest! {
+        /// A draft that was clearly better is never the moment to stop.
+        #[test]
+        fn a_clear_gain_never_stops(
+            scores in prop::collection::vec(0.0f64..0.9, 1..8), rise in 0.05f64..0.1,
+            window in 1u32..4,
+        ) {
+            let mut scores = scores;
+            let best = scores.iter().copied().fold(0.0, f64::max);
+            scores.push(best + rise);
+            let settings = LoopSettings { plateau_iterations: Some(window), ..LoopSettings::default() };
+            prop_assert_eq!(converged(&trail(&scores), &settings), None);
+        }
+
+        /// What came long before does not matter.
+        #[test]
+        fn only_the_end_of_the_trail_counts(
+            early in prop::collection::vec(0.0f64..0.5, 2..20),
+            late in prop::collection::vec(0.5f64..1.0, 6..10),
+        ) {
+            let settings = LoopSettings::default();
+            let all: Vec<f64> = early.iter().chain(&late).copied().collect();
+            prop_assert_eq!(converged(&trail(&all), &settings), converged(&trail(&late), &settings));
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Judges that are never, or always, satisfied (seed 003 §4.4): what a run shows of them, in words for people.
+
+use crate::types::{Criteria, Evaluation, RunRecord};
+
+/// So many criteria that are all perfect at once, in the first draft, are too good to be true.
+const ALL_PERFECT: usize = 3;
+/// So many judged versions show that a judge is not to be satisfied.
+const MANY: usize = 3;
+/// A judge who has seen this share of his own issues mended ought to say that the text is better.
+const MENDED: f64 = 0.7;
+/// A score is perfect that rounds to 1.00.
+const PERFECT: f64 = 0.995;
+
+/// Says that the judge may be too easily satisfied: he finds nothing but perfection in the first draft, by three
+/// criteria or more, and no hard check stands beside him.
+pub(super) fn undercritical(criteria: &Criteria, record: &RunRecord) -> Option<String> {
+    let only_judge = criteria
+        .criteria
+        .iter()
+        .all(|criterion| !criterion.evaluator.is_hard());
+    let first = record.versions.first()?.evaluation.as_ref()?;
+    let perfect = first.issues.is_empty()
+        && first.criteria.len() >= ALL_PERFECT
+        && first
+            .criteria
+            .iter()
+            .all(|result| result.score.is_some_and(|score| score >= PERFECT));
+    (only_judge && perfect).then(|| {
+        "the judge finds the first draft perfect in everything, and nothing else checks it\n\
+         hint: add hard checks to the criteria (`regex`, `length`), or let another model judge with \
+         `--judge-model`"
+            .to_owned()
+    })
+}
+
+/// Says that the judge may never be satisfied, where the criteria were not met in three judged versions or more,
+/// every hard check holds in the best one, and either
+/// - the judge contradicts himself: the scores of the best version's judgements lie so far apart that some
+///   reach the threshold, or
+/// - he moves the goal: most of the issues that he named are mended, and yet the score rose by less than
+///   `small` from the first version to the best.
+pub(super) fn overcritical(criteria: &Criteria, record: &RunRecord, small: f64) -> Option<String> {
+    let judged = record
+        .versions
+        .iter()
+        .filter(|version| version.rank().is_some())
+        .count();
+    let best = record.best()?;
+    let evaluation = best.evaluation.as_ref()?;
+    if record.success
+        || evaluation.satisfactory
+        || judged < MANY
+        || !hard_checks_hold(criteria, evaluation)
+    {
+        return None;
+    }
+    let score = evaluation.overall_score?;
+    let says = if evaluation.spread.is_some_and(|spread| {
+        score < criteria.threshold && score + spread / 2.0 >= criteria.threshold
+    }) {
+        "the judge's own scores for the best draft lie on both sides of the threshold".to_owned()
+    } else {
+        let issues = record.issues()?;
+        let rise = score - record.versions.first()?.score()?;
+        if issues.share_resolved? < MENDED || rise >= small {
+            return None;
+        }
+        format!(
+            "{} of the {} issues that were named are mended, but the score has hardly risen",
+            issues.resolved, issues.found
+        )
+    };
+    Some(format!(
+        "the judge seems never satisfied: {says}\n\
+         hint: lower the bar with `--threshold`, make the criteria more definite, or let another model judge with \
+         `--judge-model`"
+    ))
+}
+
+/// Whether everything that a model has no say in is met.
+fn hard_checks_hold(criteria: &Criteria, evaluation: &Evaluation) -> bool {
+    criteria
+        .criteria
+        .iter()
+        .zip(&evaluation.criteria)
+        .all(|(criterion, result)| !criterion.evaluator.is_hard() || result.passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::types::{
+        Criterion, CriterionResult, Evaluator, LengthConfig, LengthUnit, LlmConfig, LoopSettings,
+        Status, TokenUsage, Version,
+    };
+
+    fn criteria(judged: usize, hard: bool) -> Criteria {
+        let length = Evaluator::Length(LengthConfig {
+            unit: LengthUnit::Words,
+            min: Some(1),
+            max: None,
+        });
+        let evaluators = std::iter::repeat_n(Evaluator::Llm(LlmConfig::default()), judged)
+            .chain(hard.then_some(length));
+        Criteria {
+            name: "test".to_owned(),
+            description: None,
+            threshold: 0.8,
+            loop_settings: LoopSettings::default(),
+            judge_settings: crate::types::JudgeSettings::default(),
+            probe: crate::types::ProbeTexts::default(),
+            criteria: evaluators
+                .enumerate()
+                .map(|(number, evaluator)| Criterion {
+                    name: format!("c{number}"),
+                    description: String::new(),
+                    weight: 1.0,
+                    threshold: 0.7,
+                    required: false,
+                    evaluator,
+                })
+                .collect(),
+        }
+    }
+
+    /// A run whose versions got these scores in everything.
+    fn record(criteria: &Criteria, scores: &[f64]) -> RunRecord {
+        let mut record = RunRecord::default();
+        for (iteration, &score) in (1..).zip(scores) {
+            record.versions.push(Version {
+                iteration,
+                output: String::new(),
+                based_on: iteration.checked_sub(1).filter(|base| *base > 0),
+                strategy: None,
+                improvements_applied: Vec::new(),
+                evaluation: Some(Evaluation {
+                    overall_score: Some(score),
+                    criteria: criteria
+                        .criteria
+                        .iter()
+                        .map(|criterion| CriterionResult {
+                            name: criterion.name.clone(),
+                            evaluator: criterion.evaluator.kind().to_owned(),
+                            score: Some(score),
+                            threshold: 0.7,
+                            passed: criterion.evaluator.is_hard() || score >= 0.7,
+                            required: false,
+                            status: Status::Ok,
+                            evidence: None,
+                            value: None,
+                            spread: None,
+                            cached: false,
+                        })
+                        .collect(),
+                    ..Evaluation::default()
+                }),
+                timestamp: Timestamp::UNIX_EPOCH,
+                token_usage: TokenUsage::default(),
+                duration_ms: 0,
+            });
+        }
+        record
+    }
+
+    #[test]
+    fn perfection_at_once_is_suspicious_where_nothing_else_checks() {
+        let says = |judged, hard, score| {
+            let criteria = criteria(judged, hard);
+            undercritical(&criteria, &record(&criteria, &[score])).is_some()
+        };
+        assert!(says(3, false, 1.0));
+        assert!(!says(3, false, 0.85), "good is not perfect");
+        assert!(!says(3, true, 1.0), "a hard check stands beside the judge");
+        assert!(!says(1, false, 1.0), "one criterion may well be met");
+    }
+
+    #[test]
+    fn a_judge_who_moves_the_goal_is_never_satisfied() {
+        let criteria = criteria(1, true);
+        let with = |scores: &[f64], open: &[&[u32]]| {
+            let mut record = record(&criteria, scores);
+            for (iteration, ids) in (1..).zip(open) {
+                record
+                    .open_issues
+                    .insert(iteration, ids.iter().copied().collect());
+            }
+            overcritical(&criteria, &record, 0.05)
+        };
+        let moving: [&[u32]; 3] = [&[1, 2], &[3, 4], &[5]];
+        let said = with(&[0.6, 0.6, 0.61], &moving).unwrap();
+        assert!(said.contains("4 of the 5 issues"), "{said}");
+        assert_eq!(
+            with(&[0.6, 0.6, 0.7], &moving),
+            None,
+            "he does say that it is better"
+        );
+        let unmended: [&[u32]; 3] = [&[1, 2], &[1, 2], &[1, 2]];
+        assert_eq!(with(&[0.6, 0.6, 0.61], &unmended), None, "he is right");
+        assert_eq!(with(&[0.6, 0.61], &moving[..2]), None, "too early to say");
+    }
+
+    #[test]
+    fn a_judge_who_contradicts_himself_is_named() {
+        let criteria = criteria(1, true);
+        let mut record = record(&criteria, &[0.6, 0.7, 0.75]);
+        let says = |record: &RunRecord| overcritical(&criteria, record, 0.05);
+        assert_eq!(says(&record), None);
+        record.versions[2].evaluation.as_mut().unwrap().spread = Some(0.2);
+        assert!(
+            says(&record)
+                .unwrap()
+                .contains("both sides of the threshold")
+        );
+        // A hard check that does not hold is reason enough to fail.
+        record.versions[2].evaluation.as_mut().unwrap().criteria[1].passed = false;
+        assert_eq!(says(&record), None);
+    }
+}

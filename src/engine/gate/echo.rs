@@ -1,0 +1,111 @@
+use super::{NotADraft, Occasion, Removed, words};
+use crate::engine::similarity::similarity;
+
+/// A prompt of fewer words may well be the text it asks for.
+const FEWEST_WORDS: usize = 5;
+/// A text that is so alike to the prompt is the prompt.
+const SAME: f64 = 0.95;
+/// So many words at either end must be the prompt's own: a task with a text to be corrected has the text, too.
+const ENDS: usize = 3;
+/// A text of which so much is the critique's words is the critique.
+const CRITIQUE: f64 = 0.6;
+
+/// The tags that our own prompts put around material.
+const TAGS: &[&str] = &["draft", "revised_draft", "revised_text", "revision"];
+/// Those that no draft has a reason to have.
+const OURS: &[&str] = &["<task>", "<criteria>", "<feedback>", "<context>"];
+
+/// Takes away a tag around everything, as in our prompts.
+pub(super) fn unwrap_tag<'a>(text: &'a str, removed: &mut Vec<Removed>) -> &'a str {
+    for tag in TAGS {
+        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+        let inner = text
+            .strip_prefix(&open)
+            .and_then(|rest| rest.strip_suffix(&close))
+            .filter(|inner| !inner.contains(&open) && !inner.trim().is_empty());
+        if let Some(inner) = inner {
+            removed.push(Removed {
+                what: "a tag around the whole",
+                text: open,
+            });
+            return inner.trim();
+        }
+    }
+    text
+}
+
+/// Whether the text is what the model was told: the prompt, our own layout, or the critique.
+pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
+    let ours = OURS.iter().find(|tag| {
+        text.lines()
+            .any(|line| line.trim_start().starts_with(**tag))
+            && !occasion.prompt.contains(**tag)
+            && !occasion.base_has(tag)
+    });
+    if let Some(tag) = ours {
+        return Err(NotADraft::new(
+            format!("the reply repeats what the model was told, with the tag {tag}"),
+            "The last reply repeated the material. Write the text itself.",
+        ));
+    }
+    if is_prompt(text, occasion.prompt) {
+        return Err(NotADraft::new(
+            "the reply is the prompt again",
+            "The last reply repeated the task. Write the text that the task asks for.",
+        ));
+    }
+    if is_critique(text, occasion) {
+        return Err(NotADraft::new(
+            "the reply is the critique again",
+            "The last reply repeated the feedback. Write the revised text itself.",
+        ));
+    }
+    Ok(())
+}
+
+fn is_prompt(text: &str, prompt: &str) -> bool {
+    let (text_words, prompt_words) = (words(text), words(prompt));
+    let (written, told) = (text_words.len(), prompt_words.len());
+    if told < FEWEST_WORDS || written < told.min(ENDS) {
+        return false;
+    }
+    text_words[..ENDS] == prompt_words[..ENDS]
+        && text_words[written - ENDS..] == prompt_words[told - ENDS..]
+        && (text_words == prompt_words || similarity(text, prompt) >= SAME)
+}
+
+/// Whether the text is a verdict in JSON, or most of its words are those of the issues.
+fn is_critique(text: &str, occasion: &Occasion<'_>) -> bool {
+    if text.starts_with('{')
+        && !occasion.prompt_has(&["json", "review", "critique"])
+        && let Ok(serde_json::Value::Object(object)) = serde_json::from_str(text)
+        && object.contains_key("scores")
+        && object.contains_key("issues")
+    {
+        return true;
+    }
+    let all = words(text).len();
+    let mut told = 0;
+    let mut rest = words(text).join(" ");
+    for issue in occasion.issues {
+        let parts = [Some(&issue.description), issue.suggested_fix.as_ref()];
+        for part in parts.into_iter().flatten() {
+            let part_words = words(part);
+            let part = part_words.join(" ");
+            // A fix may be the very words to write, so a short one says nothing.
+            if part_words.len() >= FEWEST_WORDS
+                && let Some(at) = rest.find(&part)
+            {
+                told += part_words.len();
+                rest.replace_range(at..at + part.len(), "");
+            }
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "texts have fewer words")]
+    let share = told as f64 / all.max(1) as f64;
+    let said_before = occasion
+        .issues
+        .iter()
+        .any(|issue| occasion.base_has(&issue.description));
+    share >= CRITIQUE && !said_before
+}

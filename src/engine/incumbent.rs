@@ -1,0 +1,220 @@
+use super::verdict::Verdict;
+
+/// Scores are rounded to a millionth; what differs by less is the same.
+const SAME: f64 = 1e-9;
+
+/// The best version so far.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Incumbent {
+    pub(super) iteration: u32,
+    pub(super) verdict: Verdict,
+    /// The highest score of an incumbent of this class. The judge who compares may prefer a version with a
+    /// lower score; measured against this one, many such choices cannot add up to a slide.
+    pub(super) peak: f64,
+}
+
+/// How a new version does against the incumbent, and why, in words.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Challenge {
+    /// It becomes the incumbent.
+    Won(String),
+    /// The incumbent stays.
+    Lost(String),
+    /// The scores are too close to say; without a judge who compares, they decide all the same.
+    Close,
+}
+
+/// Whether a new version becomes the incumbent.
+///
+/// The rule: what no score outweighs goes first (satisfactory, then everything required met). Among versions that
+/// are equal in that, one that fails a criterion which the incumbent meets (hard check, floor or required
+/// one) never wins. Then the score decides; of equals the incumbent stays. Scores that differ, but by less
+/// than `grey_zone`, are close, unless the texts are the same.
+pub(super) fn challenge(best: &Incumbent, new: &Verdict, grey_zone: f64) -> Challenge {
+    let (old_class, new_class) = (best.verdict.class(), new.class());
+    if new_class > old_class {
+        return Challenge::Won(won(best, new));
+    }
+    if new_class < old_class || !new.newly_failing(&best.verdict).is_empty() {
+        return Challenge::Lost(lost(best, new));
+    }
+    let score = new.rank.score;
+    let difference = (score - best.verdict.rank.score).abs();
+    let near = difference > SAME
+        && difference < grey_zone - SAME
+        && score > best.peak - grey_zone + SAME
+        && new.similarity != Some(1.0);
+    if near {
+        Challenge::Close
+    } else {
+        by_score(best, new)
+    }
+}
+
+/// Whether a new version that fails nothing new becomes the incumbent by its score alone.
+pub(super) fn by_score(best: &Incumbent, new: &Verdict) -> Challenge {
+    if new.rank.score > best.verdict.rank.score + SAME {
+        Challenge::Won(won(best, new))
+    } else {
+        Challenge::Lost(lost(best, new))
+    }
+}
+
+/// Whether a version that did not win is a step back rather than no step: something newly fails, or the score
+/// fell by at least `noise`.
+pub(super) fn is_regression(best: &Incumbent, new: &Verdict, noise: f64) -> bool {
+    new.class() < best.verdict.class()
+        || !new.newly_failing(&best.verdict).is_empty()
+        || best.verdict.rank.score - new.rank.score >= noise.max(SAME)
+}
+
+fn won(best: &Incumbent, new: &Verdict) -> String {
+    let (score, before) = (new.rank.score, best.verdict.rank.score);
+    if score > before + SAME {
+        format!("score {score:.2}, up from {before:.2}")
+    } else if new.rank.satisfactory {
+        "it meets the criteria, which the best so far does not".to_owned()
+    } else {
+        "it has all that is required, which the best so far has not".to_owned()
+    }
+}
+
+fn lost(best: &Incumbent, new: &Verdict) -> String {
+    let (score, before, kept) = (new.rank.score, best.verdict.rank.score, best.iteration);
+    let failing: Vec<String> = new
+        .newly_failing(&best.verdict)
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect();
+    if score < before - SAME {
+        format!("score {score:.2}, below version {kept}'s {before:.2}")
+    } else if !failing.is_empty() {
+        format!(
+            "score {score:.2}, but {} is no longer met, as it is in version {kept}",
+            failing.join(" and ")
+        )
+    } else if new.class() < best.verdict.class() {
+        format!("score {score:.2}, but it does not meet the criteria, as version {kept} does")
+    } else {
+        format!("score {score:.2} is no gain on version {kept}'s {before:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn incumbent(verdict: Verdict) -> Incumbent {
+        Incumbent {
+            iteration: 1,
+            peak: verdict.rank.score,
+            verdict,
+        }
+    }
+
+    fn has_won(challenge: &Challenge) -> bool {
+        matches!(challenge, Challenge::Won(_))
+    }
+
+    #[test]
+    fn a_higher_score_wins_and_equals_stay() {
+        let best = incumbent(Verdict::scored(0.6, false));
+        assert!(has_won(&challenge(
+            &best,
+            &Verdict::scored(0.7, false),
+            0.05
+        )));
+        let same = challenge(&best, &Verdict::scored(0.6, false), 0.0);
+        let reason = "score 0.60 is no gain on version 1's 0.60".to_owned();
+        assert_eq!(same, Challenge::Lost(reason));
+    }
+
+    #[test]
+    fn what_newly_fails_outweighs_any_score() {
+        let best =
+            incumbent(Verdict::scored(0.4, false).meeting(&[("tone", true), ("length", false)]));
+        let new = Verdict::scored(0.9, false).meeting(&[("tone", false), ("length", true)]);
+        let Challenge::Lost(reason) = challenge(&best, &new, 0.05) else {
+            panic!("it must not win");
+        };
+        assert!(reason.contains("`tone` is no longer met"), "{reason}");
+        // What failed before may go on failing.
+        let new = Verdict::scored(0.9, false).meeting(&[("tone", true), ("length", false)]);
+        assert!(has_won(&challenge(&best, &new, 0.05)));
+        // What nobody had asked before does not newly fail.
+        let new = Verdict::scored(0.9, false).meeting(&[("tone", true), ("depth", false)]);
+        assert!(has_won(&challenge(&best, &new, 0.05)));
+    }
+
+    #[test]
+    fn what_is_required_goes_before_the_score() {
+        let mut without = Verdict::scored(0.9, false).meeting(&[("a", false), ("b", true)]);
+        without.rank.required_met = false;
+        let with = Verdict::scored(0.5, false).meeting(&[("a", true), ("b", false)]);
+        assert!(has_won(&challenge(
+            &incumbent(without.clone()),
+            &with,
+            0.05
+        )));
+        assert!(!has_won(&challenge(&incumbent(with), &without, 0.05)));
+    }
+
+    #[test]
+    fn close_scores_are_close_unless_they_or_the_texts_are_the_same() {
+        let best = incumbent(Verdict::scored(0.80, false));
+        for score in [0.76, 0.84] {
+            let new = Verdict::scored(score, false);
+            assert_eq!(challenge(&best, &new, 0.05), Challenge::Close, "{score}");
+            assert_ne!(challenge(&best, &new, 0.0), Challenge::Close, "{score}");
+        }
+        for score in [0.75, 0.8, 0.85] {
+            assert_ne!(
+                challenge(&best, &Verdict::scored(score, false), 0.05),
+                Challenge::Close
+            );
+        }
+        assert_ne!(
+            challenge(&best, &Verdict::scored(0.84, false).alike(1.0), 0.05),
+            Challenge::Close
+        );
+        let good = Verdict::scored(0.81, true);
+        assert!(
+            has_won(&challenge(&best, &good, 0.05)),
+            "meeting the criteria is no matter of taste"
+        );
+    }
+
+    #[test]
+    fn preferences_do_not_add_up_to_a_slide() {
+        let mut best = incumbent(Verdict::scored(0.77, false));
+        best.peak = 0.80;
+        assert_eq!(
+            challenge(&best, &Verdict::scored(0.76, false), 0.05),
+            Challenge::Close
+        );
+        assert!(matches!(
+            challenge(&best, &Verdict::scored(0.74, false), 0.05),
+            Challenge::Lost(_)
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn without_a_grey_zone_only_a_higher_score_or_class_wins(
+            old in 0.0f64..=1.0, new in 0.0f64..=1.0, was in any::<bool>(), is in any::<bool>(),
+            met in prop::collection::vec((any::<bool>(), any::<bool>()), 0..5),
+        ) {
+            let names: Vec<String> = (0..met.len()).map(|n| format!("c{n}")).collect();
+            let side = |which: fn(&(bool, bool)) -> bool| -> Vec<(&str, bool)> {
+                names.iter().map(String::as_str).zip(met.iter().map(which)).collect()
+            };
+            let best = incumbent(Verdict::scored(old, was).meeting(&side(|m| m.0)));
+            let verdict = Verdict::scored(new, is).meeting(&side(|m| m.1));
+            let fails = met.iter().any(|(before, now)| *before && !now);
+            let expected = (is && !was) || (is == was && !fails && new > old + SAME);
+            prop_assert_eq!(has_won(&challenge(&best, &verdict, 0.0)), expected);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! When the loop stops, what it keeps, and what it gives back.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, Test, drafts_of};
+
+const CLEAR: &str = "[[criteria]]\nname = 'clear'\ndescription = 'It is clear.'\n";
+/// A draft of so many words has a hundredth of that as its score.
+const WORDS: &str =
+    "[[criteria]]\nname = 'length'\nevaluator = 'length'\nmin = 100\nthreshold = 0.8\n";
+
+/// A text of so many words, each of which only this text has.
+fn words(tag: &str, count: usize) -> String {
+    let words: Vec<String> = (0..count).map(|n| format!("{tag}{n}")).collect();
+    words.join(" ")
+}
+
+fn reply(purpose: &str, text: &str) -> String {
+    format!("[[reply]]\npurpose = \"{purpose}\"\ntext = '''{text}'''\n")
+}
+
+fn verdict(step: u8, issues: &[&str]) -> String {
+    let issues: Vec<Value> = issues
+        .iter()
+        .map(|text| json!({"type": "incorrect", "severity": "major", "criterion": "clear", "description": text}))
+        .collect();
+    json!({"scores": {"clear": {"reason": "As it reads.", "score": step}}, "issues": issues, "confidence": 0.8})
+        .to_string()
+}
+
+/// A script with these drafts, and verdicts with these steps of the scale and no issues.
+fn script(drafts: &[&str], steps: &[u8]) -> String {
+    drafts
+        .iter()
+        .map(|draft| reply("write", draft))
+        .chain(
+            steps
+                .iter()
+                .map(|step| reply("judge", &verdict(*step, &[]))),
+        )
+        .collect()
+}
+
+fn draft(criteria: &str, script: impl AsRef<[u8]>) -> Test {
+    Test::new()
+        .args([
+            "draft",
+            "Write a line.",
+            "-c",
+            "criteria.toml",
+            "--provider",
+            "scripted:script.toml",
+        ])
+        .file("criteria.toml", criteria)
+        .file("script.toml", script)
+}
+
+const TEXTS: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
+
+/// Runs to the end with these steps of the scale; gives the reason and how many drafts were made.
+fn stopped(steps: &[u8], args: &[&str]) -> (String, usize, Ran) {
+    let good = steps.last().is_some_and(|step| *step >= 4);
+    let ran = draft(CLEAR, script(&TEXTS, steps))
+        .args(args)
+        .args(["--format", "json"])
+        .code(if good { 0 } else { 3 })
+        .run();
+    let result = ran.json();
+    let reason = result["convergence_reason"]
+        .as_str()
+        .expect("a reason")
+        .to_owned();
+    (reason, drafts_of(&result).len(), ran)
+}
+
+#[test]
+fn each_rule_stops_the_run_and_is_named() {
+    let fixed = ["-n", "9", "--adapt", "false"];
+    let with = |more: &[&'static str]| [&fixed[..], more].concat();
+    for (steps, args, reason, drafts) in [
+        (&[3, 3, 3][..], with(&[]), "plateau", 3),
+        (
+            &[3, 3, 3, 3],
+            with(&["--plateau-iterations", "3"]),
+            "plateau",
+            4,
+        ),
+        (&[2, 3, 2, 3], with(&[]), "oscillation", 4),
+        (
+            &[2, 3, 2, 3],
+            with(&["--detect-oscillation", "false"]),
+            "plateau",
+            4,
+        ),
+        (&[3], vec!["-n", "1"], "max_iterations", 1),
+        (&[2, 3], vec!["-n", "2"], "max_iterations", 2),
+        (&[2, 3, 4], with(&[]), "quality_met", 3),
+        (
+            &[5, 3, 4],
+            with(&["--min-iterations", "3"]),
+            "quality_met",
+            3,
+        ),
+    ] {
+        let (stop, made, _) = stopped(steps, &args);
+        assert_eq!(
+            (stop.as_str(), made),
+            (reason, drafts),
+            "{steps:?} {args:?}"
+        );
+    }
+}
+
+#[test]
+fn small_rises_together_are_too_small() {
+    let drafts = [50, 52, 54].map(|count| reply("write", &words("w", count)));
+    let run = |args: &[&str]| {
+        draft(WORDS, drafts.concat())
+            .args(["--format", "json", "--adapt", "false"])
+            .args(args)
+            .code(3)
+            .run()
+            .json()
+    };
+    assert_eq!(run(&["-n", "9"])["convergence_reason"], "diminishing");
+    let result = run(&["-n", "3", "--improvement-threshold", "0.01"]);
+    assert_eq!(result["convergence_reason"], "max_iterations");
+}
+
+#[test]
+fn the_same_text_or_issues_again_stop_the_run() {
+    let same = script(&["the same text", "the same text"], &[3, 3]);
+    let args = ["-n", "9", "--adapt", "false", "--format", "json"];
+    let result = draft(CLEAR, same).args(args).code(3).run().json();
+    assert_eq!(result["convergence_reason"], "stable");
+    let issue = verdict(3, &["The opening buries the point."]);
+    let again = verdict(3, &["The opening is too long and hides the point."]);
+    let script = [
+        reply("write", "one"),
+        reply("write", "two"),
+        reply("judge", &issue),
+        reply("judge", &again),
+    ];
+    let result = draft(CLEAR, script.concat())
+        .args(args)
+        .code(3)
+        .run()
+        .json();
+    assert_eq!(result["convergence_reason"], "repeated_issues");
+}
+
+#[test]
+fn before_a_plateau_ends_it_the_run_tries_a_fresh_draft() {
+    let (reason, drafts, ran) = stopped(&[3, 3, 3, 4], &["-n", "9"]);
+    assert_eq!((reason.as_str(), drafts), ("quality_met", 4));
+    let said = "no better draft for some iterations: trying a fresh draft";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    let version = &ran.json()["history"]["versions"][3];
+    assert_eq!(version["based_on"], Value::Null);
+    let (reason, drafts, _) = stopped(&[3, 3, 3, 3], &["-n", "9"]);
+    assert_eq!((reason.as_str(), drafts), ("plateau", 4));
+}
+
+#[test]
+fn a_stronger_model_takes_over_at_last() {
+    draft(CLEAR, script(&TEXTS, &[3, 3, 3, 3, 5]))
+        .args(["-n", "9", "--stronger-model", "scripted:strong.toml"])
+        .file("strong.toml", reply("write", "the strong one"))
+        .stdout("the strong one\n")
+        .stderr_has("trying a stronger model")
+        .run();
+}
+
+#[test]
+fn issues_keep_their_ids_and_what_was_resolved_is_counted() {
+    let script = [
+        reply("write", "one"),
+        reply(
+            "judge",
+            &verdict(
+                2,
+                &["The opening buries the point.", "The dates are wrong."],
+            ),
+        ),
+        reply("write", "two"),
+        reply(
+            "judge",
+            &verdict(3, &["The dates in the text are still wrong."]),
+        ),
+    ];
+    let ran = draft(CLEAR, script.concat())
+        .args(["-n", "2", "--format", "ndjson"])
+        .code(3)
+        .run();
+    let lines = ran.lines();
+    let issues: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["event"] == "issues")
+        .collect();
+    let ids = |value: &Value| -> Vec<u64> {
+        value
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|i| i["id"].as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!(ids(&issues[0]["open"]), [1, 2]);
+    assert_eq!(ids(&issues[1]["open"]), [2]);
+    assert_eq!(ids(&issues[1]["resolved"]), [1]);
+    let result = ran.history();
+    assert_eq!(
+        result["issues"],
+        json!({"found": 2, "resolved": 1, "share_resolved": 0.5})
+    );
+    let applied = &result["history"]["versions"][1]["improvements_applied"];
+    assert_eq!(applied, &json!(["The opening buries the point."]));
+}
+
+#[test]
+fn a_revision_that_loses_a_criterion_never_wins() {
+    let criteria = format!(
+        "{CLEAR}[[criteria]]\nname = 'no-todo'\nevaluator = 'regex'\npattern = 'TODO'\nexpect = 'absent'\nweight = 0.1\n"
+    );
+    let ran = draft(&criteria, script(&["one", "two TODO", "three"], &[2, 3, 2]))
+        .args(["--format", "json"])
+        .code(3)
+        .stderr_has("keeping draft 1: ")
+        .stderr_has("`no-todo` is no longer met")
+        .run();
+    assert_eq!(ran.json()["output"], "one");
+    assert_eq!(ran.json()["history"]["best_version"], 1);
+}
+
+#[test]
+fn what_is_selected_and_what_is_returned_on_failure() {
+    for (args, output) in [
+        (&["--select", "highest_score"][..], "one\n"),
+        (&["--select", "latest"], "two\n"),
+        (&["--select", "weighted_recency"], "one\n"),
+        (&["--on-failure", "return_best"], "one\n"),
+        (&["--on-failure", "return_last"], "two\n"),
+        (&["--on-failure", "raise"], ""),
+    ] {
+        draft(CLEAR, script(&["one", "two"], &[3, 2]))
+            .args(["-n", "2"])
+            .args(args)
+            .code(3)
+            .stdout(output)
+            .run();
+    }
+    let ran = draft(CLEAR, script(&["one", "two"], &[3, 2]))
+        .args(["-n", "2", "--on-failure", "raise", "--format", "json"])
+        .code(3)
+        .run();
+    assert_eq!(ran.json()["output"], Value::Null);
+    assert_eq!(
+        drafts_of(&ran.json()),
+        ["one", "two"],
+        "the history is all there"
+    );
+    // Where the criteria are met there is nothing to raise.
+    draft(CLEAR, script(&["one"], &[4]))
+        .args(["--on-failure", "raise"])
+        .stdout("one\n")
+        .run();
+}
+
+#[test]
+fn a_loop_that_fails_still_gives_the_draft() {
+    let broken = "[[reply]]\nerror = { class = 'unreachable', message = 'gone' }\n";
+    let first = [reply("write", "one"), broken.to_owned()];
+    draft(CLEAR, first.concat())
+        .code(4)
+        .stdout("one\n")
+        .stderr_has("warning: draft 1 is the answer, though nobody has judged it")
+        .stderr_has("gone")
+        .run();
+    let later = [script(&["one"], &[3]), broken.to_owned()];
+    draft(CLEAR, later.concat())
+        .code(4)
+        .stdout("one\n")
+        .stderr_has(
+            "warning: the loop could not be finished; draft 1, the best so far, is the answer",
+        )
+        .run();
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_found_before_any_call() {
+    // No script: a model that was asked would fail in another way.
+    draft(CLEAR, "")
+        .args(["-n", "2", "--min-iterations", "3"])
+        .code(2)
+        .stderr_has("`min_iterations` is 3, but `max_iterations` is 2")
+        .run();
+    draft(
+        &format!("[loop]\nmax_iterations = 2\nmin_iterations = 3\n{CLEAR}"),
+        "",
+    )
+    .code(2)
+    .stderr_has("criteria.toml:3:")
+    .stderr_has("`min_iterations` is 3, but `max_iterations` is 2")
+    .run();
+    draft(&format!("[loop]\nmin_iterations = 3\n{CLEAR}"), "")
+        .args(["-n", "2"])
+        .code(2)
+        .stderr_has("--max-iterations")
+        .stderr_has("`min_iterations` comes from criteria `criteria`")
+        .run();
+    for (flag, value) in [
+        ("--grey-zone", "2"),
+        ("--improvement-threshold", "-1"),
+        ("--min-iterations", "0"),
+        ("--adapt", "perhaps"),
+        ("--on-failure", "cry"),
+        ("--select", "worst"),
+    ] {
+        draft(CLEAR, "")
+            .arg(format!("{flag}={value}"))
+            .code(2)
+            .stderr_has(flag)
+            .run();
+    }
+}
+
+#[test]
+fn a_judge_who_finds_everything_perfect_at_once_is_not_trusted() {
+    let criteria: Vec<String> = ["a", "b", "c"]
+        .iter()
+        .map(|name| format!("[[criteria]]\nname = '{name}'\ndescription = 'It is {name}.'\n"))
+        .collect();
+    let criteria = criteria.concat();
+    let scores: serde_json::Map<String, Value> = ["a", "b", "c"]
+        .iter()
+        .map(|name| {
+            (
+                (*name).to_owned(),
+                json!({"reason": "Perfect.", "score": 5}),
+            )
+        })
+        .collect();
+    let verdict = json!({"scores": scores, "issues": [], "confidence": 1}).to_string();
+    let script = [reply("write", "one"), reply("judge", &verdict)];
+    draft(&criteria, script.concat())
+        .stdout("one\n")
+        .stderr_has("warning: the judge finds the first draft perfect in everything")
+        .stderr_has("hint: add hard checks")
+        .run();
+}

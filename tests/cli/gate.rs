@@ -1,0 +1,122 @@
+//! Replies that are not the draft alone: what can be cleaned is cleaned, the rest never wins.
+
+use serde_json::json;
+
+use crate::harness::Test;
+
+const CRITERIA: &str = "[[criteria]]\nname = 'clear'\ndescription = 'It is clear.'\n";
+
+fn reply(purpose: &str, text: &str) -> String {
+    format!("[[reply]]\npurpose = \"{purpose}\"\ntext = '''{text}'''\n")
+}
+
+fn judged(step: u8) -> String {
+    let verdict = json!({"scores": {"clear": {"reason": "As it reads.", "score": step}}, "issues": [], "confidence": 0.8});
+    reply("judge", &verdict.to_string())
+}
+
+fn draft(prompt: &str, script: &[String]) -> Test {
+    Test::new()
+        .args([
+            "draft",
+            prompt,
+            "-c",
+            "criteria.toml",
+            "--provider",
+            "scripted:script.toml",
+        ])
+        .file("criteria.toml", CRITERIA)
+        .file("script.toml", script.concat())
+}
+
+#[test]
+fn talk_and_a_fence_around_everything_are_taken_away() {
+    let text = "fn main() {\n    run();\n}";
+    let said = format!(
+        "Certainly! Here is the function:\n\n```rust\n{text}\n```\n\nLet me know if you'd like any tweaks."
+    );
+    let ran = draft(
+        "Write a function that runs.",
+        &[reply("write", &said), judged(5)],
+    )
+    .args(["--format", "ndjson"])
+    .run();
+    let lines = ran.lines();
+    let removed: Vec<_> = lines
+        .iter()
+        .filter(|line| line["event"] == "cleaned")
+        .map(|line| line["what"].as_str().unwrap())
+        .collect();
+    let kinds = [
+        "talk before the draft",
+        "talk after the draft",
+        "a code fence around the whole",
+    ];
+    assert_eq!(removed, kinds);
+    assert_eq!(ran.drafts(), [text]);
+    draft(
+        "Write a function that runs.",
+        &[reply("write", &said), judged(5)],
+    )
+    .stdout(&format!("{text}\n"))
+    .stderr_has("draft 1: talk before the draft was taken away")
+    .run();
+}
+
+#[test]
+fn what_the_task_asks_for_stays() {
+    let fenced = "```rust\nfn main() {}\n```";
+    draft(
+        "Write a function in a fenced code block.",
+        &[reply("write", fenced), judged(5)],
+    )
+    .stdout(&format!("{fenced}\n"))
+    .run();
+    let story = "Here is what happened:\n\nThe storm came at night.";
+    draft("Tell of the storm.", &[reply("write", story), judged(5)])
+        .stdout(&format!("{story}\n"))
+        .run();
+}
+
+#[test]
+fn a_reply_that_is_no_draft_is_fed_back_once_and_never_wins() {
+    let houses: Vec<String> = (0..20)
+        .map(|n| format!("House number {n} lost its door{n}."))
+        .collect();
+    let base = format!(
+        "The storm came at night and took the roof with it. {}",
+        houses.join(" ")
+    );
+    let base = base.as_str();
+    for (bad, said) in [
+        (
+            "I'm sorry, but I can't help with that.",
+            "the model refused or asked back",
+        ),
+        (
+            "Tell of the storm that came at night.",
+            "the reply is the prompt again",
+        ),
+        ("Key changes:\n- a stronger opening", "talk about the draft"),
+        ("The storm came.", "nothing asks for a shorter text"),
+        (
+            &format!("{base} {}", base.replace("House", "Barn").repeat(3)),
+            "nothing asks for a longer text",
+        ),
+    ] {
+        let script = [
+            reply("write", base),
+            judged(3),
+            reply("write", bad),
+            "[[reply]]\npurpose = 'write'\ncontains = 'The last reply '\ntext = '''".to_owned()
+                + &base.replace("roof", "barn")
+                + "'''\n",
+            judged(4),
+        ];
+        draft("Tell of the storm that came at night.", &script)
+            .stdout(&format!("{}\n", base.replace("roof", "barn")))
+            .stderr_has("draft 2: not a draft: ")
+            .stderr_has(said)
+            .run();
+    }
+}
