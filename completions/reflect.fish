@@ -36,6 +36,7 @@ complete -c reflect -n "__fish_reflect_needs_command" -f -a "draft" -d 'Write a 
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "critique" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "criteria" -d 'List, show, check and create criteria'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "models" -d 'List and fetch models'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "config" -d 'Show or create the configuration'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "completions" -d 'Print the completion script of a shell'
@@ -105,6 +106,7 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l ignore-stdin -d 'Do not read standard input even if it is piped'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-always -d 'Ask the judge even where a required criterion is not met'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-cache -d 'Judge anew what was judged before'
@@ -114,6 +116,9 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-log -d 'Kee
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l evaluator -d 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l input-format -d 'What the texts are: with `json`, a JSON text is judged by what it says' -r -f -a "text\t'Any text, judged as it is'
+json\t'A JSON value. One that is a text is judged as that text, without quotes and escapes'"
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt -d 'What the texts were written for: the judge sees it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F
@@ -157,6 +162,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l profile -d 
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l offline -d 'Fetch nothing: use only models that are on this machine'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-always -d 'Ask the judge even where a required criterion is not met'
@@ -167,6 +173,9 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l no-log -d '
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l evaluator -d 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l input-format -d 'What the texts are: with `json`, a JSON text is judged by what it says' -r -f -a "text\t'Any text, judged as it is'
+json\t'A JSON value. One that is a text is judged as that text, without quotes and escapes'"
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt -d 'What the texts were written for: the judge sees it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F
@@ -210,6 +219,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l profile -d 
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l offline -d 'Fetch nothing: use only models that are on this machine'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-always -d 'Ask the judge even where a required criterion is not met'
@@ -254,6 +264,69 @@ complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a run'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "list" -d 'List the sets that can be asked for by name'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "show" -d 'Show a set with its defaults filled in'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "check" -d 'Say what is wrong with criteria files, and where; no model is asked'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "init" -d 'Write a criteria file to begin with'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "schema" -d 'Print the JSON Schema of criteria files, for editors'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l format -d 'What to print' -r -f -a "text\t'For people'
+json\t'One JSON object'
+toml\t'A criteria file'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l task-type -d 'What kind of text is to be measured: code, writing, analysis or reasoning' -r -f -a "code\t''
+writing\t''
+analysis\t''
+reasoning\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l force -d 'Replace an existing file'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "list" -d 'List the sets that can be asked for by name'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a set with its defaults filled in'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "check" -d 'Say what is wrong with criteria files, and where; no model is asked'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "init" -d 'Write a criteria file to begin with'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "schema" -d 'Print the JSON Schema of criteria files, for editors'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -346,16 +419,22 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "history" -d 'Look at earlier runs'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "models" -d 'List and fetch models'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "config" -d 'Show or create the configuration'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "criteria" -d 'List, show, check and create criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "models" -d 'List and fetch models'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "config" -d 'Show or create the configuration'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "list" -d 'List the sets that can be asked for by name'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "show" -d 'Show a set with its defaults filled in'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "check" -d 'Say what is wrong with criteria files, and where; no model is asked'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "init" -d 'Write a criteria file to begin with'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "schema" -d 'Print the JSON Schema of criteria files, for editors'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "list" -d 'List the models that can be used'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "pull" -d 'Fetch an embedded model'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "path" -d 'Print the folder that embedded models are kept in'

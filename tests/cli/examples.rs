@@ -170,8 +170,7 @@ fn judge(example: &Example, text: &str, code: i32) -> Value {
         .collect();
     let verdict = json!({ "scores": scores, "issues": [], "confidence": 0.9 });
     compiler(Test::new())
-        .arg("--allow-exec")
-        .args(["evaluate", "text.txt", "--format", "json"])
+        .args(["evaluate", "text.txt", "--format", "json", "--allow-exec"])
         .args(["--provider", "scripted:judge.toml", "-c"])
         .arg(&criteria)
         .file(
