@@ -69,7 +69,11 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l retries -d 'Ho
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s n -l max-iterations -d 'The most drafts to make, the first included [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l plateau-iterations -d 'Stop after so many revisions in a row that are no gain [default: 2]' -r
-complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised' -r -f -a "full_rewrite\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
+full_rewrite\t''
+targeted_edit\t''
+incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
 first_satisfactory\t''"

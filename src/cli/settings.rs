@@ -122,6 +122,7 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         max_iterations: args.max_iterations,
         threshold: args.threshold,
         strategy: args.strategy,
+        max_revision_tokens: args.max_revision_tokens,
         select: args.select,
         plateau_iterations: args.plateau_iterations,
         max_total_tokens: args.max_total_tokens,

@@ -11,12 +11,15 @@ use super::log::{Log, Observer};
 use super::machine::{Happened, Next, State, step};
 use super::select::select;
 use crate::evaluate::{JudgeModel, Panel, Subject};
-use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
+use crate::model::{
+    ChatModel, ChatRequest, EndReason, ErrorClass, Message, ModelError, Purpose, Reply, Sampling,
+    call,
+};
 use crate::prompt::Prompts;
-use crate::revise;
+use crate::revise::{self, Revision};
 use crate::types::{
     ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, RunRecord,
-    SCHEMA_VERSION, Strategy, Task,
+    SCHEMA_VERSION, Task,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
@@ -92,6 +95,7 @@ impl Loop {
             note: None,
             error: None,
             written: 0,
+            history: revise::History::default(),
         };
         run.drive(run_id, cancel).await;
         log.into_record()
@@ -111,6 +115,8 @@ struct Run<'a, 'o> {
     /// How often the writer was asked. Each time with another seed, or a repeatable model would answer the
     /// same question with the same text.
     written: u64,
+    /// Which kinds of revision have worked.
+    history: revise::History,
 }
 
 impl Run<'_, '_> {
@@ -173,74 +179,125 @@ impl Run<'_, '_> {
         match next {
             Next::Draft { iteration } => {
                 let messages = self.prompts.draft(self.note.take().as_deref());
-                self.write(Phase::Draft, iteration, messages, None).await
+                self.draft(iteration, messages).await
             }
             Next::Revise {
                 iteration,
                 based_on,
-            } => {
-                let strategy = self.plan.settings.strategy();
-                let note = self.note.take();
-                let messages = self.log.with(|record| {
-                    record
-                        .version(based_on)
-                        .map(|base| revise::request(strategy, &self.prompts, base, note.as_deref()))
-                });
-                let Some(messages) = messages else {
-                    self.error = Some(format!("version {based_on} is not there to be revised"));
-                    return Happened::ModelFailed;
-                };
-                let from = Some((based_on, strategy));
-                self.write(Phase::Revise, iteration, messages, from).await
-            }
+            } => self.revise(iteration, based_on).await,
             Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
             Next::Stop(_) => Happened::Cancelled,
         }
     }
 
+    async fn draft(&mut self, iteration: u32, messages: Vec<Message>) -> Happened {
+        let phase = Phase::Draft;
+        self.log.emit(Event::Phase { phase, iteration });
+        let ask = revise::Ask {
+            messages,
+            prediction: None,
+            whole: true,
+        };
+        let reply = match self.write(phase, iteration, ask).await {
+            Ok(reply) => reply,
+            Err(happened) => return happened,
+        };
+        self.log.emit(Event::Draft {
+            iteration,
+            output: reply.text.trim().to_owned(),
+            based_on: None,
+            strategy: None,
+            edits: None,
+        });
+        Happened::Written
+    }
+
+    async fn revise(&mut self, iteration: u32, based_on: u32) -> Happened {
+        let Some(base) = self.log.with(|record| record.version(based_on).cloned()) else {
+            self.error = Some(format!("version {based_on} is not there to be revised"));
+            return Happened::ModelFailed;
+        };
+        let phase = Phase::Revise;
+        self.log.emit(Event::Phase { phase, iteration });
+        let evaluation = base.evaluation.as_ref();
+        let issues = evaluation.map_or(&[][..], |evaluation| &evaluation.issues);
+        let strategy = self.plan.settings.strategy();
+        let note = self.note.take();
+        let mut revision =
+            Revision::new(strategy, self.history, &self.prompts, &base, issues, note);
+        loop {
+            match revision.step() {
+                revise::Step::Say(strategy, reason) => self.log.emit(Event::Strategy {
+                    iteration,
+                    strategy,
+                    reason,
+                }),
+                revise::Step::Ask(ask) => match self.write(phase, iteration, ask).await {
+                    Ok(reply) => revision.answer(&reply),
+                    Err(happened) => return happened,
+                },
+                revise::Step::Done(revised) => {
+                    self.log.emit(Event::Draft {
+                        iteration,
+                        output: revised.output,
+                        based_on: Some(based_on),
+                        strategy: Some(revised.strategy),
+                        edits: revised.edits,
+                    });
+                    return Happened::Written;
+                }
+            }
+            self.history = revision.history();
+        }
+    }
+
+    /// Asks the writer. A reply that is the whole text must be a draft.
     async fn write(
         &mut self,
         phase: Phase,
         iteration: u32,
-        messages: Vec<Message>,
-        from: Option<(u32, Strategy)>,
-    ) -> Happened {
-        self.log.emit(Event::Phase { phase, iteration });
-        let mut request = ChatRequest::new(Purpose::Write, messages);
+        ask: revise::Ask,
+    ) -> Result<Reply, Happened> {
+        let mut request = ChatRequest::new(Purpose::Write, ask.messages);
+        request.prediction = ask.prediction;
         request.sampling = self.plan.writer_sampling.clone();
         request.sampling.seed = request
             .sampling
             .seed
             .map(|seed| seed.wrapping_add(self.written));
+        if phase == Phase::Revise {
+            let limits = [
+                request.sampling.max_tokens,
+                self.plan.settings.max_revision_tokens,
+            ];
+            request.sampling.max_tokens = limits.into_iter().flatten().min();
+        }
         self.written += 1;
         request.think = self.plan.think;
         let observer = self.log.calls(phase, iteration);
         let reply = match call(&*self.plan.writer, request, &observer).await {
             Ok(reply) => reply,
-            Err(error) => return self.failed(&error),
+            // What is too long in pieces may fit as a whole: the revision takes it for a reply of no use.
+            Err(error) if !ask.whole && error.class == ErrorClass::ContextTooLong => Reply {
+                end: Some(EndReason::Length),
+                ..Reply::default()
+            },
+            Err(error) => return Err(self.failed(&error)),
         };
-        if let Err(NotADraft { reason, note }) = gate::check(&reply) {
-            self.error = Some(format!("no usable draft: {reason}"));
-            self.note = Some(note);
-            self.log.emit(Event::Rejected {
-                iteration,
-                reason,
-                text: reply.text,
-            });
-            return Happened::Rejected;
-        }
         self.error = None;
-        let output = match from {
-            None => reply.text.trim().to_owned(),
-            Some((_, strategy)) => revise::apply(strategy, &reply.text),
-        };
-        self.log.emit(Event::Draft {
-            iteration,
-            output,
-            based_on: from.map(|(base, _)| base),
-            strategy: from.map(|(_, strategy)| strategy),
-        });
-        Happened::Written
+        match gate::check(&reply) {
+            Err(NotADraft { reason, note }) if ask.whole => {
+                self.error = Some(format!("no usable draft: {reason}"));
+                self.note = Some(note);
+                self.log.emit(Event::Rejected {
+                    iteration,
+                    reason,
+                    text: reply.text,
+                });
+                Err(Happened::Rejected)
+            }
+            _ => Ok(reply),
+        }
     }
 
     async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Happened {

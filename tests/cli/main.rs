@@ -21,5 +21,6 @@ mod models;
 mod output;
 mod places;
 mod plan;
+mod revise_strategies;
 #[cfg(unix)]
 mod signals;
