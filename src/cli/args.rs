@@ -411,9 +411,13 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub adapt: Option<bool>,
 
-    /// How drafts are revised
-    #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = word::<Strategy>(&["full_rewrite"]))]
+    /// How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)
+    #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = word::<Strategy>(&["hybrid", "full_rewrite", "targeted_edit", "incremental"]))]
     pub strategy: Option<Strategy>,
+
+    /// The most tokens of one reply that revises
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_revision_tokens: Option<u32>,
 
     /// Which draft is the answer; the one with the highest score by default
     #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<Select>(&["highest_score", "latest", "first_satisfactory", "weighted_recency"]))]

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::{printer, terminal};
 use crate::engine::Observer;
 use crate::report;
-use crate::types::{Choice, DeltaKind, Event, Phase, RunRecord, Stamped};
+use crate::types::{Choice, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy};
 
 /// How many lines of a draft are shown while it is written.
 const TAIL_LINES: usize = 4;
@@ -143,6 +143,20 @@ impl Observer for Progress {
                     live.bar.set_message(String::new());
                 }
             }
+            Event::Strategy {
+                iteration,
+                strategy,
+                reason,
+            } => self.line(&format!(
+                "draft {iteration}: {}: {reason}",
+                strategy.as_str()
+            )),
+            Event::Draft {
+                iteration,
+                strategy: Some(Strategy::TargetedEdit),
+                edits: Some(edits),
+                ..
+            } => self.line(&format!("draft {iteration}: {}", edits.describe())),
             Event::Rejected {
                 iteration, reason, ..
             } => self.line(&format!("draft {iteration}: not a draft: {reason}")),

@@ -155,6 +155,7 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         min_iterations: args.min_iterations,
         threshold: args.threshold,
         strategy: args.strategy,
+        max_revision_tokens: args.max_revision_tokens,
         select: args.select,
         on_failure: args.on_failure,
         plateau_iterations: args.plateau_iterations,

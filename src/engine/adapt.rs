@@ -46,30 +46,23 @@ impl Approach {
     }
 }
 
-/// What is tried, step by step, before a run without progress is given up; each step once in a run.
-pub(super) fn ladder(usual: Strategy, stronger: bool) -> Vec<Approach> {
-    let mut steps = Vec::new();
-    if usual != Strategy::FullRewrite {
-        steps.push(Approach::Rewrite);
-    }
-    steps.push(Approach::Fresh);
-    if stronger {
-        steps.push(Approach::Stronger);
-    }
-    steps
+/// What is tried, step by step, before a run without progress is given up; each step once in a run. Where
+/// nothing was edited, all was rewritten already.
+pub(super) fn ladder(edited: bool, stronger: bool) -> Vec<Approach> {
+    let steps = [
+        (edited, Approach::Rewrite),
+        (true, Approach::Fresh),
+        (stronger, Approach::Stronger),
+    ];
+    let possible = steps.into_iter().filter(|(possible, _)| *possible);
+    possible.map(|(_, step)| step).collect()
 }
 
 /// What to try where a strategy has made things worse.
 fn other_than(strategy: Strategy) -> Strategy {
     match strategy {
-        Strategy::FullRewrite => Strategy::FullRewrite,
-    }
-}
-
-/// Whether a reply by this strategy is the whole text, and not edits to one.
-pub(super) fn writes_the_whole(strategy: Strategy) -> bool {
-    match strategy {
-        Strategy::FullRewrite => true,
+        Strategy::FullRewrite => Strategy::TargetedEdit,
+        Strategy::TargetedEdit | Strategy::Incremental | Strategy::Hybrid => Strategy::FullRewrite,
     }
 }
 
@@ -79,9 +72,18 @@ mod tests {
 
     #[test]
     fn the_ladder_ends_with_a_stronger_model_if_there_is_one() {
-        let usual = Strategy::FullRewrite;
-        assert_eq!(ladder(usual, false), [Approach::Fresh]);
-        assert_eq!(ladder(usual, true), [Approach::Fresh, Approach::Stronger]);
+        assert_eq!(ladder(false, false), [Approach::Fresh]);
+        assert_eq!(ladder(false, true), [Approach::Fresh, Approach::Stronger]);
+        assert_eq!(ladder(true, false), [Approach::Rewrite, Approach::Fresh]);
+    }
+
+    #[test]
+    fn what_made_things_worse_is_not_done_again_at_once() {
+        let differently = |usual, last| Approach::Differently.strategy(usual, last);
+        let (edit, whole) = (Strategy::TargetedEdit, Strategy::FullRewrite);
+        assert_eq!(differently(Strategy::Hybrid, Some(edit)), whole);
+        assert_eq!(differently(Strategy::Hybrid, Some(whole)), edit);
+        assert_eq!(differently(whole, None), edit);
     }
 
     #[test]

@@ -134,6 +134,7 @@ mod tests {
                 output: String::new(),
                 based_on: iteration.checked_sub(1).filter(|base| *base > 0),
                 strategy: None,
+                edits: None,
                 improvements_applied: Vec::new(),
                 evaluation: Some(Evaluation {
                     overall_score: Some(score),

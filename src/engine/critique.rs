@@ -79,6 +79,7 @@ impl Critique {
             output: text.content.clone(),
             based_on: None,
             strategy: None,
+            edits: None,
         });
         log.emit(Event::Phase {
             phase: Phase::Evaluate,

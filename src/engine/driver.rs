@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::adapt::{Approach, writes_the_whole};
+use super::adapt::Approach;
 use super::critique::describe;
 use super::ending::ending;
 use super::gate::{self, NotADraft, Occasion};
@@ -19,13 +19,14 @@ use crate::evaluate::{
     ComparisonError, Earlier, JudgeModel, Panel, Progress, Subject, Tools, prefer,
 };
 use crate::model::{
-    ChatModel, ChatRequest, Message, ModelError, Purpose, Reply, Sampling, Think, call,
+    ChatModel, ChatRequest, EndReason, ErrorClass, Message, ModelError, Purpose, Reply, Sampling,
+    Think, call,
 };
 use crate::prompt::Prompts;
-use crate::revise;
+use crate::revise::{self, Revision};
 use crate::types::{
-    ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, Phase, RunRecord,
-    SCHEMA_VERSION, Strategy, Task, Version,
+    ConvergenceReason, Criteria, EditCounts, Event, ExitCode, Issue, LoopSettings, Models, Phase,
+    RunRecord, SCHEMA_VERSION, Strategy, Task, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
@@ -120,6 +121,7 @@ impl Loop {
             note: None,
             error: None,
             written: 0,
+            history: revise::History::default(),
         };
         run.drive(run_id, cancel).await;
         log.into_record()
@@ -144,13 +146,18 @@ struct Run<'a, 'o> {
     /// How often the writer was asked. Each time with another seed, or a repeatable model would answer the
     /// same question with the same text.
     written: u64,
+    /// Which kinds of revision have worked.
+    history: revise::History,
 }
 
 /// A draft that is being written, and what it is made of.
+#[derive(Default)]
 struct Work {
     iteration: u32,
     /// What is revised, and how.
     from: Option<(u32, Strategy)>,
+    /// How edits applied, if they were tried.
+    edits: Option<EditCounts>,
     /// The text that is revised.
     base: Option<String>,
     /// What the writer is told to mend, or to avoid.
@@ -259,13 +266,19 @@ impl Run<'_, '_> {
         messages: Vec<Message>,
         issues: Vec<Issue>,
     ) -> Happened {
+        let phase = Phase::Draft;
+        self.log.emit(Event::Phase { phase, iteration });
         let work = Work {
             iteration,
-            from: None,
-            base: None,
             issues,
+            ..Work::default()
         };
-        match self.write(Phase::Draft, iteration, messages, false).await {
+        let ask = revise::Ask {
+            messages,
+            prediction: None,
+            whole: true,
+        };
+        match self.write(phase, iteration, ask, false).await {
             Ok(reply) => {
                 let output = self.clean(&work, &reply.text);
                 self.drafted(&work, output)
@@ -276,7 +289,6 @@ impl Run<'_, '_> {
 
     async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
         let strategy = approach.strategy(self.settings.strategy(), self.last_strategy);
-        self.last_strategy = Some(strategy);
         let open = self.ledger.issues_of(based_on);
         let found = self.log.with(|record| {
             let base = record.version(based_on)?;
@@ -290,47 +302,65 @@ impl Run<'_, '_> {
             self.error = Some(format!("version {based_on} is not there to be revised"));
             return Happened::ModelFailed;
         };
+        let phase = Phase::Revise;
+        self.log.emit(Event::Phase { phase, iteration });
         let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
-        let messages = revise::request(strategy, &self.prompts, &base, note.as_deref());
         let stronger = approach == Approach::Stronger;
-        let reply = match self
-            .write(Phase::Revise, iteration, messages, stronger)
-            .await
-        {
-            Ok(reply) => reply,
-            Err(happened) => return happened,
+        let mut revision = Revision::new(strategy, self.history, &self.prompts, &base, note);
+        let revised = loop {
+            match revision.step() {
+                revise::Step::Say(strategy, reason) => self.log.emit(Event::Strategy {
+                    iteration,
+                    strategy,
+                    reason,
+                }),
+                revise::Step::Ask(ask) => match self.write(phase, iteration, ask, stronger).await {
+                    Ok(reply) => revision.answer(&reply),
+                    Err(happened) => return happened,
+                },
+                revise::Step::Done(revised) => break revised,
+            }
+            self.history = revision.history();
         };
+        self.last_strategy = Some(revised.strategy);
         let work = Work {
             iteration,
-            from: Some((based_on, strategy)),
+            from: Some((based_on, revised.strategy)),
+            edits: revised.edits,
             base: Some(base.output),
             issues: base.evaluation.map(|e| e.issues).unwrap_or_default(),
         };
-        // An edit is no text of its own; what is around it is the strategy's business.
-        let text = if writes_the_whole(strategy) {
-            self.clean(&work, &reply.text)
-        } else {
-            reply.text
+        // What is around an edit is no part of the text; what is around a whole text may seem to be.
+        let output = match revised.strategy {
+            Strategy::FullRewrite => self.clean(&work, &revised.output),
+            _ => revised.output,
         };
-        self.drafted(&work, revise::apply(strategy, &text))
+        self.drafted(&work, output)
     }
 
-    /// Asks the writer, or the stronger model.
+    /// Asks the writer, or the stronger model. A reply that is the whole text must be complete.
     async fn write(
         &mut self,
         phase: Phase,
         iteration: u32,
-        messages: Vec<Message>,
+        ask: revise::Ask,
         stronger: bool,
     ) -> Result<Reply, Happened> {
-        self.log.emit(Event::Phase { phase, iteration });
-        let mut request = ChatRequest::new(Purpose::Write, messages);
+        let mut request = ChatRequest::new(Purpose::Write, ask.messages);
+        request.prediction = ask.prediction;
         request.sampling = self.plan.writer_sampling.clone();
         request.sampling.seed = request
             .sampling
             .seed
             .map(|seed| seed.wrapping_add(self.written));
+        if phase == Phase::Revise {
+            let limits = [
+                request.sampling.max_tokens,
+                self.plan.settings.max_revision_tokens,
+            ];
+            request.sampling.max_tokens = limits.into_iter().flatten().min();
+        }
         self.written += 1;
         request.think = self.plan.think;
         let observer = self.log.calls(phase, iteration);
@@ -340,11 +370,16 @@ impl Run<'_, '_> {
         };
         let reply = match call(&**writer, request, &observer).await {
             Ok(reply) => reply,
+            // What is too long in pieces may fit as a whole: the revision takes it for a reply of no use.
+            Err(error) if !ask.whole && error.class == ErrorClass::ContextTooLong => Reply {
+                end: Some(EndReason::Length),
+                ..Reply::default()
+            },
             Err(error) => return Err(self.failed(&error)),
         };
         match gate::check_reply(&reply) {
-            Ok(()) => Ok(reply),
-            Err(no_draft) => Err(self.rejected(iteration, no_draft, reply.text)),
+            Err(no_draft) if ask.whole => Err(self.rejected(iteration, no_draft, reply.text)),
+            _ => Ok(reply),
         }
     }
 
@@ -372,8 +407,9 @@ impl Run<'_, '_> {
             output,
             based_on: work.from.map(|(base, _)| base),
             strategy: work.from.map(|(_, strategy)| strategy),
+            edits: work.edits,
         });
-        Happened::Written
+        Happened::Written(work.from.map(|(_, strategy)| strategy))
     }
 
     fn rejected(&mut self, iteration: u32, no_draft: NotADraft, text: String) -> Happened {

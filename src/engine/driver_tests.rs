@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use super::*;
-use crate::model::{ChatEvent, ChatStream, EndReason, ErrorClass, ModelInfo};
+use crate::model::{ChatEvent, ChatStream, ModelInfo};
 use crate::types::{
     Criterion, Evaluator, Expect, JudgeSettings, LengthConfig, LengthUnit, LlmConfig, ModelId,
     ProbeTexts, RegexConfig, Stamped, Status, TokenUsage,
@@ -227,9 +227,9 @@ async fn hard_checks_are_told_to_the_reviser_and_outvote_the_judge() {
             Evaluator::Regex(RegexConfig {
                 pattern: "TODO".to_owned(),
                 expect: Expect::Absent,
+                message: None,
                 min_count: None,
                 max_count: None,
-                message: None,
             }),
         ),
     ];
@@ -577,5 +577,66 @@ async fn the_record_is_the_fold_of_the_events() {
     assert_eq!(
         RunRecord::from_events(&read).result(),
         played.record.result()
+    );
+}
+
+#[tokio::test]
+async fn a_rewrite_that_changes_little_is_predicted() {
+    const DRAFT: &str = "This line is as it should be.\nTODO: this one is not.\nThis one is, too.\n\
+                         And these lines are as they should be, as well, every single one of them.\n\
+                         And these lines are as they should be, as well, each and every one of them.";
+    let criteria = vec![criterion(
+        "no-todo",
+        Evaluator::Regex(RegexConfig {
+            pattern: "TODO".to_owned(),
+            expect: Expect::Absent,
+            message: None,
+            min_count: None,
+            max_count: None,
+        }),
+    )];
+    let settings = LoopSettings {
+        strategy: Some(Strategy::FullRewrite),
+        max_revision_tokens: Some(50),
+        ..LoopSettings::default()
+    };
+    let answers = [Text(DRAFT), Text("done")];
+    let played = play_with(&answers, settings, criteria, &CancellationToken::new()).await;
+    let asked = |call: usize| {
+        let request = &played.asked[call];
+        (request.prediction.as_deref(), request.sampling.max_tokens)
+    };
+    assert_eq!(asked(0), (None, None));
+    assert_eq!(asked(1), (Some(DRAFT), Some(50)));
+}
+
+#[tokio::test]
+async fn edits_that_do_not_fit_the_context_fall_back_to_the_whole_text() {
+    let settings = LoopSettings {
+        strategy: Some(Strategy::TargetedEdit),
+        ..LoopSettings::default()
+    };
+    let answers = [
+        Text("one"),
+        Step(3),
+        Fail(ErrorClass::ContextTooLong),
+        Text("two"),
+        Step(5),
+    ];
+    let played = play(&answers, settings).await;
+    assert_eq!(ended(&played).2, Some("two"));
+    let said = played.events.iter().any(|stamped| {
+        matches!(&stamped.event, Event::Strategy { reason, .. } if reason.contains("without edits"))
+    });
+    assert!(said, "{:?}", played.events);
+    // A server that fails otherwise ends the run, as ever.
+    let answers = [Text("one"), Step(3), Fail(ErrorClass::Auth)];
+    let settings = LoopSettings {
+        strategy: Some(Strategy::TargetedEdit),
+        ..LoopSettings::default()
+    };
+    assert_eq!(
+        ended(&play(&answers, settings).await).0,
+        ConvergenceReason::ModelError
     );
 }

@@ -82,7 +82,7 @@ mod tests {
         let (mut state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
         for &score in scores {
             for happened in [
-                Happened::Written,
+                Happened::Written(None),
                 Happened::Judged(Verdict::scored(score, score >= 0.8)),
             ] {
                 (state, _, _) = step(state, happened, &settings, 0);

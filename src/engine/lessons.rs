@@ -69,6 +69,7 @@ mod tests {
             output: "text".to_owned(),
             based_on: None,
             strategy: None,
+            edits: None,
             improvements_applied: Vec::new(),
             evaluation: Some(Evaluation {
                 criteria: met

@@ -5,7 +5,7 @@ use super::converge::{Attempt, Outcome, Trail, converged};
 use super::incumbent::{Challenge, Incumbent, by_score, challenge, is_regression};
 use super::verdict::Verdict;
 use crate::evaluate::Preference;
-use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank};
+use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy};
 
 /// How often a first draft is asked for before the run gives up on getting one.
 const FIRST_DRAFT_TRIES: u32 = 2;
@@ -37,8 +37,10 @@ pub(super) struct State {
     trail: Trail,
     /// How drafts are made now.
     approach: Approach,
-    /// How many steps of the ladder were taken.
-    steps: usize,
+    /// What was tried after the usual way; each thing once.
+    tried: Vec<Approach>,
+    /// Whether a revision was anything else than a rewrite of the whole.
+    edited: bool,
     /// Why the run would have stopped; since then the ladder is climbed, until something helps.
     stalled: Option<ConvergenceReason>,
     /// Unreadable verdicts in a row.
@@ -52,8 +54,8 @@ pub(super) struct State {
 pub(super) enum Happened {
     /// The run begins, with nothing written.
     Begun,
-    /// A text was written.
-    Written,
+    /// A text was written; how it was revised, if it was.
+    Written(Option<Strategy>),
     /// The model's reply was no draft.
     Rejected,
     /// The text was judged.
@@ -166,8 +168,9 @@ impl State {
                 self.iteration = 1;
                 return Next::Draft { iteration: 1 };
             }
-            Happened::Written => {
+            Happened::Written(strategy) => {
                 self.rejections = 0;
+                self.edited |= strategy.is_some_and(|strategy| strategy != Strategy::FullRewrite);
                 return Next::Evaluate {
                     iteration: self.iteration,
                     attempt: 0,
@@ -364,15 +367,15 @@ impl State {
                 Next::Stop(ConvergenceReason::MaxIterations)
             };
         };
-        let step = ladder(settings.strategy(), self.abilities.stronger)
-            .get(self.steps)
-            .copied()
+        let step = ladder(self.edited, self.abilities.stronger)
+            .into_iter()
+            .find(|step| !self.tried.contains(step))
             .filter(|_| more && settings.adapt() && rules.tokens_left);
         let Some(step) = step else {
             return Next::Stop(reason);
         };
         self.stalled = Some(reason);
-        self.steps += 1;
+        self.tried.push(step);
         self.approach = step;
         let reason = format!("{}: trying {}", reason.describe(), step.describe());
         decisions.push(self.decision(Choice::ChangeApproach, reason));

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use proptest::prelude::*;
+use proptest::prelude::{Strategy as Generated, *};
 
 use super::*;
 
@@ -12,6 +12,9 @@ fn settings(max_iterations: u32, plateau_iterations: u32) -> LoopSettings {
         ..LoopSettings::default()
     }
 }
+
+/// How revisions are made here.
+const REWRITTEN: Option<crate::types::Strategy> = Some(crate::types::Strategy::FullRewrite);
 
 /// A run that was played to its end.
 struct Played {
@@ -46,18 +49,18 @@ fn play_verdicts(
         state = new;
         all.extend(decisions);
         happened = match next {
-            Next::Draft { .. } => Happened::Written,
+            Next::Draft { .. } => Happened::Written(None),
             Next::Fresh { .. } => {
                 bases.push(0);
                 approaches.push(Approach::Fresh);
-                Happened::Written
+                Happened::Written(REWRITTEN)
             }
             Next::Revise {
                 based_on, approach, ..
             } => {
                 bases.push(based_on);
                 approaches.push(approach);
-                Happened::Written
+                Happened::Written(REWRITTEN)
             }
             Next::Compare { .. } => {
                 Happened::Compared(preferences.pop_front().expect("one comparison more"))
@@ -190,9 +193,9 @@ fn a_comparison_that_never_comes_is_decided_by_the_score() {
     let mut next = Next::Stop(ConvergenceReason::Interrupted);
     for happened in [
         Happened::Begun,
-        Happened::Written,
+        Happened::Written(REWRITTEN),
         Happened::Judged(Verdict::scored(0.6, false)),
-        Happened::Written,
+        Happened::Written(REWRITTEN),
         Happened::Judged(Verdict::scored(0.62, false)),
     ] {
         (state, next, _) = step(state, happened, &rules, 0);
@@ -294,7 +297,7 @@ fn the_limit_holds_for_1_and_for_1000() {
 fn one_unreadable_verdict_is_asked_for_again_two_in_a_row_end_the_run() {
     let settings = settings(3, 2);
     let (state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
-    let (state, _, _) = step(state, Happened::Written, &settings, 0);
+    let (state, _, _) = step(state, Happened::Written(REWRITTEN), &settings, 0);
     let (state, next, _) = step(state, Happened::Unreadable, &settings, 0);
     assert_eq!(
         next,
@@ -326,7 +329,7 @@ fn a_first_draft_is_asked_for_twice_a_revision_once() {
     assert_eq!(next, Next::Draft { iteration: 1 });
     let (_, next, _) = step(state.clone(), Happened::Rejected, &settings, 0);
     assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
-    let (state, _, _) = step(state, Happened::Written, &settings, 0);
+    let (state, _, _) = step(state, Happened::Written(REWRITTEN), &settings, 0);
     let judged = Happened::Judged(Verdict::scored(0.5, false));
     let (state, _, _) = step(state, judged, &settings, 0);
     let (state, next, _) = step(state, Happened::Rejected, &settings, 0);
@@ -350,16 +353,16 @@ fn no_call_is_made_once_the_tokens_are_used_up() {
     };
     let (state, next, _) = step(State::default(), Happened::Begun, &settings, 99);
     assert_eq!(next, Next::Draft { iteration: 1 });
-    let (state, next, _) = step(state, Happened::Written, &settings, 100);
+    let (state, next, _) = step(state, Happened::Written(REWRITTEN), &settings, 100);
     assert_eq!(next, Next::Stop(ConvergenceReason::TokenBudget));
     let met = Happened::Judged(Verdict::scored(1.0, true));
     let (_, next, _) = step(state, met, &settings, 500);
     assert_eq!(next, Next::Stop(ConvergenceReason::QualityMet));
 }
 
-fn anything() -> impl Strategy<Value = Happened> {
+fn anything() -> impl Generated<Value = Happened> {
     prop_oneof![
-        Just(Happened::Written),
+        Just(Happened::Written(REWRITTEN)),
         Just(Happened::Rejected),
         Just(Happened::Unreadable),
         prop_oneof![
@@ -411,7 +414,7 @@ proptest! {
                 | (Next::Compare { .. }, Happened::Compared(_))
                 | (
                     Next::Draft { .. } | Next::Fresh { .. } | Next::Revise { .. },
-                    Happened::Written | Happened::Rejected,
+                    Happened::Written(_) | Happened::Rejected,
                 ) => true,
                 _ => false,
             };
@@ -461,7 +464,7 @@ proptest! {
 fn a_check_that_fails_ends_the_run_at_once() {
     let settings = settings(5, 5);
     let (state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
-    let (state, next, _) = step(state, Happened::Written, &settings, 0);
+    let (state, next, _) = step(state, Happened::Written(REWRITTEN), &settings, 0);
     assert!(matches!(next, Next::Evaluate { .. }));
     let (_, again, _) = step(state.clone(), Happened::Unreadable, &settings, 0);
     assert!(matches!(again, Next::Evaluate { .. }));

@@ -154,6 +154,7 @@ mod tests {
             output,
             based_on: None,
             strategy: None,
+            edits: None,
             improvements_applied: Vec::new(),
             evaluation: Some(Evaluation {
                 overall_score: Some(0.5),

@@ -6,10 +6,10 @@
 //! declared to be material.
 
 mod block;
+mod feedback;
 mod judge;
 mod own;
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use minijinja::syntax::SyntaxConfig;
@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::model::{Message, Role};
 use crate::types::{Criteria, Issue, Task};
 
+pub use self::feedback::Feedback;
 pub use self::own::{TemplateFault, check as check_own};
 
 /// Version of the prompts: verdicts under another version are not comparable.
@@ -93,7 +94,21 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("evaluate.j2", include_str!("templates/evaluate.j2")),
         ("fresh.j2", include_str!("templates/fresh.j2")),
         ("repair.j2", include_str!("templates/repair.j2")),
+        ("feedback.j2", include_str!("templates/feedback.j2")),
         ("revise.j2", include_str!("templates/revise.j2")),
+        (
+            "revise_addition.j2",
+            include_str!("templates/revise_addition.j2"),
+        ),
+        ("revise_edit.j2", include_str!("templates/revise_edit.j2")),
+        (
+            "revise_edit_again.j2",
+            include_str!("templates/revise_edit_again.j2"),
+        ),
+        (
+            "revise_section.j2",
+            include_str!("templates/revise_section.j2"),
+        ),
     ] {
         environment
             .add_template(name, source)
@@ -103,6 +118,46 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 const SYSTEM: &str = include_str!("templates/system.txt");
+
+/// What a call that revises is asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Revise<'a> {
+    /// The whole text again.
+    Rewrite,
+    /// Search/replace blocks.
+    Edit,
+    /// One section again.
+    Section {
+        /// The section as it is.
+        text: &'a str,
+        /// Whether it has a heading.
+        headed: bool,
+        /// What is wrong with it.
+        issues: &'a [Issue],
+    },
+    /// A section that is not there yet.
+    Addition {
+        /// The names of those that are.
+        sections: &'a [String],
+        /// Whether these have headings.
+        headed: bool,
+        /// What is missing.
+        issues: &'a [Issue],
+    },
+}
+
+/// An edit that did not apply, as the model is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedEdit<'a> {
+    /// The block as it was written.
+    pub written: &'a str,
+    /// Why it did not apply.
+    pub reason: &'a str,
+    /// The lines that it most likely means, as they are.
+    pub closest: Option<&'a str>,
+    /// The number of the first of them.
+    pub line: Option<usize>,
+}
 
 /// The prompts of one run: what does not change is worked out once.
 #[derive(Debug, Clone)]
@@ -147,16 +202,72 @@ impl Prompts {
 
     /// Asks for a draft anew, which avoids the issues of an earlier one. `note` as for [`Prompts::draft`].
     pub fn fresh(&self, issues: &[Issue], note: Option<&str>) -> Vec<Message> {
-        let feedback = describe_issues(issues);
+        let feedback = feedback::describe_issues(issues);
         let restated = self.restated();
         self.messages("fresh.j2", context! { feedback, note, restated })
     }
 
-    /// Asks for a revision of a draft. `note` as for [`Prompts::draft`].
-    pub fn revise(&self, draft: &str, issues: &[Issue], note: Option<&str>) -> Vec<Message> {
-        let feedback = describe_issues(issues);
-        let restated = self.restated();
-        self.messages("revise.j2", context! { draft, feedback, note, restated })
+    /// Asks for a revision of a draft. `note` as for [`Prompts::draft`]. However it is revised, the prompt is the
+    /// same up to the end of the feedback.
+    pub fn revise(
+        &self,
+        draft: &str,
+        feedback: &Feedback,
+        how: &Revise<'_>,
+        note: Option<&str>,
+    ) -> Vec<Message> {
+        let (template, own) = match how {
+            Revise::Rewrite => ("revise.j2", context! { restated => self.restated() }),
+            Revise::Edit => ("revise_edit.j2", context! {}),
+            Revise::Section {
+                text,
+                headed,
+                issues,
+            } => (
+                "revise_section.j2",
+                context! { text => *text, headed => *headed, own => feedback::describe_issues(issues) },
+            ),
+            Revise::Addition {
+                sections,
+                headed,
+                issues,
+            } => {
+                let sections: Vec<String> = (1..)
+                    .zip(*sections)
+                    .map(|(number, name): (usize, _)| format!("{number}. {name}"))
+                    .collect();
+                let own = feedback::describe_issues(issues);
+                (
+                    "revise_addition.j2",
+                    context! { sections => sections.join("\n"), headed => *headed, own },
+                )
+            }
+        };
+        let values = context! {
+            draft,
+            note,
+            feedback => feedback.describe(),
+            kept => feedback.kept(),
+            ..own
+        };
+        self.messages(template, values)
+    }
+
+    /// Continues a reviser's conversation after edits of which some did not apply. `others` says whether the rest of
+    /// them did.
+    pub fn edit_again(
+        mut conversation: Vec<Message>,
+        reply: &str,
+        failed: &[FailedEdit<'_>],
+        others: bool,
+    ) -> Vec<Message> {
+        conversation.push(Message::new(Role::Assistant, reply));
+        let failed = Value::from(Serde(failed));
+        conversation.push(Message::new(
+            Role::User,
+            render("revise_edit_again.j2", context! { failed, others }),
+        ));
+        conversation
     }
 
     fn restated(&self) -> Option<&str> {
@@ -204,31 +315,6 @@ fn describe_criteria(criteria: &Criteria) -> String {
             } else {
                 format!("- `{}`: {}", criterion.name, parts.join(" "))
             }
-        })
-        .collect();
-    lines.join("\n")
-}
-
-/// The issues as the reviser reads them, one a line, in the order given.
-fn describe_issues(issues: &[Issue]) -> String {
-    if issues.is_empty() {
-        return "No single fault was named. Make the text meet every criterion more fully."
-            .to_owned();
-    }
-    let lines: Vec<String> = issues
-        .iter()
-        .map(|issue| {
-            let mut line = format!("- {}, {}", issue.severity.as_str(), issue.kind.as_str());
-            if let Some(criterion) = &issue.criterion {
-                let _ = write!(line, " (`{criterion}`)");
-            }
-            line.push_str(": ");
-            line.push_str(issue.description.trim());
-            if let Some(fix) = &issue.suggested_fix {
-                line.push_str(" Fix: ");
-                line.push_str(fix.trim());
-            }
-            line
         })
         .collect();
     lines.join("\n")

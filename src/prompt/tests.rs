@@ -1,6 +1,7 @@
 use super::*;
 use crate::types::{
-    ContextBlock, Criterion, IssueType, LengthUnit, LlmConfig, LoopSettings, RegexConfig, Severity,
+    ContextBlock, Criterion, CriterionResult, Evaluation, IssueType, LengthUnit, LlmConfig,
+    LoopSettings, RegexConfig, Severity, Status,
 };
 use crate::types::{Evaluator, Expect, JudgeSettings, LengthConfig, Place, ProbeTexts};
 
@@ -85,6 +86,32 @@ fn issue() -> Issue {
     }
 }
 
+fn feedback() -> Feedback {
+    let result = |name: &str, passed, evidence: &str| CriterionResult {
+        name: name.to_owned(),
+        evaluator: "llm".to_owned(),
+        score: Some(if passed { 1.0 } else { 0.3 }),
+        threshold: 0.7,
+        passed,
+        required: false,
+        status: Status::Ok,
+        evidence: Some(evidence.to_owned()),
+        value: None,
+        spread: None,
+        cached: false,
+    };
+    let evaluation = Evaluation {
+        issues: vec![issue()],
+        criteria: vec![
+            result("mood", false, "None."),
+            result("image", false, "There is none."),
+            result("lines", true, "3 lines"),
+        ],
+        ..Evaluation::default()
+    };
+    Feedback::new(Some(&evaluation))
+}
+
 fn show(messages: &[Message]) -> String {
     messages
         .iter()
@@ -109,8 +136,71 @@ fn every_prompt_reads_well() {
     );
     insta::assert_snapshot!(
         "revise",
-        show(&prompts.revise("Leaves fall.", &[issue()], Some("Write less."))[1..])
+        show(
+            &prompts.revise(
+                "Leaves fall.",
+                &feedback(),
+                &Revise::Rewrite,
+                Some("Write less.")
+            )[1..]
+        )
     );
+    let last = |messages: &[Message]| {
+        let text = &messages.last().unwrap().content;
+        text.split("</feedback>").last().unwrap().to_owned()
+    };
+    let edit = prompts.revise("Leaves fall.", &feedback(), &Revise::Edit, None);
+    insta::assert_snapshot!("revise_edit", last(&edit));
+    let failed = [FailedEdit {
+        written: "<<<<<<< SEARCH\nLeafs fall.\n=======\nLeaves fell.\n>>>>>>> REPLACE",
+        reason: "its SEARCH part does not occur in the text word for word",
+        closest: Some("Leaves fall."),
+        line: Some(1),
+    }];
+    insta::assert_snapshot!(
+        "revise_edit_again",
+        last(&Prompts::edit_again(edit, "...", &failed, true))
+    );
+    let issues = [issue()];
+    let section = Revise::Section {
+        text: "Leaves fall.",
+        headed: true,
+        issues: &issues,
+    };
+    insta::assert_snapshot!(
+        "revise_section",
+        last(&prompts.revise("Leaves fall.", &feedback(), &section, None))
+    );
+    let names = ["First".to_owned(), "Second".to_owned()];
+    let addition = Revise::Addition {
+        sections: &names,
+        headed: false,
+        issues: &issues,
+    };
+    insta::assert_snapshot!(
+        "revise_addition",
+        last(&prompts.revise("Leaves fall.", &feedback(), &addition, None))
+    );
+}
+
+#[test]
+fn feedback_says_where_what_was_seen_and_what_stays() {
+    let place = Place {
+        line: Some(2),
+        path: Some("/a/0".to_owned()),
+        quote: Some("x\n y".to_owned()),
+        ..Place::default()
+    };
+    let mut feedback = feedback();
+    feedback.issues[0].place = place;
+    assert_eq!(
+        feedback.describe(),
+        "- major, missing (`mood`), line 2, at `/a/0`, at \"x y\": There is no mood in line 2. Fix: Name a feeling.\n\
+         - `image` is not met: There is none."
+    );
+    assert_eq!(feedback.kept(), ["`lines`"]);
+    let nothing = Feedback::new(None);
+    assert!(nothing.describe().starts_with("No single fault"));
 }
 
 #[test]
@@ -199,13 +289,16 @@ fn calls_on_one_criterion_each_share_everything_up_to_the_end_of_the_draft() {
 fn calls_on_one_draft_share_everything_up_to_its_end() {
     let prompts = prompts();
     let judge = evaluate(&prompts, "Leaves fall.", &[judged("mood", "")]);
-    let revise = prompts.revise("Leaves fall.", &[], None);
+    let revise = prompts.revise("Leaves fall.", &feedback(), &Revise::Rewrite, None);
+    let edit = prompts.revise("Leaves fall.", &feedback(), &Revise::Edit, None);
     let draft = prompts.draft(None);
     assert_eq!(judge[0], revise[0]);
     assert_eq!(judge[0], draft[0]);
     let shared = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let end_of_draft = judge[1].content.find("</draft>").unwrap() + "</draft>".len();
     assert!(shared(&judge[1].content, &revise[1].content) >= end_of_draft);
+    let end_of_feedback = revise[1].content.find("</feedback>").unwrap() + "</feedback>".len();
+    assert!(shared(&revise[1].content, &edit[1].content) >= end_of_feedback);
     let end_of_criteria = judge[1].content.find("</criteria>").unwrap() + "</criteria>".len();
     assert!(shared(&judge[1].content, &draft[1].content) >= end_of_criteria);
 }

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use super::text::{asides, doubt, mark, score, summary, value};
+use super::text::{asides, doubt, mark, revised, score, summary, value};
 use crate::types::{Evaluation, RunRecord, Version};
 
 /// The selected draft and, after a rule, the critique report: for pasting into a pull request.
@@ -35,9 +35,8 @@ fn describe(out: &mut String, version: &Version, selected: Option<u32>) {
     } else {
         ""
     };
-    let from = version
-        .based_on
-        .map(|base| format!(", revises draft {base}"))
+    let from = revised(version)
+        .map(|from| format!(", {from}"))
         .unwrap_or_default();
     let _ = writeln!(
         out,

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use crate::types::{
-    CriterionResult, Evaluation, Issue, RunRecord, Severity, Status, TokenUsage, Version,
+    CriterionResult, Evaluation, Issue, RunRecord, Severity, Status, Strategy, TokenUsage, Version,
 };
 
 /// How a score is shown.
@@ -123,6 +123,24 @@ pub fn evaluation_line(version: &Version, before: Option<f64>) -> String {
     parts.join(" · ")
 }
 
+/// How a version came about, to follow its score: what it revises, by which strategy, how edits applied. `None` for
+/// a first draft.
+pub fn revised(version: &Version) -> Option<String> {
+    let mut out = format!("revises draft {}", version.based_on?);
+    if let Some(strategy) = version.strategy {
+        let _ = write!(out, " by {}", strategy.as_str());
+    }
+    if let Some(edits) = version.edits {
+        let tried = if version.strategy == Some(Strategy::TargetedEdit) {
+            ""
+        } else {
+            "edits were tried before: "
+        };
+        let _ = write!(out, "; {tried}{}", edits.describe());
+    }
+    Some(out)
+}
+
 /// How a run ended, on one line.
 pub fn summary(record: &RunRecord) -> String {
     let mut parts = Vec::new();
@@ -198,6 +216,7 @@ pub fn critique(evaluation: &Evaluation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::EditCounts;
 
     #[test]
     fn numbers_read_well() {
@@ -211,5 +230,43 @@ mod tests {
         assert_eq!(tokens(&TokenUsage::default()), None);
         let usage = TokenUsage::new(Some(1000), Some(200), Some(800));
         assert_eq!(tokens(&usage).unwrap(), "1,200 tokens (800 cached)");
+    }
+
+    #[test]
+    fn how_a_version_came_about_is_said() {
+        let mut version = Version {
+            iteration: 2,
+            output: String::new(),
+            based_on: None,
+            strategy: None,
+            edits: None,
+            improvements_applied: Vec::new(),
+            evaluation: None,
+            timestamp: jiff::Timestamp::UNIX_EPOCH,
+            token_usage: TokenUsage::default(),
+            duration_ms: 0,
+        };
+        assert_eq!(revised(&version), None);
+        version.based_on = Some(1);
+        version.strategy = Some(Strategy::TargetedEdit);
+        version.edits = Some(EditCounts {
+            exact: 2,
+            fuzzy: 1,
+            ..EditCounts::default()
+        });
+        assert_eq!(
+            revised(&version).unwrap(),
+            "revises draft 1 by targeted_edit; 3 edits applied (2 exactly, 1 nearly)"
+        );
+        version.strategy = Some(Strategy::FullRewrite);
+        version.edits = Some(EditCounts {
+            tolerant: 1,
+            failed: 2,
+            ..EditCounts::default()
+        });
+        assert_eq!(
+            revised(&version).unwrap(),
+            "revises draft 1 by full_rewrite; edits were tried before: 1 edit applied (1 but for white space), 2 did not"
+        );
     }
 }

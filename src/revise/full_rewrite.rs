@@ -1,18 +1,54 @@
-use crate::model::Message;
-use crate::prompt::Prompts;
-use crate::types::Version;
-
-/// Asks for the whole text again, with the issues of its evaluation.
-pub(super) fn request(prompts: &Prompts, base: &Version, note: Option<&str>) -> Vec<Message> {
-    let issues = base
-        .evaluation
-        .as_ref()
-        .map(|evaluation| evaluation.issues.as_slice())
-        .unwrap_or_default();
-    prompts.revise(&base.output, issues, note)
-}
+//! The whole text again.
 
 /// The reply is the text.
-pub(super) fn apply(reply: &str) -> String {
+pub(super) fn text(reply: &str) -> String {
     reply.trim().to_owned()
+}
+
+/// Whether a reply that should hold edits is the whole text instead: most of its lines or words are the draft's, and it
+/// is about as long.
+pub(super) fn is_rewrite(reply: &str, draft: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let mut words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        words.sort_unstable();
+        words
+    };
+    let (new, old) = (words(reply), words(draft));
+    if old.is_empty() || new.len() * 2 < old.len() || new.len() > old.len() * 2 + 40 {
+        return false;
+    }
+    let (mut shared, mut a, mut b) = (0, 0, 0);
+    while let (Some(one), Some(other)) = (new.get(a), old.get(b)) {
+        match one.cmp(other) {
+            std::cmp::Ordering::Less => a += 1,
+            std::cmp::Ordering::Greater => b += 1,
+            std::cmp::Ordering::Equal => {
+                shared += 1;
+                a += 1;
+                b += 1;
+            }
+        }
+    }
+    shared * 10 >= old.len() * 6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_rewrite;
+
+    #[test]
+    fn a_whole_text_is_told_from_talk_about_it() {
+        let draft =
+            "The cat sat on the mat. It was a warm day, and nothing else happened there at all.";
+        assert!(is_rewrite(
+            "The cat sat on the mat. It was a cold day, and nothing else happened there.",
+            draft
+        ));
+        assert!(!is_rewrite(
+            "I changed warm to cold, as the feedback asks.",
+            draft
+        ));
+        assert!(!is_rewrite("", draft));
+        assert!(!is_rewrite("a b", ""));
+    }
 }

@@ -1,26 +1,14 @@
-//! Making a better draft of an earlier one: one file per strategy.
+//! Making a better draft of an earlier one: one file per strategy. Nothing here asks a model: a [`Revision`] says what
+//! is to be asked, and takes the replies.
 
+mod choose;
+pub mod edits;
 mod full_rewrite;
+mod incremental;
+mod revision;
+mod scope;
+mod sections;
+mod targeted_edit;
 
-use crate::model::Message;
-use crate::prompt::Prompts;
-use crate::types::{Strategy, Version};
-
-/// Asks for a revision of a version by a strategy. `note` is added at the end of the prompt.
-pub fn request(
-    strategy: Strategy,
-    prompts: &Prompts,
-    base: &Version,
-    note: Option<&str>,
-) -> Vec<Message> {
-    match strategy {
-        Strategy::FullRewrite => full_rewrite::request(prompts, base, note),
-    }
-}
-
-/// The revised draft that a reply stands for.
-pub fn apply(strategy: Strategy, reply: &str) -> String {
-    match strategy {
-        Strategy::FullRewrite => full_rewrite::apply(reply),
-    }
-}
+pub use choose::{History, choose};
+pub use revision::{Ask, Revised, Revision, Step};

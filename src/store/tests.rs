@@ -38,6 +38,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
         output: output.into(),
         based_on: (iteration > 1).then(|| iteration - 1),
         strategy: None,
+        edits: None,
     };
     let events = vec![
         Event::RunStart {

@@ -11,6 +11,7 @@ use super::{
     settings::{LoopSettings, Strategy},
     task::Task,
     usage::TokenUsage,
+    version::EditCounts,
 };
 
 /// Version of the event stream and of the JSON result. It grows when a field changes its meaning or
@@ -130,8 +131,20 @@ pub enum Event {
         output: String,
         /// The version it revises.
         based_on: Option<u32>,
-        /// How it was revised.
+        /// How it was revised in the end.
         strategy: Option<Strategy>,
+        /// How the edits applied, if edits were tried.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edits: Option<EditCounts>,
+    },
+    /// How a version is revised was chosen, or is changed because it did not work.
+    Strategy {
+        /// The version that is to be written.
+        iteration: u32,
+        /// How.
+        strategy: Strategy,
+        /// Why, in words.
+        reason: String,
     },
     /// A version is judged.
     Evaluation {

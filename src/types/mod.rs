@@ -34,4 +34,4 @@ pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
 pub use task::{ContextBlock, Task};
 pub use usage::TokenUsage;
-pub use version::Version;
+pub use version::{EditCounts, Version};

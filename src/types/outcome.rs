@@ -213,12 +213,14 @@ impl RunRecord {
                 output,
                 based_on,
                 strategy,
+                edits,
             } => {
                 self.versions.push(Version {
                     iteration: *iteration,
                     output: output.clone(),
                     based_on: *based_on,
                     strategy: *strategy,
+                    edits: *edits,
                     improvements_applied: Vec::new(),
                     evaluation: None,
                     timestamp: time,
@@ -273,7 +275,10 @@ impl RunRecord {
             } => self
                 .rejected
                 .push((*iteration, reason.clone(), text.clone())),
-            Event::Delta { .. } | Event::Retry { .. } | Event::Cleaned { .. } => {}
+            Event::Delta { .. }
+            | Event::Retry { .. }
+            | Event::Strategy { .. }
+            | Event::Cleaned { .. } => {}
         }
     }
 

@@ -22,9 +22,14 @@ pub struct LoopSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub threshold: Option<f64>,
-    /// How a draft is revised. Default: `full_rewrite`.
+    /// How a draft is revised. Default: `hybrid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
+    /// The most tokens of one reply that revises (seed 003 §2.5.2). At least 1; default: as for any other
+    /// reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_revision_tokens: Option<u32>,
     /// Which version the run returns. Default: `highest_score`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<Select>,
@@ -70,6 +75,7 @@ impl LoopSettings {
             min_iterations: self.min_iterations.or(below.min_iterations),
             threshold: self.threshold.or(below.threshold),
             strategy: self.strategy.or(below.strategy),
+            max_revision_tokens: self.max_revision_tokens.or(below.max_revision_tokens),
             select: self.select.or(below.select),
             on_failure: self.on_failure.or(below.on_failure),
             plateau_iterations: self.plateau_iterations.or(below.plateau_iterations),
@@ -89,6 +95,10 @@ impl LoopSettings {
             ("min_iterations", self.min_iterations.map(u64::from)),
             ("plateau_iterations", self.plateau_iterations.map(u64::from)),
             ("max_total_tokens", self.max_total_tokens),
+            (
+                "max_revision_tokens",
+                self.max_revision_tokens.map(u64::from),
+            ),
         ];
         for (key, value) in at_least_one {
             if value == Some(0) {
@@ -192,8 +202,27 @@ impl LoopSettings {
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// The model writes the whole text again, with the feedback.
-    #[default]
     FullRewrite,
+    /// The model names passages and what takes their place; the rest stays byte for byte.
+    TargetedEdit,
+    /// The model writes one section after the other, those only that have something to mend or are missing.
+    Incremental,
+    /// Whichever of the others fits: by the size of the draft, by how much of it the issues concern, and by
+    /// what has worked in this run.
+    #[default]
+    Hybrid,
+}
+
+impl Strategy {
+    /// The word for it, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FullRewrite => "full_rewrite",
+            Self::TargetedEdit => "targeted_edit",
+            Self::Incremental => "incremental",
+            Self::Hybrid => "hybrid",
+        }
+    }
 }
 
 /// Which version a run returns (seed 003 §2.7.2). The seed's two defaults disagree; ours is the one of

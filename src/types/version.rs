@@ -16,8 +16,12 @@ pub struct Version {
     pub output: String,
     /// The version it revises; `None` for a first draft.
     pub based_on: Option<u32>,
-    /// How it was revised; `None` for a first draft.
+    /// How it was revised in the end, after any fall-back, so never [`Strategy::Hybrid`]; `None` for a first
+    /// draft.
     pub strategy: Option<Strategy>,
+    /// How the edits applied, if edits were tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edits: Option<EditCounts>,
     /// Descriptions of the issues of `based_on` that this version no longer has.
     pub improvements_applied: Vec<String>,
     /// The verdict; `None` if the run ended before there was one.
@@ -28,6 +32,49 @@ pub struct Version {
     pub token_usage: TokenUsage,
     /// How long writing and judging it took, in milliseconds.
     pub duration_ms: u64,
+}
+
+/// How the edits of a revision applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EditCounts {
+    /// Found in the draft byte for byte.
+    pub exact: u32,
+    /// Found but for white space and characters that look alike.
+    pub tolerant: u32,
+    /// Found nearly.
+    pub fuzzy: u32,
+    /// Not found, or in more than one place, also when they were asked for again.
+    pub failed: u32,
+}
+
+impl EditCounts {
+    /// How many applied.
+    pub fn applied(&self) -> u32 {
+        self.exact + self.tolerant + self.fuzzy
+    }
+
+    /// The figures in words: `3 edits applied (2 exactly, 1 nearly), 1 did not`.
+    pub fn describe(&self) -> String {
+        let parts: Vec<String> = [
+            (self.exact, "exactly"),
+            (self.tolerant, "but for white space"),
+            (self.fuzzy, "nearly"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, how)| format!("{count} {how}"))
+        .collect();
+        let applied = self.applied();
+        let edits = if applied == 1 { "edit" } else { "edits" };
+        let mut out = format!("{applied} {edits} applied");
+        if !parts.is_empty() {
+            out = format!("{out} ({})", parts.join(", "));
+        }
+        if self.failed > 0 {
+            out = format!("{out}, {} did not", self.failed);
+        }
+        out
+    }
 }
 
 impl Version {

@@ -29,6 +29,7 @@ mod output;
 mod permission;
 mod places;
 mod plan;
+mod revise_strategies;
 mod schema;
 mod script;
 #[cfg(unix)]

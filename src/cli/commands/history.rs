@@ -194,6 +194,9 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
             version.iteration,
             report::evaluation_line(version, before)
         );
+        if let Some(revised) = report::revised(version) {
+            let _ = writeln!(out, "  {revised}");
+        }
         if let Some(evaluation) = &version.evaluation {
             out.push_str(&report::critique(evaluation));
         }

@@ -4,7 +4,7 @@ use crate::cli::settings::Plan;
 use crate::evaluate;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
 use crate::prompt::Prompts;
-use crate::types::{Evaluator, LengthUnit, Task};
+use crate::types::{Evaluator, LengthUnit, Strategy, Task};
 
 /// Tokens that a draft is taken to have if nothing says how long it is to be.
 const DRAFT: u64 = 1024;
@@ -32,8 +32,13 @@ impl RunWindow {
             .max_tokens
             .map_or_else(|| longest_draft.unwrap_or(DRAFT).max(DRAFT), u64::from);
         // The longest calls: a revision (prompt, draft, feedback, new draft), a verdict (prompt, draft,
-        // instructions, verdict). Feedback and instructions are shorter than a verdict's cap.
-        Self::new(plan, task, 2 * draft, longest_draft)
+        // instructions, verdict). Feedback and instructions are shorter than a verdict's cap. Edits that are
+        // asked for again stand in the conversation twice, and are half of a draft at the most, as a rule.
+        let drafts = match plan.settings().loop_settings.strategy() {
+            Strategy::FullRewrite => 2,
+            Strategy::TargetedEdit | Strategy::Incremental | Strategy::Hybrid => 3,
+        };
+        Self::new(plan, task, drafts * draft, longest_draft)
     }
 
     /// For a judge of texts that are not longer than this one.

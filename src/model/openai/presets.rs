@@ -83,7 +83,10 @@ pub const PRESETS: [Preset; 11] = [
         name: "mistral",
         base_url: "https://api.mistral.ai/v1",
         key_env: Some("MISTRAL_API_KEY"),
-        dialect: PLAIN,
+        dialect: Dialect {
+            prediction: true,
+            ..PLAIN
+        },
     },
     Preset {
         name: "deepseek",

@@ -1,0 +1,125 @@
+use std::fmt::Write as _;
+
+use crate::types::{Evaluation, Issue, Place, Status};
+
+/// The most of a quotation that is shown to find it again, in characters.
+const QUOTED: usize = 160;
+
+/// What a revision is to mend, and what it must not lose.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Feedback {
+    /// What is to be mended, the gravest first.
+    pub issues: Vec<Issue>,
+    /// Criteria that are not met and that no issue belongs to, each with what its verdict rests on.
+    unmet: Vec<(String, Option<String>)>,
+    /// Criteria that are met.
+    met: Vec<String>,
+}
+
+impl Feedback {
+    /// What an evaluation says.
+    pub fn new(evaluation: Option<&Evaluation>) -> Self {
+        let issues = evaluation.map_or_else(Vec::new, |evaluation| evaluation.issues.clone());
+        let results = evaluation.map(|evaluation| evaluation.criteria.as_slice());
+        let judged = || {
+            let results = results.unwrap_or_default().iter();
+            results.filter(|result| result.status == Status::Ok)
+        };
+        let named = |name: &str| {
+            issues
+                .iter()
+                .any(|issue| issue.criterion.as_deref() == Some(name))
+        };
+        Self {
+            unmet: judged()
+                .filter(|result| !result.passed && !named(&result.name))
+                .map(|result| (result.name.clone(), result.evidence.clone()))
+                .collect(),
+            met: judged()
+                .filter(|result| result.passed && !named(&result.name))
+                .map(|result| result.name.clone())
+                .collect(),
+            issues,
+        }
+    }
+
+    /// The criteria that are met, as they are named in prompts.
+    pub(super) fn kept(&self) -> Vec<String> {
+        self.met.iter().map(|name| format!("`{name}`")).collect()
+    }
+
+    /// All of it as the reviser reads it, one thing a line.
+    pub(super) fn describe(&self) -> String {
+        let mut lines = describe_issues(&self.issues);
+        for (name, evidence) in &self.unmet {
+            if !lines.is_empty() {
+                lines.push('\n');
+            }
+            let _ = match evidence {
+                Some(evidence) => write!(lines, "- `{name}` is not met: {}", one_line(evidence)),
+                None => write!(lines, "- `{name}` is not met."),
+            };
+        }
+        if lines.is_empty() {
+            return "No single fault was named. Make the text meet every criterion more fully."
+                .to_owned();
+        }
+        lines
+    }
+}
+
+/// Issues as the reviser reads them, one a line, in the order given: how grave, of what kind, by which criterion,
+/// where, what, and what would be right.
+pub(super) fn describe_issues(issues: &[Issue]) -> String {
+    let lines: Vec<String> = issues
+        .iter()
+        .map(|issue| {
+            let mut line = format!("- {}, {}", issue.severity.as_str(), issue.kind.as_str());
+            if let Some(criterion) = &issue.criterion {
+                let _ = write!(line, " (`{criterion}`)");
+            }
+            line.push_str(&place(&issue.place));
+            line.push_str(": ");
+            line.push_str(issue.description.trim());
+            if let Some(fix) = &issue.suggested_fix {
+                line.push_str(" Fix: ");
+                line.push_str(fix.trim());
+            }
+            line
+        })
+        .collect();
+    lines.join("\n")
+}
+
+fn place(place: &Place) -> String {
+    let mut out = String::new();
+    if let Some(line) = place.line {
+        let _ = write!(out, ", line {line}");
+    }
+    match place.path.as_deref() {
+        Some("") => out.push_str(", in the whole value"),
+        Some(path) => {
+            let _ = write!(out, ", at `{path}`");
+        }
+        None => {}
+    }
+    if let Some(quote) = place
+        .quote
+        .as_deref()
+        .filter(|_| place.verified != Some(false))
+    {
+        let quote = one_line(quote);
+        let clipped: String = quote.chars().take(QUOTED).collect();
+        let more = if clipped.len() < quote.len() {
+            "…"
+        } else {
+            ""
+        };
+        let _ = write!(out, ", at \"{clipped}{more}\"");
+    }
+    out
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,347 @@
+//! Which strategy fits: the decision of `hybrid`.
+
+use std::ops::Range;
+
+use super::scope::{Scope, scope};
+use super::sections::{Section, sections};
+use crate::types::{Issue, Strategy};
+
+/// A draft of fewer characters is written again as a whole: about 150 tokens, which edits would cost, too.
+const SHORT: usize = 600;
+
+/// What finding a passage and marking it costs, in characters.
+const PER_EDIT: usize = 160;
+
+/// What one more call costs for each section, in characters, besides the part of the draft below.
+const PER_SECTION: usize = 200;
+
+/// Reading the draft once more costs this part of writing it: it is mostly in the cache.
+const READING: usize = 20;
+
+/// Another strategy than the rewrite must promise to cost at most this share of it: what is estimated is not sure.
+const WORTH: f64 = 0.75;
+
+/// How likely a strategy is to work before it was tried; it counts as much as one try.
+const PRIOR: f64 = 0.8;
+
+/// What has worked in this run, by kind of strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct History {
+    edits: Tries,
+    sections: Tries,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Tries {
+    made: u32,
+    failed: u32,
+}
+
+impl Tries {
+    /// How likely the next one is to work.
+    fn chance(self) -> f64 {
+        (PRIOR + f64::from(self.made - self.failed)) / (1.0 + f64::from(self.made))
+    }
+}
+
+impl History {
+    /// The history with one more try of a strategy: whether what the model answered could be applied. A rewrite
+    /// always can.
+    #[must_use]
+    pub fn with(mut self, strategy: Strategy, worked: bool) -> Self {
+        let tries = match strategy {
+            Strategy::TargetedEdit => &mut self.edits,
+            Strategy::Incremental => &mut self.sections,
+            Strategy::FullRewrite | Strategy::Hybrid => return self,
+        };
+        tries.made = tries.made.saturating_add(1);
+        tries.failed = tries.failed.saturating_add(u32::from(!worked));
+        self
+    }
+}
+
+/// The strategy that is likely to cost least, and why. A failed one costs itself and the rewrite that follows.
+///
+/// Edits cost twice what they touch, since a passage is written and then what takes its place; `incremental`
+/// costs the sections that have issues, or one more section for what is missing; a rewrite costs the draft. What
+/// has failed in this run counts as less likely to work.
+pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, String) {
+    let rewrite = |reason: String| (Strategy::FullRewrite, reason);
+    let words = draft.split_whitespace().count();
+    let size = draft.chars().count();
+    if size < SHORT {
+        return rewrite(format!("the draft is short ({})", counted(words, "word")));
+    }
+    if issues.is_empty() {
+        return rewrite("no single fault is named".to_owned());
+    }
+    let reach = Reach::of(draft, issues);
+    if reach.whole * 2 > issues.len() {
+        return rewrite(format!(
+            "{} of {} {} no place in the draft",
+            reach.whole,
+            counted(issues.len(), "issue"),
+            if reach.whole == 1 { "has" } else { "have" }
+        ));
+    }
+    let whole = as_f64(size);
+    let edits = as_f64(2 * reach.touched + PER_EDIT * issues.len())
+        + (1.0 - history.edits.chance()) * whole;
+    let sections = as_f64(reach.sections) + (1.0 - history.sections.chance()) * whole;
+    let limit = WORTH * whole;
+    let divided = reach.parts >= 2;
+    if divided && sections <= limit && sections < edits {
+        return (
+            Strategy::Incremental,
+            format!(
+                "{} in {} of {}, about {} of the draft",
+                counted(issues.len(), "issue"),
+                if reach.added > 0 {
+                    reach.concerned + 1
+                } else {
+                    reach.concerned
+                },
+                counted(reach.parts, "section"),
+                percent(reach.written, size)
+            ),
+        );
+    }
+    if edits <= limit {
+        return (
+            Strategy::TargetedEdit,
+            format!(
+                "{} {} about {} of the draft",
+                counted(issues.len(), "issue"),
+                if issues.len() == 1 {
+                    "touches"
+                } else {
+                    "touch"
+                },
+                percent(reach.touched, size)
+            ),
+        );
+    }
+    let failed = history.edits.failed + history.sections.failed;
+    if failed > 0 {
+        let made = history.edits.made + history.sections.made;
+        return rewrite(format!(
+            "{failed} of {made} smaller revisions did not apply in this run"
+        ));
+    }
+    rewrite(format!(
+        "the issues concern about {} of the draft",
+        percent(reach.touched, size)
+    ))
+}
+
+/// Whether so little of a draft is to be changed that a rewrite will mostly repeat it.
+pub(super) fn is_small(draft: &str, issues: &[Issue]) -> bool {
+    let reach = Reach::of(draft, issues);
+    !issues.is_empty() && reach.whole == 0 && reach.touched * 4 <= draft.chars().count()
+}
+
+/// How much of a draft its issues concern, in characters.
+struct Reach {
+    /// Lines with issues, each once, and what is to be added.
+    touched: usize,
+    /// What it costs to write the sections with issues, each once, and what is to be added.
+    sections: usize,
+    /// How long these are.
+    written: usize,
+    /// How many sections have issues.
+    concerned: usize,
+    /// Sections of the draft.
+    parts: usize,
+    /// Issues about what is missing.
+    added: usize,
+    /// Issues about the whole.
+    whole: usize,
+}
+
+impl Reach {
+    fn of(draft: &str, issues: &[Issue]) -> Self {
+        let parts = sections(draft);
+        let size = draft.chars().count();
+        let mean = size / parts.len().max(1);
+        let mut lines: Vec<Range<usize>> = Vec::new();
+        let mut concerned: Vec<usize> = Vec::new();
+        let (mut added, mut whole) = (0, 0);
+        for issue in issues {
+            match scope(issue, draft, &parts) {
+                Scope::Passage(range) => {
+                    let start = draft[..range.start].rfind('\n').map_or(0, |at| at + 1);
+                    let end = draft[range.end..]
+                        .find('\n')
+                        .map_or(draft.len(), |at| range.end + at);
+                    lines.push(start..end);
+                    concerned.extend(touched_sections(&parts, &range));
+                }
+                Scope::Missing => added += 1,
+                Scope::Whole => whole += 1,
+            }
+        }
+        lines.sort_by_key(|line| line.start);
+        let (mut touched, mut reached) = (0, 0);
+        for line in lines {
+            let start = line.start.max(reached);
+            if start < line.end {
+                touched += draft[start..line.end].chars().count();
+                reached = line.end;
+            }
+        }
+        concerned.sort_unstable();
+        concerned.dedup();
+        let inside: usize = concerned
+            .iter()
+            .map(|&at| draft[parts[at].range.clone()].chars().count())
+            .sum();
+        Self {
+            // What has no place may be anywhere: a quarter of the draft each.
+            touched: touched + added * mean.min(size / 8) + whole * (size / 4),
+            sections: inside
+                + usize::from(added > 0) * mean
+                + (concerned.len() + usize::from(added > 0)) * (PER_SECTION + size / READING)
+                + whole * (size / 2),
+            written: inside + usize::from(added > 0) * mean,
+            concerned: concerned.len(),
+            parts: parts.len(),
+            added,
+            whole,
+        }
+    }
+}
+
+/// The sections that a passage is in.
+pub(super) fn touched_sections(parts: &[Section], range: &Range<usize>) -> Vec<usize> {
+    parts
+        .iter()
+        .enumerate()
+        .filter(|(_, part)| part.range.start < range.end && range.start < part.range.end)
+        .map(|(at, _)| at)
+        .collect()
+}
+
+pub(super) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
+fn percent(part: usize, whole: usize) -> String {
+    format!("{} %", (part.min(whole) * 100).div_ceil(whole.max(1)))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "lengths of texts need no 53 bits"
+)]
+fn as_f64(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop, prop_assert, prop_assert_ne, proptest};
+
+    use super::*;
+    use crate::types::{IssueType, Place, Severity};
+
+    fn issue(kind: IssueType, line: Option<u64>) -> Issue {
+        Issue {
+            kind,
+            severity: Severity::Major,
+            description: "Bad.".to_owned(),
+            suggested_fix: None,
+            criterion: None,
+            place: Place {
+                line,
+                ..Place::default()
+            },
+        }
+    }
+
+    /// Sections of about 500 characters, each a heading and six lines.
+    fn report(count: usize) -> String {
+        let line =
+            "Some words stand in every line of it, and they are about as long as that, no more.\n";
+        let sections: Vec<String> = (0..count)
+            .map(|number| format!("# Part {number}\n{}\n", line.repeat(6)))
+            .collect();
+        sections.concat()
+    }
+
+    fn chosen(history: History, draft: &str, issues: &[Issue]) -> Strategy {
+        choose(&history, draft, issues).0
+    }
+
+    #[test]
+    fn it_depends_on_size_and_scope() {
+        let wrong = |line| issue(IssueType::Incorrect, line);
+        let none = History::default();
+        assert_eq!(
+            choose(&none, "Short it is.", &[wrong(Some(1))]),
+            (
+                Strategy::FullRewrite,
+                "the draft is short (3 words)".to_owned()
+            )
+        );
+        let long = report(8);
+        assert_eq!(choose(&none, &long, &[]).1, "no single fault is named");
+        let (strategy, reason) = choose(&none, &long, &[wrong(Some(3)), wrong(Some(12))]);
+        assert_eq!(strategy, Strategy::TargetedEdit);
+        assert_eq!(reason, "2 issues touch about 5 % of the draft");
+        assert_eq!(chosen(none, &long, &[wrong(None)]), Strategy::FullRewrite);
+        let (strategy, reason) = choose(&none, &long, &[issue(IssueType::Missing, None)]);
+        assert_eq!(strategy, Strategy::Incremental);
+        assert!(reason.starts_with("1 issue in 1 of 8 sections"), "{reason}");
+        // Many issues in one section: writing it again is cheaper than so many edits.
+        let many: Vec<Issue> = (2..8).map(|line| wrong(Some(line))).collect();
+        assert_eq!(chosen(none, &long, &many), Strategy::Incremental);
+        // Issues everywhere.
+        let many: Vec<Issue> = (0..8)
+            .flat_map(|n| [2, 4, 6].map(|line| wrong(Some(n * 8 + line))))
+            .collect();
+        assert_eq!(chosen(none, &long, &many), Strategy::FullRewrite);
+    }
+
+    #[test]
+    fn what_fails_is_chosen_less() {
+        let long = report(3).replace("# ", "");
+        let issues = [
+            issue(IssueType::Incorrect, Some(3)),
+            issue(IssueType::Incorrect, Some(9)),
+        ];
+        let mut history = History::default();
+        assert_eq!(chosen(history, &long, &issues), Strategy::TargetedEdit);
+        history = history.with(Strategy::TargetedEdit, false);
+        assert_ne!(chosen(history, &long, &issues), Strategy::TargetedEdit);
+        history = history.with(Strategy::Incremental, false);
+        let (strategy, reason) = choose(&history, &long, &issues);
+        assert_eq!(strategy, Strategy::FullRewrite);
+        assert_eq!(reason, "2 of 2 smaller revisions did not apply in this run");
+        let good = (0..4).fold(history, |history, _| {
+            history.with(Strategy::TargetedEdit, true)
+        });
+        assert_eq!(chosen(good, &long, &issues), Strategy::TargetedEdit);
+    }
+
+    proptest! {
+        #[test]
+        fn a_failure_never_makes_a_strategy_more_likely(
+            made in prop::collection::vec(any::<bool>(), 0..6),
+            line in 1u64..60,
+        ) {
+            let draft = report(6);
+            let history = made.into_iter().fold(History::default(), |h, worked| h.with(Strategy::TargetedEdit, worked));
+            let issues = [issue(IssueType::Incorrect, Some(line))];
+            let worse = history.with(Strategy::TargetedEdit, false);
+            let chance = |h: &History| h.edits.chance();
+            prop_assert!(chance(&worse) < chance(&history));
+            prop_assert!((0.0..=1.0).contains(&chance(&worse)));
+            if chosen(history, &draft, &issues) != Strategy::TargetedEdit {
+                prop_assert_ne!(chosen(worse, &draft, &issues), Strategy::TargetedEdit);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+use super::parse::{Block, Reading, is_fence, trim_blank};
+
+/// Reads the hunks of a unified diff, which some models write in the place of blocks: what is taken away and what
+/// stands around it is the passage. Line numbers are not looked at, since models cannot count.
+pub(super) fn hunks(lines: &[&str]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut hunk: Option<Vec<&str>> = None;
+    for &line in lines {
+        let begins = line.starts_with("@@") || line.trim() == "```diff";
+        if begins || is_fence(line) {
+            blocks.extend(hunk.take().and_then(|lines| block(&lines)));
+            hunk = begins.then(Vec::new);
+        } else if let Some(hunk) = &mut hunk {
+            let names_file = line.starts_with("--- ") || line.starts_with("+++ ");
+            if !(names_file && hunk.is_empty()) {
+                hunk.push(line);
+            }
+        }
+    }
+    blocks.extend(hunk.and_then(|lines| block(&lines)));
+    blocks
+}
+
+fn block(lines: &[&str]) -> Option<Block> {
+    let lines = trim_blank(lines);
+    if !lines.iter().any(|line| line.starts_with(['-', '+'])) {
+        return None;
+    }
+    let (mut search, mut replace) = (Vec::new(), Vec::new());
+    for line in lines {
+        match line.chars().next() {
+            Some('-') => search.push(&line[1..]),
+            Some('+') => replace.push(&line[1..]),
+            // Around the change, the blank that a diff begins its lines with is often left out.
+            Some(' ') => {
+                search.push(&line[1..]);
+                replace.push(&line[1..]);
+            }
+            _ => {
+                search.push(line);
+                replace.push(line);
+            }
+        }
+    }
+    // Without a line of the draft nobody knows where it goes.
+    let placed = search.iter().any(|line| !line.trim().is_empty());
+    let reading = placed.then(|| Reading {
+        search: search.join("\n"),
+        replace: replace.join("\n"),
+        guess: false,
+    });
+    Some(Block {
+        readings: reading.into_iter().collect(),
+        written: lines.join("\n"),
+        closed: true,
+    })
+}

@@ -1,0 +1,331 @@
+//! How drafts are revised: each strategy, what is tried when it does not work, and what `hybrid` makes of it.
+
+use serde_json::Value;
+
+use crate::harness::{Ran, Test};
+use crate::plan::with_server;
+use crate::support::server::{Protocol, Purpose, Reply, Server};
+
+/// A line that nothing is wrong with.
+const FILLER: &str =
+    "The pump is looked after once a week, and what is found is written down at once.\n";
+
+/// Only hard checks: no judge is asked, so every call is one that writes.
+const CRITERIA: &str = r"
+name = 'manual'
+
+[[criteria]]
+name = 'no-todo'
+evaluator = 'regex'
+pattern = 'TODO'
+expect = 'absent'
+
+[[criteria]]
+name = 'licence'
+evaluator = 'regex'
+pattern = '(?i)licen[cs]e|TODO'
+";
+
+/// Three sections; something is to be done in the second one.
+fn manual() -> String {
+    let filler = FILLER.repeat(3);
+    format!(
+        "# Setup\n\nInstall it under any licence.\n{filler}\n# Use\n\nTODO: say how.\n{filler}\n# End\n\n{filler}"
+    )
+}
+
+fn mended() -> String {
+    manual().replace("TODO: say how.", "Turn the key.")
+}
+
+fn edit(search: &str, replace: &str) -> String {
+    format!("<<<<<<< SEARCH\n{search}\n=======\n{replace}\n>>>>>>> REPLACE")
+}
+
+fn good_edit() -> String {
+    edit("TODO: say how.", "Turn the key.")
+}
+
+/// `reflect draft` with a writer that gives these replies.
+fn draft(replies: &[&str]) -> Test {
+    let script: Vec<String> = replies
+        .iter()
+        .map(|text| format!("[[reply]]\npurpose = 'write'\ntext = '''\n{text}'''\n"))
+        .collect();
+    Test::new()
+        .file("script.toml", script.concat())
+        .file("criteria.toml", CRITERIA)
+        .args(["draft", "Write a manual.", "-c", "criteria.toml"])
+        .args(["--provider", "scripted:script.toml"])
+}
+
+/// What the run log says of a version.
+#[track_caller]
+fn version(ran: &Ran, number: usize) -> Value {
+    ran.history()["history"]["versions"][number - 1].clone()
+}
+
+fn printed(text: &str) -> String {
+    format!("{}\n", text.trim_end())
+}
+
+#[test]
+fn each_strategy_mends_the_draft() {
+    let section = format!("# Use\n\nTurn the key.\n{}", FILLER.repeat(3));
+    for (strategy, reply) in [
+        ("full_rewrite", mended()),
+        ("targeted_edit", good_edit()),
+        ("incremental", section),
+        ("hybrid", good_edit()),
+    ] {
+        let ran = draft(&[&manual(), &reply])
+            .args(["--strategy", strategy])
+            .stdout(&printed(&mended()))
+            .run();
+        let version = version(&ran, 2);
+        let used = if strategy == "hybrid" {
+            "targeted_edit"
+        } else {
+            strategy
+        };
+        assert_eq!(version["strategy"], used, "{strategy}");
+        if used == "targeted_edit" {
+            assert_eq!(version["edits"]["exact"], 1, "{version}");
+        } else {
+            assert_eq!(version["edits"], Value::Null, "{version}");
+        }
+        let shown = ran.then(["history", "show"]).run();
+        assert!(
+            shown.stdout.contains(&format!("revises draft 1 by {used}")),
+            "{}",
+            shown.stdout
+        );
+    }
+}
+
+#[test]
+fn hybrid_is_the_default_and_says_what_it_chose_and_why() {
+    draft(&[&manual(), &good_edit()])
+        .stdout(&printed(&mended()))
+        .stderr_has("draft 2: targeted_edit: 1 issue touches about ")
+        .stderr_has("draft 2: 1 edit applied (1 exactly)")
+        .run();
+    draft(&["A short text: TODO.", "A short text under a licence."])
+        .stdout("A short text under a licence.\n")
+        .stderr_has("draft 2: full_rewrite: the draft is short (4 words)")
+        .run();
+}
+
+#[test]
+fn the_choice_is_an_event_and_the_draft_says_how_edits_applied() {
+    let ran = draft(&[
+        &manual(),
+        &edit("todo:  say how.", "x"),
+        &edit("TODO:  say how.", "Turn the key."),
+    ])
+    .args(["--strategy", "hybrid", "--format", "ndjson"])
+    .run();
+    let lines = ran.lines();
+    let event = |name: &str| {
+        let mut found = lines.iter().filter(|line| line["event"] == name);
+        found
+            .next_back()
+            .unwrap_or_else(|| panic!("an event `{name}`"))
+            .clone()
+    };
+    assert_eq!(event("strategy")["strategy"], "targeted_edit");
+    assert_eq!(event("strategy")["iteration"], 2);
+    assert!(
+        !event("strategy")["reason"]
+            .as_str()
+            .unwrap_or_default()
+            .is_empty()
+    );
+    let draft = event("draft");
+    assert_eq!(draft["strategy"], "targeted_edit");
+    assert_eq!(draft["edits"]["tolerant"], 1, "{draft}");
+    assert_eq!(draft["edits"]["failed"], 0, "{draft}");
+}
+
+#[test]
+fn what_did_not_apply_is_asked_for_once_more_with_the_closest_lines() {
+    let script = |again: &str| {
+        format!(
+            "[[reply]]\ncontains = 'could not be applied'\ntext = '''\n{again}'''\n\
+             [[reply]]\ntext = '''\n{}'''\n[[reply]]\ntext = '''\n{}'''\n",
+            manual(),
+            edit("To be done: say how to do it.", "Turn the key.")
+        )
+    };
+    let ran = draft(&[])
+        .file("script.toml", script(&good_edit()))
+        .args(["--strategy", "targeted_edit"])
+        .stdout(&printed(&mended()))
+        .run();
+    assert_eq!(ran.history()["total_llm_calls"], 3);
+    assert_eq!(version(&ran, 2)["edits"]["exact"], 1);
+}
+
+#[test]
+fn the_question_for_a_lost_block_shows_the_block_and_the_lines_and_keeps_the_prompt() {
+    let server = Server::start();
+    let replies = [
+        manual(),
+        edit("TODO: say when.", "Turn the key."),
+        good_edit(),
+    ];
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    server.on(Purpose::Write, move |_| {
+        let at = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Reply::text(replies.get(at).map_or("", String::as_str))
+    });
+    with_server(&server, Protocol::OpenAi)
+        .file("criteria.toml", CRITERIA)
+        .args(["draft", "Write a manual.", "-c", "criteria.toml"])
+        .args(["--strategy", "targeted_edit"])
+        .stdout(&printed(&mended()))
+        .run();
+    let chats = server.chats();
+    let messages = |at: usize| {
+        chats[at].body["messages"]
+            .as_array()
+            .expect("messages")
+            .clone()
+    };
+    let (first, again) = (messages(1), messages(2));
+    assert_eq!(again.len(), 4);
+    assert_eq!(again[..2], first[..], "the prompt so far is the same bytes");
+    let question = again[3]["content"].as_str().expect("a text");
+    assert!(question.contains("TODO: say when."), "{question}");
+    assert!(
+        question.contains("<lines>\nTODO: say how.\n</lines>"),
+        "{question}"
+    );
+}
+
+#[test]
+fn edits_that_fail_twice_fall_back_to_the_whole_text() {
+    let lost = edit("No such line is in it.", "Turn the key.");
+    let ran = draft(&[&manual(), &lost, &lost, &mended()])
+        .args(["--strategy", "targeted_edit"])
+        .stdout(&printed(&mended()))
+        .stderr_has("draft 2: full_rewrite: 1 edit did not apply, also when it was asked for again")
+        .run();
+    let version = version(&ran, 2);
+    assert_eq!(version["strategy"], "full_rewrite");
+    assert_eq!(version["edits"]["failed"], 1);
+}
+
+#[test]
+fn a_whole_text_in_the_place_of_edits_is_taken() {
+    let ran = draft(&[&manual(), &mended()])
+        .args(["--strategy", "targeted_edit"])
+        .stdout(&printed(&mended()))
+        .stderr_has(
+            "draft 2: full_rewrite: the model answered with the whole text instead of edits",
+        )
+        .run();
+    assert_eq!(ran.history()["total_llm_calls"], 2);
+}
+
+#[test]
+fn hybrid_learns_within_the_run_what_does_not_apply() {
+    let lost = edit("No such line is in it.", "Turn the key.");
+    let still = manual().replace("say how", "say who");
+    draft(&[&manual(), &lost, &lost, &still, &mended()])
+        .stdout(&printed(&mended()))
+        .stderr_has("draft 2: targeted_edit: ")
+        .stderr_has("draft 2: full_rewrite: 1 edit did not apply")
+        .stderr_has("draft 3: full_rewrite: 1 of 1 smaller revisions did not apply in this run")
+        .run();
+}
+
+#[test]
+fn sections_that_do_not_change_fall_back_to_the_whole_text() {
+    let same = format!("# Use\n\nTODO: say how.\n{}", FILLER.repeat(3));
+    let ran = draft(&[&manual(), &same, &mended()])
+        .args(["--strategy", "incremental"])
+        .stdout(&printed(&mended()))
+        .stderr_has("draft 2: full_rewrite: no section changed")
+        .run();
+    assert_eq!(version(&ran, 2)["strategy"], "full_rewrite");
+}
+
+#[test]
+fn a_missing_section_is_added_where_the_model_says() {
+    let first = mended().replace("under any licence", "now");
+    let wanted = first.replace("# End", "# Licence\n\nIt is free.\n\n# End");
+    draft(&[&first, "AFTER 2\n# Licence\n\nIt is free."])
+        .args(["--strategy", "incremental"])
+        .stdout(&printed(&wanted))
+        .run();
+}
+
+#[test]
+fn the_strategy_is_taken_from_the_criteria_and_the_config_and_the_flag_goes_before_them() {
+    let criteria = format!("{CRITERIA}\n[loop]\nstrategy = 'incremental'\n");
+    let section = format!("# Use\n\nTurn the key.\n{}", FILLER.repeat(3));
+    let ran = draft(&[&manual(), &section])
+        .file("criteria.toml", &criteria)
+        .run();
+    assert_eq!(version(&ran, 2)["strategy"], "incremental");
+    let ran = draft(&[&manual(), &good_edit()])
+        .file("criteria.toml", &criteria)
+        .args(["--strategy", "targeted_edit"])
+        .run();
+    assert_eq!(version(&ran, 2)["strategy"], "targeted_edit");
+    let ran = draft(&[&manual(), &section])
+        .file("reflect-config.toml", "[loop]\nstrategy = 'incremental'\n")
+        .args(["--config", "reflect-config.toml"])
+        .run();
+    assert_eq!(version(&ran, 2)["strategy"], "incremental");
+    draft(&[])
+        .args(["--strategy", "patch"])
+        .code(2)
+        .stderr_has("targeted_edit")
+        .run();
+    draft(&[])
+        .file(
+            "criteria.toml",
+            format!("{CRITERIA}\n[loop]\nstrategy = 'patch'\n"),
+        )
+        .code(2)
+        .stderr_has("criteria.toml:")
+        .stderr_has("patch")
+        .run();
+    draft(&[])
+        .args(["--max-revision-tokens", "0"])
+        .code(2)
+        .run();
+}
+
+#[test]
+fn a_revision_may_have_a_token_limit_of_its_own() {
+    let run = |args: &[&str]| {
+        let server = Server::start();
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        server.on(Purpose::Write, move |_| {
+            let first = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+            Reply::text(&if first { manual() } else { mended() })
+        });
+        with_server(&server, Protocol::OpenAi)
+            .file("criteria.toml", CRITERIA)
+            .args(["draft", "Write a manual.", "-c", "criteria.toml"])
+            .args(["--strategy", "full_rewrite"])
+            .args(args)
+            .stdout(&printed(&mended()))
+            .run();
+        let limit = |at: usize| {
+            let body = server.chats()[at].body.clone();
+            let old = body["max_tokens"].as_u64();
+            old.or(body["max_completion_tokens"].as_u64())
+        };
+        (limit(0), limit(1))
+    };
+    assert_eq!(run(&[]), (None, None));
+    assert_eq!(run(&["--max-revision-tokens", "900"]), (None, Some(900)));
+    assert_eq!(
+        run(&["--max-revision-tokens", "900", "--max-tokens", "800"]),
+        (Some(800), Some(800))
+    );
+}
