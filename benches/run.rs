@@ -121,6 +121,7 @@ fn plan(server: &Server) -> Loop {
         judge_sampling: Sampling::default(),
         think: Think::Auto,
         judge_always: false,
+        evidence: None,
     }
 }
 

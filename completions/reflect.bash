@@ -456,7 +456,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__draft)
-            opts="-c -f -s -m -n -o -q -h --prompt-file --criteria --file --system --ignore-stdin --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-always --max-iterations --threshold --plateau-iterations --strategy --select --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -n -o -q -h --prompt-file --criteria --file --context --context-messages --evidence --evidence-tokens --system --ignore-stdin --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-always --max-iterations --threshold --plateau-iterations --strategy --select --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -535,6 +535,33 @@ _reflect() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --context)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --context-messages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --evidence)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --evidence-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --system)
@@ -725,7 +752,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__evaluate)
-            opts="-c -f -s -m -o -q -h --criteria --prompt --prompt-file --file --system --threshold --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -o -q -h --criteria --prompt --prompt-file --file --context --context-messages --evidence --evidence-tokens --system --threshold --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -808,6 +835,33 @@ _reflect() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --context)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --context-messages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --evidence)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --evidence-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --system)

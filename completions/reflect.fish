@@ -44,6 +44,10 @@ complete -c reflect -n "__fish_reflect_needs_command" -f -a "help" -d 'Print thi
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l prompt-file -d 'Read the prompt from a file' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s f -l file -d 'Give the model this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l context -d 'What is known already: message history, facts and procedures, as JSON' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l context-messages -d 'How many of the last messages of the history are used [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s s -l system -d 'Instructions that hold for the whole run' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-model -d 'A different model to judge the drafts' -r
@@ -98,6 +102,10 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s c -l criter
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt -d 'What the texts were written for: the judge sees it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l context -d 'What is known already: message history, facts and procedures, as JSON' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l context-messages -d 'How many of the last messages of the history are used [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s s -l system -d 'Instructions that hold for all calls' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
@@ -142,6 +150,10 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -s c -l criter
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt -d 'What the texts were written for: the judge sees it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l context -d 'What is known already: message history, facts and procedures, as JSON' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l context-messages -d 'How many of the last messages of the history are used [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s s -l system -d 'Instructions that hold for all calls' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r

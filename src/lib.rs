@@ -9,6 +9,7 @@
 //! | [`report`] | text, Markdown and JSON of a run |
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
+//! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
 //! | [`revise`] | the revision strategies |
 //! | [`prompt`] | what models are told |
 //! | [`criteria`] | criteria files and the built-in sets |
@@ -52,6 +53,7 @@
 //!     judge_sampling: Sampling::default(),
 //!     think: Think::Auto,
 //!     judge_always: false,
+//!     evidence: None,
 //! };
 //! let mut events = 0;
 //! let record = plan
@@ -73,6 +75,7 @@ pub mod config;
 pub mod criteria;
 pub mod engine;
 pub mod evaluate;
+pub mod evidence;
 pub mod model;
 pub mod prompt;
 pub mod report;

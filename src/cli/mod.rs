@@ -5,6 +5,7 @@ mod commands;
 mod error;
 mod input;
 mod interrupt;
+mod knowledge;
 mod models;
 mod observers;
 mod output;

@@ -162,6 +162,13 @@ impl Observer for Progress {
                 reason,
                 ..
             } => self.line(&format!("keeping draft {incumbent}: {reason}")),
+            Event::Evidence { evidence, .. } => {
+                let pieces = match evidence.len() {
+                    1 => "1 piece".to_owned(),
+                    pieces => format!("{pieces} pieces"),
+                };
+                self.line(&format!("evidence: {pieces} found"));
+            }
             Event::Warning { message } => self.line(&format!("warning: {message}")),
             Event::RunEnd { success, .. } => {
                 self.clear();

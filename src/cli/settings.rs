@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::args::{DraftArgs, EvaluateArgs, GlobalArgs, LoopArgs, ModelArgs};
+use super::args::{DraftArgs, EvaluateArgs, GlobalArgs, KnowledgeArgs, LoopArgs, ModelArgs};
 use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
@@ -17,6 +17,8 @@ pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) resolved: Resolved,
     pub(super) criteria: Criteria,
+    /// Whether evidence is looked for, which makes prompts longer.
+    pub(super) evidence: bool,
 }
 
 impl Plan {
@@ -31,9 +33,11 @@ pub(super) fn draft(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliEr
     let flags = Settings {
         criteria: args.criteria.clone(),
         loop_settings: loop_flags(&args.run)?,
+        context_messages: args.knowledge.context_messages,
+        evidence_tokens: args.knowledge.evidence_tokens,
         ..model_flags(&args.model)?
     };
-    plan(flags, global)
+    plan(flags, &args.knowledge, global)
 }
 
 /// What `reflect evaluate` sets.
@@ -44,13 +48,15 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
             threshold: args.threshold,
             ..LoopSettings::default()
         },
+        context_messages: args.knowledge.context_messages,
+        evidence_tokens: args.knowledge.evidence_tokens,
         ..model_flags(&args.model)?
     };
-    plan(flags, global)
+    plan(flags, &args.knowledge, global)
 }
 
 /// Reads the configuration and the criteria, and lays the flags over them.
-fn plan(flags: Settings, global: &GlobalArgs) -> Result<Plan, CliError> {
+fn plan(flags: Settings, knowledge: &KnowledgeArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
     let config = load(global)?;
     let flags = Settings {
         profile: global.profile.clone(),
@@ -72,6 +78,7 @@ fn plan(flags: Settings, global: &GlobalArgs) -> Result<Plan, CliError> {
         config,
         resolved,
         criteria,
+        evidence: !knowledge.evidence.is_empty(),
     })
 }
 

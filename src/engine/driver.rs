@@ -6,11 +6,13 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::critique::describe;
+use super::evidence;
 use super::gate::{self, NotADraft};
 use super::log::{Log, Observer};
 use super::machine::{Happened, Next, State, step};
 use super::select::select;
 use crate::evaluate::{JudgeModel, Panel, Subject};
+use crate::evidence::Gatherer;
 use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
 use crate::prompt::Prompts;
 use crate::revise;
@@ -41,6 +43,8 @@ pub struct Loop {
     pub think: crate::model::Think,
     /// Whether the judge is asked even where a required criterion is not met.
     pub judge_always: bool,
+    /// Finds evidence for the task, and for each revision anew; `None` to look for none.
+    pub evidence: Option<Arc<Gatherer>>,
 }
 
 impl Loop {
@@ -84,9 +88,12 @@ impl Loop {
                 return log.into_record();
             }
         };
+        let mut prompts = Prompts::new(task, &self.criteria);
+        let gatherer = self.evidence.as_deref();
+        evidence::for_task(gatherer, task, &self.criteria, &mut prompts, &log);
         let run = Run {
             plan: self,
-            prompts: Prompts::new(task, &self.criteria),
+            prompts,
             panel,
             log: &log,
             note: None,
@@ -179,6 +186,7 @@ impl Run<'_, '_> {
                 iteration,
                 based_on,
             } => {
+                self.gather_evidence(iteration, based_on);
                 let strategy = self.plan.settings.strategy();
                 let note = self.note.take();
                 let messages = self.log.with(|record| {
@@ -196,6 +204,17 @@ impl Run<'_, '_> {
             Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
             Next::Stop(_) => Happened::Cancelled,
         }
+    }
+
+    /// Evidence for what is to be mended of a version.
+    fn gather_evidence(&mut self, iteration: u32, based_on: u32) {
+        let issues = self.log.with(|record| {
+            let base = record.version(based_on)?.evaluation.as_ref()?;
+            Some(base.issues.clone())
+        });
+        let gatherer = self.plan.evidence.as_deref();
+        let (issues, prompts) = (issues.unwrap_or_default(), &mut self.prompts);
+        evidence::for_revision(gatherer, &issues, iteration, prompts, self.log);
     }
 
     async fn write(

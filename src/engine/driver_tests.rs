@@ -120,6 +120,7 @@ async fn play_with(
         judge_sampling: Sampling::default(),
         think: crate::model::Think::Auto,
         judge_always: false,
+        evidence: None,
     };
     let mut events = Vec::new();
     let record = plan

@@ -3,6 +3,7 @@
 
 mod critique;
 mod driver;
+mod evidence;
 mod gate;
 mod log;
 mod machine;

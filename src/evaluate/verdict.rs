@@ -51,6 +51,7 @@ pub(super) fn schema(names: &[&str]) -> Value {
         "severity": { "type": "string", "enum": ["minor", "major", "critical"] },
         "criterion": { "type": "string", "enum": names },
         "description": text(400),
+        "claim": text(300),
         "suggested_fix": text(400),
     }));
     closed(json!({
@@ -302,7 +303,10 @@ fn issue(item: &Value, names: &[&str]) -> Option<Issue> {
         description,
         suggested_fix: text(&["suggested_fix", "suggestion", "fix"]),
         criterion,
-        place: Place::default(),
+        place: Place {
+            claim: text(&["claim"]).filter(|_| kind == IssueType::Unsupported),
+            ..Place::default()
+        },
     })
 }
 

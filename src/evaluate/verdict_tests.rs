@@ -12,7 +12,7 @@ fn good() -> Value {
         },
         "issues": [{
             "type": "missing", "severity": "major", "criterion": "edge-cases",
-            "description": "Empty input.", "suggested_fix": "Say what happens.",
+            "description": "Empty input.", "claim": "", "suggested_fix": "Say what happens.",
         }],
         "confidence": 0.9,
     })
@@ -37,6 +37,28 @@ fn the_form_asked_for_is_read_whole() {
     assert_eq!(issue.severity, Severity::Major);
     assert_eq!(issue.criterion.as_deref(), Some("edge-cases"));
     assert_eq!(issue.suggested_fix.as_deref(), Some("Say what happens."));
+}
+
+#[test]
+fn an_unsupported_issue_names_its_claim() {
+    let mut reply = good();
+    assert_eq!(
+        read(&reply.to_string(), &NAMES).unwrap().issues[0]
+            .place
+            .claim,
+        None
+    );
+    reply["issues"][0]["claim"] = json!(" It never fails. ");
+    // Only such an issue has one.
+    assert_eq!(
+        read(&reply.to_string(), &NAMES).unwrap().issues[0]
+            .place
+            .claim,
+        None
+    );
+    reply["issues"][0]["type"] = json!("unsupported");
+    let issue = &read(&reply.to_string(), &NAMES).unwrap().issues[0];
+    assert_eq!(issue.place.claim.as_deref(), Some("It never fails."));
 }
 
 #[test]

@@ -16,10 +16,10 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde::Serialize;
 
 use crate::model::{Message, Role};
-use crate::types::{Criteria, Issue, Task};
+use crate::types::{Criteria, Evidence, Fact, Issue, Procedure, Task};
 
 /// Version of the prompts: verdicts under another version are not comparable.
-pub const PROMPT_VERSION: u32 = 1;
+pub const PROMPT_VERSION: u32 = 2;
 
 /// The most issues a judge is asked for: more are rarely all mended in one revision.
 pub const MAX_ISSUES: usize = 8;
@@ -85,6 +85,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     for (name, source) in [
         ("base.j2", include_str!("templates/base.j2")),
         ("draft.j2", include_str!("templates/draft.j2")),
+        ("fresh.j2", include_str!("templates/fresh.j2")),
         ("evaluate.j2", include_str!("templates/evaluate.j2")),
         ("repair.j2", include_str!("templates/repair.j2")),
         ("revise.j2", include_str!("templates/revise.j2")),
@@ -98,13 +99,24 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 
 const SYSTEM: &str = include_str!("templates/system.txt");
 
+/// What the system text says besides of a task that came with what is known.
+const KNOWN: &str = "\n\nWhat stands between <message>, <facts> or <procedures> was said or learned before. It is \
+     material, too: the surer a fact, the more it counts.";
+
 /// The prompts of one run: what does not change is worked out once.
 #[derive(Debug, Clone)]
 pub struct Prompts {
     system: String,
     prompt: Value,
     context: Value,
+    history: Value,
+    facts: String,
+    procedures: String,
     criteria: Value,
+    /// Evidence that stays for the whole run.
+    evidence: Value,
+    /// Evidence that was gathered for the version at hand.
+    fresh: Value,
 }
 
 impl Prompts {
@@ -115,12 +127,32 @@ impl Prompts {
             system.push_str("\n\n");
             system.push_str(own);
         }
+        if !(task.message_history.is_empty() && task.facts.is_empty() && task.procedures.is_empty())
+        {
+            system.push_str(KNOWN);
+        }
         Self {
             system,
             prompt: Value::from(task.prompt.as_str()),
             context: Value::from(Serde(&task.context)),
+            history: Value::from(Serde(&task.message_history)),
+            facts: describe_facts(&task.facts),
+            procedures: describe_procedures(&task.procedures),
             criteria: Value::from(describe_criteria(criteria)),
+            evidence: evidence_blocks(&[]),
+            fresh: evidence_blocks(&[]),
         }
+    }
+
+    /// Shows evidence with every call from now on, before the criteria.
+    pub fn show_evidence(&mut self, evidence: &[Evidence]) {
+        self.evidence = evidence_blocks(evidence);
+    }
+
+    /// Shows evidence behind the draft, in place of what was shown there before: the calls of one version
+    /// still begin with the same bytes.
+    pub fn show_fresh_evidence(&mut self, evidence: &[Evidence]) {
+        self.fresh = evidence_blocks(evidence);
     }
 
     /// Asks for a first draft. `note` is added at the end: what was wrong with a reply that was no draft.
@@ -166,6 +198,11 @@ impl Prompts {
         let all = context! {
             prompt => self.prompt.clone(),
             context => self.context.clone(),
+            history => self.history.clone(),
+            facts => self.facts.as_str(),
+            procedures => self.procedures.as_str(),
+            evidence => self.evidence.clone(),
+            fresh => self.fresh.clone(),
             criteria => self.criteria.clone(),
             ..values
         };
@@ -206,6 +243,53 @@ fn describe_criteria(criteria: &Criteria) -> String {
     lines.join("\n")
 }
 
+/// Facts as the models read them, one a line.
+fn describe_facts(facts: &[Fact]) -> String {
+    let line = |fact: &Fact| list_item(&fact.content, "confidence", fact.confidence);
+    facts.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Procedures as the models read them, one a line.
+fn describe_procedures(procedures: &[Procedure]) -> String {
+    let line = |procedure: &Procedure| {
+        let text = match &procedure.name {
+            Some(name) => format!("{name}: {}", procedure.content),
+            None => procedure.content.clone(),
+        };
+        list_item(&text, "success rate", procedure.success_rate)
+    };
+    procedures.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn list_item(text: &str, figure: &str, value: Option<f64>) -> String {
+    let text = text.trim().replace('\n', "\n  ");
+    match value {
+        Some(value) => format!("- {text} ({figure} {value:.2})"),
+        None => format!("- {text} ({figure} not known)"),
+    }
+}
+
+/// Evidence as the models read it: the text, under a name that says where it is from, how relevant it is, and
+/// which claim it bears on.
+fn evidence_blocks(evidence: &[Evidence]) -> Value {
+    evidence
+        .iter()
+        .map(|piece| {
+            let mut name = piece.source.as_str().to_owned();
+            if let Some(location) = &piece.location {
+                let _ = write!(name, ", {location}");
+            }
+            if let Some(relevance) = piece.relevance {
+                let _ = write!(name, ", relevance {relevance:.2}");
+            }
+            if let Some(claim) = &piece.supports_claim {
+                let _ = write!(name, ", on the claim: {claim}");
+            }
+            context! { name, content => piece.content.as_str() }
+        })
+        .collect()
+}
+
 /// The issues as the reviser reads them, one a line, in the order given.
 fn describe_issues(issues: &[Issue]) -> String {
     if issues.is_empty() {
@@ -221,6 +305,9 @@ fn describe_issues(issues: &[Issue]) -> String {
             }
             line.push_str(": ");
             line.push_str(issue.description.trim());
+            if let Some(claim) = &issue.place.claim {
+                let _ = write!(line, " Claim: \"{}\".", claim.trim());
+            }
             if let Some(fix) = &issue.suggested_fix {
                 line.push_str(" Fix: ");
                 line.push_str(fix.trim());
@@ -248,6 +335,7 @@ fn example_verdict(names: &[String]) -> String {
             "severity": "major",
             "criterion": criterion,
             "description": "...",
+            "claim": "",
             "suggested_fix": "..."
         }],
         "confidence": 0.7

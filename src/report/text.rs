@@ -162,6 +162,9 @@ pub fn critique(evaluation: &Evaluation) -> String {
         if let Some(criterion) = &issue.criterion {
             let _ = write!(out, " [{criterion}]");
         }
+        if let Some(claim) = &issue.place.claim {
+            let _ = write!(out, "\n    claim: {claim}");
+        }
         if let Some(fix) = &issue.suggested_fix {
             let _ = write!(out, "\n    fix: {fix}");
         }

@@ -1,9 +1,10 @@
-//! Texts that people write as files (TOML), and errors in them that show the place: file, line, column,
+//! Texts that people write as files (TOML, JSON), and errors in them that show the place: file, line, column,
 //! the line itself with a caret, and what was probably meant. This room knows nothing of what the files
 //! are about.
 
 mod error;
 mod fields;
+mod json_text;
 mod read;
 mod schema;
 mod suggest;
@@ -11,6 +12,8 @@ mod toml_text;
 
 pub use error::SourceError;
 pub use fields::fields;
+pub use json_text::json;
+pub(crate) use read::neighbour;
 pub use read::{MAX_BYTES, is_path, read};
 pub use schema::schema_of;
 pub use suggest::{list, similar};

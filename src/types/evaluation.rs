@@ -148,6 +148,9 @@ pub struct Place {
     /// The passage of the draft that shows it, word for word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
+    /// The claim of the draft that nothing backs; of unsupported issues only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
     /// Whether the quote was found in the draft; `None` without a quote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,

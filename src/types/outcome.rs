@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::{
     evaluation::{Evaluation, Issue},
     event::{Event, SCHEMA_VERSION, Stamped},
+    evidence::Gathered,
     model_id::Models,
     usage::TokenUsage,
     version::Version,
@@ -147,6 +148,8 @@ pub struct RunRecord {
     pub token_usage: TokenUsage,
     /// Replies that were no drafts: the version they were to become, why not, and what there is of them.
     pub rejected: Vec<(u32, String, String)>,
+    /// What drafts were checked against, each piece once.
+    pub evidence: Vec<Gathered>,
     /// Things people should know.
     pub warnings: Vec<String>,
     /// What went wrong, if something did.
@@ -231,6 +234,24 @@ impl RunRecord {
                 }
                 self.refresh(*iteration, time);
             }
+            Event::Evidence {
+                iteration,
+                evidence,
+            } => {
+                for piece in evidence {
+                    // A passage that is found for several versions is relevant to each in its own way.
+                    let known = self.evidence.iter().any(|known| {
+                        known.evidence.location == piece.location
+                            && known.evidence.content == piece.content
+                    });
+                    if !known {
+                        self.evidence.push(Gathered {
+                            iteration: *iteration,
+                            evidence: piece.clone(),
+                        });
+                    }
+                }
+            }
             Event::Warning { message } => self.warnings.push(message.clone()),
             Event::RunEnd {
                 convergence_reason,
@@ -309,7 +330,7 @@ impl RunRecord {
             token_usage: self.token_usage,
             execution_time: self.execution_time(),
             models: self.models.clone(),
-            evidence: Vec::new(),
+            evidence: self.evidence.clone(),
             warnings: self.warnings.clone(),
             error: self.error.clone(),
         }
@@ -391,7 +412,7 @@ pub struct RunResult {
     /// Who wrote and who judged.
     pub models: Option<Models>,
     /// What drafts were checked against.
-    pub evidence: Vec<serde_json::Value>,
+    pub evidence: Vec<Gathered>,
     /// Things people should know.
     pub warnings: Vec<String>,
     /// What went wrong, if something did.

@@ -11,8 +11,10 @@ mod support;
 
 mod answers;
 mod config;
+mod context;
 mod criteria;
 mod evaluate;
+mod evidence;
 mod faults;
 mod harness;
 mod help;

@@ -12,7 +12,7 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{interrupt, models, paths, settings};
+use crate::cli::{interrupt, knowledge, models, paths, settings};
 use crate::engine::{Loop, Observer};
 use crate::report;
 use crate::store::{Store, short_id};
@@ -48,7 +48,7 @@ struct Prepared {
 async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
     args.output.check()?;
     let plan = settings::draft(args, global)?;
-    let task = input::read_task(&Sources {
+    let mut task = input::read_task(&Sources {
         prompt: args.prompt.as_deref(),
         prompt_file: args.prompt_file.as_deref(),
         files: &args.files,
@@ -56,6 +56,8 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         ignore_stdin: args.ignore_stdin,
         quiet: global.quiet,
     })?;
+    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
+    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
     let log = if args.output.no_log {
@@ -80,6 +82,7 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         judge_sampling: opened.judge_sampling,
         think: opened.think,
         judge_always: args.judge_always,
+        evidence,
     };
     Ok(Prepared {
         task,

@@ -2,6 +2,7 @@
 
 use crate::cli::settings::Plan;
 use crate::evaluate;
+use crate::evidence::DEFAULT_TOKENS;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
 use crate::prompt::Prompts;
 use crate::types::{Evaluator, LengthUnit, Task};
@@ -52,9 +53,16 @@ impl RunWindow {
             .map(|message| estimate_tokens(&message.content))
             .sum();
         let verdict = u64::from(evaluate::verdict_tokens(&plan.criteria));
+        // Evidence for the task, and for the version at hand.
+        let tokens = plan.settings().evidence_tokens.unwrap_or(DEFAULT_TOKENS);
+        let evidence = if plan.evidence {
+            2 * u64::from(tokens)
+        } else {
+            0
+        };
         Self {
             num_ctx,
-            need: prompt + drafts + verdict,
+            need: prompt + evidence + drafts + verdict,
             longest_draft,
         }
     }
