@@ -120,7 +120,9 @@ fn plan(server: &Server) -> Loop {
         writer_sampling: Sampling::default(),
         judge_sampling: Sampling::default(),
         think: Think::Auto,
-        judge_always: false,
+        other_judges: std::collections::BTreeMap::new(),
+        verdicts: None,
+        tools: reflect::evaluate::Tools::none(),
         evidence: None,
     }
 }

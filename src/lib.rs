@@ -11,6 +11,7 @@
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
 //! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
 //! | [`revise`] | the revision strategies |
+//! | [`sandbox`] | child processes and workers with limits, for code and commands |
 //! | [`prompt`] | what models are told |
 //! | [`criteria`] | criteria files and the built-in sets |
 //! | [`model`] | one trait for all models, and those that there are |
@@ -26,6 +27,7 @@
 //! use std::sync::Arc;
 //!
 //! use reflect::engine::Loop;
+//! use reflect::evaluate::Tools;
 //! use reflect::model::{Sampling, ScriptedModel, Think};
 //! use reflect::types::{Stamped, Task};
 //! use tokio_util::sync::CancellationToken;
@@ -52,7 +54,9 @@
 //!     writer_sampling: Sampling::default(),
 //!     judge_sampling: Sampling::default(),
 //!     think: Think::Auto,
-//!     judge_always: false,
+//!     tools: Tools::none(),
+//!     other_judges: Default::default(),
+//!     verdicts: None,
 //!     evidence: None,
 //! };
 //! let mut events = 0;

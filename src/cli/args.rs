@@ -8,8 +8,9 @@ use clap_complete::Shell;
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, StringDeserializer};
 
+use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
-use crate::types::{Select, Strategy};
+use crate::types::{JudgeMode, JudgeScore, MAX_SAMPLES, Select, Strategy};
 
 /// Drafts, judges and revises a text with a language model until it meets your criteria.
 #[derive(Debug, Parser)]
@@ -46,7 +47,7 @@ Exit codes:
   3    finished, criteria not met: the best draft is printed
   4    the provider failed: network, key, model missing
   5    stopped by a limit on tokens or time: the best draft so far is printed
-  6    the judge was unusable: no verdict could be read; the last draft is printed
+  6    no verdict could be had: the judge was unusable, or a check failed; the last draft is printed
   130  interrupted
 
 Standard output carries the draft and nothing else; progress and errors go to standard error.
@@ -105,6 +106,9 @@ pub(super) enum Command {
     /// Look at earlier runs
     #[command(subcommand, arg_required_else_help = true)]
     History(HistoryCommand),
+    /// List, show, check and create criteria
+    #[command(subcommand, arg_required_else_help = true)]
+    Criteria(CriteriaCommand),
     /// List and fetch models
     #[command(subcommand, arg_required_else_help = true)]
     Models(ModelsCommand),
@@ -170,9 +174,13 @@ pub(super) struct DraftArgs {
     #[command(flatten)]
     pub model: ModelArgs,
 
-    /// Ask the judge even where a required criterion is not met
-    #[arg(long, hide_short_help = true, help_heading = "Judge")]
-    pub judge_always: bool,
+    /// Let the criteria run programs on this machine: commands, and scripts in Python and Prolog
+    #[arg(long, hide_short_help = true, help_heading = "Criteria")]
+    pub allow_exec: bool,
+
+    /// How the judge is asked.
+    #[command(flatten)]
+    pub judge: JudgeArgs,
 
     /// How the loop goes.
     #[command(flatten)]
@@ -201,6 +209,26 @@ pub(super) struct EvaluateArgs {
     /// The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub criteria: Option<String>,
+
+    /// A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`):
+    /// prints its verdict
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with = "criteria"
+    )]
+    pub evaluator: Option<PathBuf>,
+
+    /// What the texts are: with `json`, a JSON text is judged by what it says
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub input_format: InputFormat,
 
     /// What the texts were written for: the judge sees it
     #[arg(long, value_name = "TEXT", conflicts_with = "prompt_file")]
@@ -232,9 +260,17 @@ pub(super) struct EvaluateArgs {
     #[arg(long, value_name = "SCORE", value_parser = parse_share)]
     pub threshold: Option<f64>,
 
+    /// Let the criteria run programs on this machine: commands, and scripts in Python and Prolog
+    #[arg(long, hide_short_help = true, help_heading = "Criteria")]
+    pub allow_exec: bool,
+
     /// Which model judges, and how it is asked.
     #[command(flatten)]
     pub model: ModelArgs,
+
+    /// How the judge is asked.
+    #[command(flatten)]
+    pub judge: JudgeArgs,
 
     /// Where the report goes, and how.
     #[command(flatten)]
@@ -334,6 +370,35 @@ pub(super) struct ModelArgs {
     pub retries: Option<u32>,
 }
 
+/// How the judge is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Judge")]
+pub(super) struct JudgeArgs {
+    /// One call for all criteria, or one for each [default: joint]
+    #[arg(long, value_name = "MODE", hide_short_help = true, value_parser = word::<JudgeMode>(&["joint", "separate"]))]
+    pub judge_mode: Option<JudgeMode>,
+
+    /// Ask so often, and take the median [default: 1]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SAMPLES)))]
+    pub judge_samples: Option<u32>,
+
+    /// The score: as the judge writes it, or as its probabilities say [default: verdict]
+    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = word::<JudgeScore>(&["verdict", "expected"]))]
+    pub judge_score: Option<JudgeScore>,
+
+    /// Try the judge on planted texts first, and trust it less if it cannot tell good from bad
+    #[arg(long, hide_short_help = true)]
+    pub judge_probe: bool,
+
+    /// Ask the judge even where a required criterion is not met
+    #[arg(long, hide_short_help = true)]
+    pub judge_always: bool,
+
+    /// Judge anew what was judged before
+    #[arg(long, hide_short_help = true)]
+    pub no_cache: bool,
+}
+
 /// How the loop goes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Loop")]
@@ -396,6 +461,15 @@ pub(super) struct OutputArgs {
     pub no_log: bool,
 }
 
+/// What a text that is judged is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum InputFormat {
+    /// Any text, judged as it is.
+    Text,
+    /// A JSON value. One that is a text is judged as that text, without quotes and escapes.
+    Json,
+}
+
 /// What is printed on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
@@ -436,6 +510,57 @@ pub(super) enum HistoryCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: Format,
     },
+}
+
+/// `reflect criteria`.
+#[derive(Debug, Subcommand)]
+pub(super) enum CriteriaCommand {
+    /// List the sets that can be asked for by name
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a set with its defaults filled in
+    Show {
+        /// A file, or the name of a set
+        #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+        criteria: String,
+        /// What to print
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: CriteriaFormat,
+    },
+    /// Say what is wrong with criteria files, and where; no model is asked
+    Check {
+        /// The files, or names of sets
+        #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        files: Vec<String>,
+    },
+    /// Write a criteria file to begin with
+    Init {
+        /// Where to; `-` prints it
+        #[arg(value_name = "FILE", default_value = "criteria.toml", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// What kind of text is to be measured: code, writing, analysis or reasoning
+        #[arg(long, value_name = "TYPE", default_value = "writing", hide_possible_values = true, value_parser = PossibleValuesParser::new(BUILTIN_NAMES.iter().copied()))]
+        task_type: String,
+        /// Replace an existing file
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print the JSON Schema of criteria files, for editors
+    Schema,
+}
+
+/// How a set is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum CriteriaFormat {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+    /// A criteria file.
+    Toml,
 }
 
 /// `reflect models`.

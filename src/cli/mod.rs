@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod error;
+mod exec;
 mod input;
 mod interrupt;
 mod knowledge;
@@ -14,6 +15,7 @@ mod printer;
 mod progress;
 mod settings;
 mod terminal;
+mod verdicts;
 
 use clap::Parser as _;
 
@@ -80,6 +82,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Evaluate(args) => block_on(commands::evaluate::run(args, &cli.global)),
         Command::History(command) => commands::history::run(command),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
+        Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),
         Command::Completions { shell } => commands::docs::completions(*shell),
         Command::Man { out_dir } => commands::docs::man(out_dir.as_deref()),

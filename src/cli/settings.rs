@@ -1,13 +1,15 @@
 //! From flags to settings in force.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::args::{DraftArgs, EvaluateArgs, GlobalArgs, KnowledgeArgs, LoopArgs, ModelArgs};
+use super::args::{
+    DraftArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs,
+};
 use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
 use crate::criteria;
-use crate::types::{Criteria, LoopSettings};
+use crate::types::{Criteria, JudgeSettings, LoopSettings};
 
 /// The criteria where nobody names any.
 const DEFAULT_CRITERIA: &str = "writing";
@@ -35,9 +37,10 @@ pub(super) fn draft(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliEr
         loop_settings: loop_flags(&args.run)?,
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
+        judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
-    plan(flags, &args.knowledge, global)
+    plan(flags, &args.knowledge, global, None)
 }
 
 /// What `reflect evaluate` sets.
@@ -50,19 +53,42 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
         },
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
+        judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
-    plan(flags, &args.knowledge, global)
+    plan(flags, &args.knowledge, global, args.evaluator.as_deref())
 }
 
-/// Reads the configuration and the criteria, and lays the flags over them.
-fn plan(flags: Settings, knowledge: &KnowledgeArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
+/// Reads the configuration and the criteria, and lays the flags over them. A single evaluator goes instead
+/// of the criteria.
+fn plan(
+    flags: Settings,
+    knowledge: &KnowledgeArgs,
+    global: &GlobalArgs,
+    evaluator: Option<&Path>,
+) -> Result<Plan, CliError> {
     let config = load(global)?;
     let flags = Settings {
         profile: global.profile.clone(),
         ..flags
     };
     let settings = config.resolve(&flags, None)?.settings;
+    if let Some(file) = evaluator {
+        let mut criteria = criteria::load_spec(file)?;
+        // There is one score: what is good enough for all is so for it.
+        if let Some(threshold) = flags.loop_settings.threshold {
+            for criterion in &mut criteria.criteria {
+                criterion.threshold = threshold;
+            }
+        }
+        let resolved = config.resolve(&flags, Some(&criteria))?;
+        return Ok(Plan {
+            config,
+            resolved,
+            criteria,
+            evidence: !knowledge.evidence.is_empty(),
+        });
+    }
     let name = settings.criteria.as_deref().unwrap_or(DEFAULT_CRITERIA);
     let mut criteria = criteria::resolve(name, &settings.criteria_path.unwrap_or_default())?;
     if settings.criteria.is_none() && !global.quiet {
@@ -74,6 +100,7 @@ fn plan(flags: Settings, knowledge: &KnowledgeArgs, global: &GlobalArgs) -> Resu
     if let Some(threshold) = resolved.settings.loop_settings.threshold {
         criteria.threshold = threshold;
     }
+    criteria.judge_settings = resolved.settings.judge.clone();
     Ok(Plan {
         config,
         resolved,
@@ -121,6 +148,18 @@ fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
         },
         ..Settings::default()
     })
+}
+
+/// What the flags about the judge set.
+fn judge_flags(args: &JudgeArgs) -> JudgeSettings {
+    JudgeSettings {
+        mode: args.judge_mode,
+        samples: args.judge_samples,
+        score: args.judge_score,
+        probe: args.judge_probe.then_some(true),
+        always: args.judge_always.then_some(true),
+        cache: args.no_cache.then_some(false),
+    }
 }
 
 /// What the flags about the loop set.

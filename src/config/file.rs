@@ -18,9 +18,9 @@ use super::{
 };
 use crate::source::{self, Source, SourceError};
 
-/// What a project's file may set; `loop` with all that is in it. Such files are other people's: they
+/// What a project's file may set; `loop` and `judge` with all that is in them. Such files are other people's: they
 /// come with what one clones, and say nothing about servers, keys and places.
-pub const PROJECT_KEYS: &[&str] = &["model", "judge_model", "criteria", "loop"];
+pub const PROJECT_KEYS: &[&str] = &["model", "judge_model", "criteria", "loop", "judge"];
 
 /// The tables of the user's file beside the settings.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -32,6 +32,17 @@ pub(super) struct Tables {
     pub aliases: BTreeMap<String, String>,
     /// Settings under a name, for `--profile NAME`.
     pub profiles: BTreeMap<String, Settings>,
+    /// What may be done on this machine without asking each time.
+    pub trust: Trust,
+}
+
+/// What may be done on this machine without asking each time.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Trust {
+    /// Criteria files whose commands and scripts run as with `--allow-exec`, and folders of such files:
+    /// full paths, or from the home directory with `~/`. Default: none.
+    pub exec: Vec<PathBuf>,
 }
 
 /// The user's file, read.
@@ -41,6 +52,8 @@ pub(super) struct UserFile {
     pub providers: BTreeMap<String, Provider>,
     pub aliases: BTreeMap<String, String>,
     pub profiles: IndexMap<String, Layer>,
+    /// Files and folders, full paths.
+    pub trusted: Vec<PathBuf>,
 }
 
 /// Reads the user's file. Errors in lines that may hold a key do not show them.
@@ -125,7 +138,9 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
                 .help("for example: fast = \"ollama:qwen3:4b\""));
         }
     }
+    let trusted = reader.trusted(&tables.trust)?;
     Ok(UserFile {
+        trusted,
         layer,
         providers: tables.providers,
         aliases: tables.aliases,
@@ -262,6 +277,31 @@ impl Reader<'_> {
             Some(dir) => dir.join(path),
             None => path.to_owned(),
         }
+    }
+
+    /// What is trusted must be named beyond doubt: not from where the user or a file happens to be.
+    fn trusted(&self, trust: &Trust) -> Result<Vec<PathBuf>, SourceError> {
+        let paths = trust.exec.iter().filter_map(|path| {
+            let full = match path.strip_prefix("~") {
+                // Without a home directory it names nothing.
+                Ok(rest) => self.home?.join(rest),
+                Err(_) => path.clone(),
+            };
+            if full.is_absolute() {
+                return Some(Ok(full));
+            }
+            let place = source::value_span(self.outline, &["trust", "exec"]).unwrap_or(0..0);
+            Some(Err(self
+                .source
+                .error(
+                    place,
+                    &format!("`trust.exec`: `{}` is no full path", path.display()),
+                )
+                .help(
+                    "for example: exec = [\"/home/ada/criteria\", \"~/work/code.toml\"]",
+                )))
+        });
+        paths.collect()
     }
 
     /// Criteria may be a name, which is not a path.

@@ -4,7 +4,10 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::settings::{Settings, TimeoutSettings};
-use crate::{source, types::LoopSettings};
+use crate::{
+    source,
+    types::{JudgeSettings, LoopSettings},
+};
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -75,7 +78,7 @@ impl fmt::Display for Origin {
 pub(super) struct Layer(IndexMap<String, (Value, Origin)>);
 
 /// The tables within the settings that are laid over each other key by key.
-const TABLES: &[&str] = &["loop", "timeouts"];
+const TABLES: &[&str] = &["loop", "judge", "timeouts"];
 
 impl Layer {
     /// What is set in these settings.
@@ -199,6 +202,7 @@ pub(super) fn keys() -> Vec<String> {
         .flat_map(|key| {
             let inner: &[&str] = match *key {
                 "loop" => source::fields::<LoopSettings>(),
+                "judge" => source::fields::<JudgeSettings>(),
                 "timeouts" => source::fields::<TimeoutSettings>(),
                 _ => return vec![(*key).to_owned()],
             };

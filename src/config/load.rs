@@ -68,6 +68,17 @@ impl Config {
         &self.user.providers
     }
 
+    /// Whether code in this criteria file may run without asking: the user's own file names it, or a folder
+    /// that it is in. The path must be full, with symbolic links resolved.
+    pub fn trusts(&self, criteria: &Path) -> bool {
+        self.user.trusted.iter().any(|trusted| {
+            // One that is not there trusts nothing.
+            trusted
+                .canonicalize()
+                .is_ok_and(|trusted| criteria.starts_with(trusted))
+        })
+    }
+
     /// Short names for models.
     pub fn aliases(&self) -> &BTreeMap<String, String> {
         &self.user.aliases
@@ -109,6 +120,7 @@ impl Config {
                         .or(Some(criteria.threshold)),
                     ..criteria.loop_settings.clone()
                 },
+                judge: criteria.judge_settings.clone(),
                 ..Settings::default()
             };
             all.cover(&Layer::new(&settings, |_| {
@@ -149,10 +161,12 @@ impl Config {
 }
 
 /// The flag that sets a key: `--max-iterations` for `loop.max_iterations`, `--timeout-idle` for
-/// `timeouts.idle`.
+/// `timeouts.idle`, `--judge-mode` for `judge.mode`.
 fn flag_name(key: &str) -> String {
     let name = match key.split_once('.') {
         Some(("timeouts", name)) => format!("timeout-{name}"),
+        Some(("judge", "cache")) => "no-cache".to_owned(),
+        Some(("judge", name)) => format!("judge-{name}"),
         Some((_, name)) => name.to_owned(),
         None => key.to_owned(),
     };

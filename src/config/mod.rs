@@ -22,7 +22,9 @@ pub use layer::{Entry, Origin, Resolved};
 pub use load::Config;
 pub use provider::{KeyCommand, Provider, ProviderKind};
 pub use schema::schema;
-pub use settings::{HumanDuration, Settings, StructuredOutputMode, TimeoutSettings};
+pub use settings::{Settings, StructuredOutputMode, TimeoutSettings};
+
+pub use crate::types::HumanDuration;
 
 /// The text of a new config file: every key, commented, with its default.
 pub const EXAMPLE: &str = include_str!("../../config.example.toml");

@@ -1,17 +1,16 @@
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::path::PathBuf;
 
-use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     evidence,
     model::{RetryPolicy, Sampling, Think, Timeouts, ollama, openai::StructuredOutput},
-    types::LoopSettings,
+    types::{HumanDuration, JudgeSettings, LoopSettings},
 };
 
 /// What can be set by file, profile, environment or flag. Every field is optional, since each of these
-/// sets only some; tables (`loop`, `timeouts`) are laid over each other key by key.
+/// sets only some; tables (`loop`, `judge`, `timeouts`) are laid over each other key by key.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -64,6 +63,8 @@ pub struct Settings {
     /// How the loop behaves.
     #[serde(rename = "loop")]
     pub loop_settings: LoopSettings,
+    /// How the judge is asked.
+    pub judge: JudgeSettings,
     /// How long is waited for a server.
     pub timeouts: TimeoutSettings,
 }
@@ -123,79 +124,13 @@ impl StructuredOutputMode {
     }
 }
 
-/// A time span above 0, written as people do: `10s`, `2m`, `1h 30m`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct HumanDuration(Duration);
-
-impl HumanDuration {
-    /// Of so many seconds.
-    pub const fn from_secs(seconds: u64) -> Self {
-        Self(Duration::from_secs(seconds))
-    }
-
-    /// The time span.
-    pub fn get(self) -> Duration {
-        self.0
-    }
-}
-
-impl FromStr for HumanDuration {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no duration above 0; write `10s`, `2m` or `1h 30m`");
-        let span: SignedDuration = text.trim().parse().map_err(|_| wrong())?;
-        match Duration::try_from(span) {
-            Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
-            _ => Err(wrong()),
-        }
-    }
-}
-
-impl TryFrom<String> for HumanDuration {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<HumanDuration> for String {
-    fn from(duration: HumanDuration) -> Self {
-        duration.to_string()
-    }
-}
-
-impl fmt::Display for HumanDuration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let span = SignedDuration::try_from(self.0).unwrap_or(SignedDuration::MAX);
-        write!(f, "{span:#}")
-    }
-}
-
-impl fmt::Debug for HumanDuration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl JsonSchema for HumanDuration {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Duration".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "examples": ["10s", "2m", "1h 30m"] })
-    }
-}
-
 impl Settings {
     /// The built-in defaults: what holds where nobody says anything.
     pub fn defaults() -> Self {
         let timeouts = Timeouts::default();
-        let human = |duration| Some(HumanDuration(duration));
+        let human = |duration| HumanDuration::new(duration);
         let loops = LoopSettings::default();
+        let judge = JudgeSettings::default();
         Self {
             context_messages: Some(evidence::DEFAULT_MESSAGES),
             evidence_tokens: Some(evidence::DEFAULT_TOKENS),
@@ -210,6 +145,14 @@ impl Settings {
                 select: Some(loops.select()),
                 plateau_iterations: Some(loops.plateau_iterations()),
                 ..loops
+            },
+            judge: JudgeSettings {
+                mode: Some(judge.mode()),
+                samples: Some(judge.samples()),
+                score: Some(judge.score()),
+                probe: Some(judge.probe()),
+                always: Some(judge.always()),
+                cache: Some(judge.cache()),
             },
             timeouts: TimeoutSettings {
                 connect: human(timeouts.connect),
@@ -235,6 +178,9 @@ impl Settings {
     pub fn check(&self) -> Result<(), (Vec<&'static str>, String)> {
         if let Err((key, message)) = self.loop_settings.check() {
             return Err((vec!["loop", key], message));
+        }
+        if let Err((key, message)) = self.judge.check() {
+            return Err((vec!["judge", key], message));
         }
         let wrong =
             |key: &'static str, must: &str| Err((vec![key], format!("`{key}` must be {must}")));

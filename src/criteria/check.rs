@@ -10,9 +10,19 @@ pub fn warnings(criteria: &Criteria) -> Vec<String> {
     let mut found = Vec::new();
     for criterion in &criteria.criteria {
         let name = &criterion.name;
-        if matches!(criterion.evaluator, Evaluator::Llm(_)) && criterion.description.is_empty() {
+        if let Evaluator::Llm(config) = &criterion.evaluator
+            && criterion.description.is_empty()
+            && config.checks.is_empty()
+            && config.anchors.is_none()
+            && config.prompt.is_none()
+        {
             found.push(format!(
                 "the criterion `{name}` has no description: the judge sees nothing but its name"
+            ));
+        }
+        if matches!(criterion.evaluator, Evaluator::Script(_)) && criterion.description.is_empty() {
+            found.push(format!(
+                "the criterion `{name}` has no description: a writer learns what is wanted only from the script's errors"
             ));
         }
         if let Evaluator::Regex(config) = &criterion.evaluator

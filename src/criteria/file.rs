@@ -13,9 +13,7 @@ use super::{
 };
 use crate::{
     source::{self, Source, SourceError},
-    types::{
-        Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD, LoopSettings,
-    },
+    types::{Criteria, Criterion, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts},
 };
 
 /// The keys of a criteria file outside of its criteria.
@@ -36,6 +34,10 @@ pub(super) struct Head {
     /// Defaults of the loop for these criteria; flags and environment go before them.
     #[serde(rename = "loop")]
     loop_settings: Option<LoopSettings>,
+    /// How the judge is asked for these criteria; flags and environment go before it.
+    judge: Option<JudgeSettings>,
+    /// Texts that the judge is tried on where `judge.probe` is set.
+    probe: Option<ProbeTexts>,
     #[expect(dead_code, reason = "here so that it is a known key")]
     /// Read by hand, since which keys a criterion may have depends on its evaluator.
     #[schemars(skip)]
@@ -54,7 +56,7 @@ pub(super) struct Common {
     /// Share in the weighted mean, above 0. Default: 1.
     weight: Option<f64>,
     /// The floor: a draft with a lower score is not satisfactory, whatever the mean. Default: 0.7;
-    /// 1 for an evaluator that asks no model.
+    /// 1 for `regex` and `length`.
     #[schemars(range(min = 0, max = 1))]
     threshold: Option<f64>,
     /// Whether nothing else counts where it is not met: the judge is not asked then, and no revision
@@ -119,6 +121,8 @@ pub(super) fn read_source(source: &Source) -> Result<Criteria, SourceError> {
         description: None,
         threshold: DEFAULT_THRESHOLD,
         loop_settings: LoopSettings::default(),
+        judge_settings: JudgeSettings::default(),
+        probe: ProbeTexts::default(),
         criteria: own,
     });
     Ok(Criteria {
@@ -129,6 +133,8 @@ pub(super) fn read_source(source: &Source) -> Result<Criteria, SourceError> {
             .loop_settings
             .unwrap_or_default()
             .or(&base.loop_settings),
+        judge_settings: head.judge.unwrap_or_default().or(&base.judge_settings),
+        probe: head.probe.unwrap_or(base.probe),
         criteria: base.criteria,
     })
 }
@@ -171,6 +177,21 @@ fn check_head(source: &Source, outline: &DeTable<'_>, head: &Head) -> Result<(),
         settings
             .check()
             .map_err(|(key, message)| source.error(span(&["loop", key]), &message))?;
+    }
+    if let Some(settings) = &head.judge {
+        settings
+            .check()
+            .map_err(|(key, message)| source.error(span(&["judge", key]), &message))?;
+    }
+    if let Some(texts) = &head.probe {
+        for (key, text) in [("good", &texts.good), ("bad", &texts.bad)] {
+            if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+                return Err(source.error(
+                    span(&["probe", key]),
+                    &format!("`probe.{key}` is empty: there is nothing to judge"),
+                ));
+            }
+        }
     }
     Ok(())
 }
@@ -227,12 +248,9 @@ fn read_criterion(
     let weight = common.weight.unwrap_or(1.0);
     check::weight(source, at("weight"), weight)?;
     let evaluator = (kind.read)(source, Spanned::new(span.clone(), config))?;
-    let floor = if evaluator.is_hard() {
-        DEFAULT_HARD_FLOOR
-    } else {
-        DEFAULT_FLOOR
-    };
-    let threshold = common.threshold.unwrap_or(floor);
+    let threshold = common
+        .threshold
+        .unwrap_or_else(|| evaluator.default_floor());
     check::threshold(source, at("threshold"), threshold)?;
     let criterion = Criterion {
         name: common.name,

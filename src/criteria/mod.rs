@@ -4,15 +4,20 @@
 mod builtin;
 mod check;
 mod file;
+pub(crate) mod json_schema;
 mod kinds;
 mod resolve;
 mod schema;
+mod spec;
+mod start;
 
 pub use builtin::{BUILTIN_NAMES, builtin, builtins};
 pub use check::warnings;
 pub use file::{load, parse, to_toml};
-pub use resolve::{Available, available, resolve};
+pub use resolve::{Available, available, locate, resolve};
 pub use schema::schema;
+pub use spec::{load as load_spec, parse as parse_spec};
+pub use start::starting_file;
 
 #[cfg(test)]
 mod tests;

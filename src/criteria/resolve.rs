@@ -18,6 +18,18 @@ pub struct Available {
     pub path: Option<PathBuf>,
 }
 
+impl Available {
+    /// Reads the set.
+    pub fn read(&self) -> Result<Criteria, SourceError> {
+        match &self.path {
+            Some(path) => file::load(path),
+            None => builtin(&self.name).ok_or_else(|| {
+                SourceError::whole(&self.name, "there is no built-in set of this name")
+            }),
+        }
+    }
+}
+
 /// The sets that can be asked for by name: those of the directories, in their order, then the built-in
 /// ones. A name appears once, with what it stands for.
 pub fn available(search_path: &[PathBuf]) -> Vec<Available> {
@@ -49,25 +61,30 @@ pub fn available(search_path: &[PathBuf]) -> Vec<Available> {
     all
 }
 
-/// Reads the criteria that a PATH or a NAME stands for. What has a directory in it or ends with `.toml`
+/// Finds the criteria that a PATH or a NAME stands for. What has a directory in it or ends with `.toml`
 /// is a path. A name is `NAME.toml` in one of the directories, in their order, or a built-in set: so a
-/// user's own file goes before a built-in set of the same name.
-pub fn resolve(spec: &str, search_path: &[PathBuf]) -> Result<Criteria, SourceError> {
+/// user's own file goes before a built-in set of the same name. A path need not be there; reading it says
+/// so.
+pub fn locate(spec: &str, search_path: &[PathBuf]) -> Result<Available, SourceError> {
     let path = Path::new(spec);
+    let found = |path: Option<PathBuf>| Available {
+        name: spec.to_owned(),
+        path,
+    };
     if source::is_path(spec) {
-        return file::load(path);
+        return Ok(found(Some(path.to_owned())));
     }
     for dir in search_path {
         let file = dir.join(format!("{spec}.toml"));
         if !spec.is_empty() && file.exists() {
-            return file::load(&file);
+            return Ok(found(Some(file)));
         }
     }
-    if let Some(criteria) = builtin(spec) {
-        return Ok(criteria);
+    if BUILTIN_NAMES.contains(&spec) {
+        return Ok(found(None));
     }
     if path.is_file() {
-        return file::load(path);
+        return Ok(found(Some(path.to_owned())));
     }
     let all = available(search_path);
     let names = || all.iter().map(|a| a.name.as_str());
@@ -82,4 +99,9 @@ pub fn resolve(spec: &str, search_path: &[PathBuf]) -> Result<Criteria, SourceEr
             .help_if(near.map(|n| format!("did you mean `{n}`?")))
             .help(format!("known names: {}", source::list(names()))),
     )
+}
+
+/// Reads the criteria that a PATH or a NAME stands for, as [`locate`] finds them.
+pub fn resolve(spec: &str, search_path: &[PathBuf]) -> Result<Criteria, SourceError> {
+    locate(spec, search_path)?.read()
 }

@@ -54,8 +54,15 @@ fn criterion(kind: &Kind) -> Value {
         required.extend(own.iter().cloned());
     }
     schema["required"] = Value::Array(required);
-    if kind.name == "length" {
-        schema["anyOf"] = json!([{ "required": ["min"] }, { "required": ["max"] }]);
+    // Which keys go together.
+    for keyword in ["anyOf", "oneOf"] {
+        if let Some(rule) = own.get(keyword) {
+            schema[keyword] = rule.clone();
+        }
+    }
+    if kind.name == "schema" {
+        schema["oneOf"] = json!([{ "required": ["schema"] }, { "required": ["file"] }]);
+        schema["properties"]["schema"]["type"] = json!(["object", "boolean"]);
     }
     schema
 }

@@ -1,11 +1,14 @@
+use crate::types::{JudgeSettings, ProbeTexts};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::types::{
-    Criteria, Criterion, Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, LoopSettings,
-    RegexConfig, Select,
+    Against, Bounds, CompareConfig, ContainsConfig, Criteria, Criterion, Evaluator, Expect,
+    LengthConfig, LengthUnit, LlmConfig, LoopSettings, MAX_REFERENCE, RegexConfig, SchemaConfig,
+    Select, Terms,
 };
 
 fn error(text: &str) -> String {
@@ -53,8 +56,10 @@ fn the_built_in_sets_are_those_of_the_seed() {
     }
     for set in builtins() {
         assert_eq!(warnings(&set), Vec::<String>::new(), "{}", set.name);
+        assert!((set.threshold - 0.8).abs() < f64::EPSILON, "{}", set.name);
         for criterion in &set.criteria {
             assert!(!criterion.description.contains('\n'), "{}", criterion.name);
+            assert!((criterion.threshold - 0.7).abs() < f64::EPSILON);
         }
     }
     assert!(builtin("nothing").is_none());
@@ -118,6 +123,8 @@ max = 400
                 select: Some(Select::HighestScore),
                 ..LoopSettings::default()
             },
+            judge_settings: JudgeSettings::default(),
+            probe: ProbeTexts::default(),
             criteria: vec![
                 Criterion {
                     name: "correctness".into(),
@@ -125,7 +132,7 @@ max = 400
                     weight: 2.0,
                     threshold: 0.9,
                     required: false,
-                    evaluator: Evaluator::Llm(LlmConfig {}),
+                    evaluator: Evaluator::Llm(LlmConfig::default()),
                 },
                 Criterion {
                     name: "no-todo".into(),
@@ -136,6 +143,8 @@ max = 400
                     evaluator: Evaluator::Regex(RegexConfig {
                         pattern: r"(?i)\btodo\b".into(),
                         expect: Expect::Absent,
+                        min_count: None,
+                        max_count: None,
                         message: None,
                     }),
                 },
@@ -299,16 +308,12 @@ fn every_mistake_is_named_with_its_place() {
             "c.toml:3:13: `evaluator`: a text in quotes is wanted here",
         ),
         (
-            c("evaluator = 'command'"),
-            "c.toml:3:13: this version has no evaluator `command` yet (known evaluators: `llm`, `regex` and `length`)",
-        ),
-        (
             c("pattern = 'x'"),
             "c.toml:3:1: the key `pattern` belongs to the evaluator `regex`, and this criterion's evaluator is `llm`",
         ),
         (
             c("evaluator = 'regex'\npattern = 'x'\nmin = 1"),
-            "c.toml:5:1: the key `min` belongs to the evaluator `length`",
+            "c.toml:5:1: the key `min` belongs to the evaluators `length` and `compare`",
         ),
         (
             c("evaluator = 'regex'"),
@@ -359,6 +364,265 @@ fn every_mistake_is_named_with_its_place() {
         let shown = error(&text);
         assert!(shown.starts_with(start), "{text:?}\n  {shown}\n  {start}");
     }
+}
+
+/// A criterion `a` with these lines, the first of which is line 3.
+fn criterion(lines: &str) -> String {
+    format!("[[criteria]]\nname = 'a'\n{lines}")
+}
+
+fn check_errors(kind: &str, cases: &[(&str, &str)]) {
+    for (lines, start) in cases {
+        let text = criterion(&format!("evaluator = '{kind}'\n{lines}"));
+        let shown = error(&text);
+        assert!(shown.starts_with(start), "{text}\n  {shown}\n  {start}");
+    }
+}
+
+#[test]
+fn mistakes_in_bounds_and_messages_of_a_regex_are_named() {
+    check_errors(
+        "regex",
+        &[
+            (
+                "pattern = 'a'\nmin_count = 4\nmax_count = 2",
+                "c.toml:5:13: `min_count` (4) is above `max_count` (2)",
+            ),
+            (
+                "pattern = 'a'\nexpect = 'absent'\nmin_count = 1",
+                "c.toml:6:13: `min_count` contradicts `expect = \"absent\"`",
+            ),
+            (
+                "pattern = 'a'\nexpect = 'absent'\nmax_count = 1",
+                "c.toml:6:13: `max_count` contradicts `expect = \"absent\"`",
+            ),
+            (
+                "pattern = 'a'\nmax_count = 0",
+                "c.toml:5:13: `max_count` must be at least 1 (write `expect = \"absent\"`",
+            ),
+            (
+                "pattern = 'a'\nmin_count = 0",
+                "c.toml:5:13: `min_count` is 0 without a `max_count`",
+            ),
+            (
+                "pattern = 'a'\nmin_count = -1",
+                "c.toml:5:13: `min_count`: a whole number (0 or above) is wanted here",
+            ),
+            (
+                "pattern = 'a'\nexpect = 'absent'\nmessage = 'not {mtach}'",
+                "c.toml:6:11: `message`: `{mtach}` is no part of a match (did you mean `{match}`?) (known parts: `{match}`; write `{{mtach}}` for the text `{mtach}`)",
+            ),
+            (
+                "pattern = '(a)(?P<end>b)'\nexpect = 'absent'\nmessage = '{3}'",
+                "c.toml:6:11: `message`: `{3}` is no part of a match (did you mean `{1}`?) (known parts: `{match}`, `{1}` and `{end}`;",
+            ),
+            (
+                "pattern = 'a'\nmessage = 'not {match}'",
+                "c.toml:5:11: `message`: `{match}` is a part of a match, and this is said where there is none",
+            ),
+        ],
+    );
+    for fine in [
+        "pattern = '(a)(?P<end>b)'\nexpect = 'absent'\nmessage = '{match} {1} {end} {2} {{x}} { y }'",
+        "pattern = 'a'\nmin_count = 0\nmax_count = 3\nmessage = '{match}'",
+        "pattern = 'a'\nmin_count = 2\nmessage = 'Two.'",
+    ] {
+        parse(&criterion(&format!("evaluator = 'regex'\n{fine}")), "c").unwrap();
+    }
+}
+
+#[test]
+fn mistakes_in_lists_of_texts_are_named() {
+    let many = format!("all = [{}]", "'x',".repeat(1_001));
+    check_errors(
+        "contains",
+        &[
+            (
+                "",
+                "c.toml:1:1: a `contains` criterion needs `all`, `any` or `none`",
+            ),
+            ("words = true", "c.toml:1:1: a `contains` criterion needs"),
+            ("all = []", "c.toml:4:7: `all` is empty (leave it out"),
+            ("all = ['a']\nany = []", "c.toml:5:7: `any` is empty"),
+            (
+                "none = ['a', '']",
+                "c.toml:4:14: `none`: this text is empty",
+            ),
+            (
+                "all = 'a'",
+                "c.toml:4:7: `all`: an array `[...]` is wanted here",
+            ),
+            (
+                "all = ['a', 3]",
+                "c.toml:4:13: `all`: a text in quotes is wanted here",
+            ),
+            (
+                "any = ['a', 'b', 'a']",
+                "c.toml:4:18: `any`: `a` is named twice",
+            ),
+            (
+                "all = ['start']\nnone = ['art']",
+                "c.toml:5:9: `none`: `art` must not be there, and `start` in `all` contains it",
+            ),
+            (
+                "al = ['a']",
+                "c.toml:4:1: unknown key `al` (did you mean `all`?)",
+            ),
+            (
+                &many,
+                "c.toml:4:7: `all` has 1001 texts, at most 1000 are allowed",
+            ),
+        ],
+    );
+    let apart = "evaluator = 'contains'\nwords = true\nall = ['start']\nnone = ['art']";
+    parse(&criterion(apart), "c").unwrap();
+}
+
+#[test]
+fn mistakes_in_comparisons_are_named() {
+    let huge = format!("reference = '{}'\nmin = 0.5", "x".repeat(MAX_REFERENCE + 1));
+    check_errors(
+        "compare",
+        &[
+            (
+                "min = 0.5",
+                "c.toml:1:1: there is nothing to compare with (add `reference",
+            ),
+            (
+                "reference = 'x'",
+                "c.toml:1:1: likeness needs `min`, `max` or both",
+            ),
+            (
+                "reference = ' '\nmin = 0.5",
+                "c.toml:4:13: the reference text is empty",
+            ),
+            (
+                "reference = 'x'\nmin = 60",
+                "c.toml:5:7: `min` must be from 0 to 1, not 60 (did you mean 0.6?)",
+            ),
+            (
+                "reference = 'x'\nmax = nan",
+                "c.toml:5:7: `max` must be from 0 to 1, not NaN",
+            ),
+            (
+                "reference = 'x'\nmin = 0.6\nmax = 0.5",
+                "c.toml:5:7: `min` (0.6) is above `max` (0.5)",
+            ),
+            (
+                "reference = 'x'\nmin = 0",
+                "c.toml:1:1: any text is that much alike",
+            ),
+            (
+                "reference = 'x'\nwith = 'prior'\nmin = 0.5",
+                "c.toml:5:8: a draft is compared either with a reference or with the prior version",
+            ),
+            (
+                "with = 'previous'\nmin = 0.5",
+                "c.toml:4:8: `with`: unknown value `previous`",
+            ),
+            (
+                "with = 'prior'\nmethod = 'similar'\nmin = 0.5",
+                "c.toml:5:10: `method`: unknown value `similar` (did you mean `similarity`?)",
+            ),
+            (
+                "reference = 'x'\nterms = ['y']\nmin = 0.5",
+                "c.toml:5:9: `terms` belongs to the method `terms` (add `method",
+            ),
+            (
+                "method = 'terms'\nreference = 'x'\nterms = ['y']",
+                "c.toml:6:9: `terms` goes without another text",
+            ),
+            (
+                "method = 'terms'\nterms = []",
+                "c.toml:5:9: `terms` is empty",
+            ),
+            (
+                "method = 'terms'\nterms = ['a', '->']",
+                "c.toml:5:9: the term `->` has no word in it (signs are for the evaluator `contains`)",
+            ),
+            (
+                "method = 'terms'\nterms = ['a']\nmax = 0.5",
+                "c.toml:6:7: `max` belongs to the method `similarity`",
+            ),
+            (
+                "method = 'terms'\nterms = ['a']\nmin = 0.0",
+                "c.toml:6:7: `min` must be above 0",
+            ),
+            (
+                &huge,
+                "c.toml:4:13: the reference text has 262145 bytes, at most 262144 are allowed",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_reference_file_is_read_with_the_criteria_and_lies_beside_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("set");
+    std::fs::create_dir_all(folder.join("texts")).unwrap();
+    std::fs::write(folder.join("texts/good.md"), "A good text.\n").unwrap();
+    std::fs::write(folder.join("binary"), b"a\0b").unwrap();
+    std::fs::write(folder.join("huge"), "x".repeat(MAX_REFERENCE + 1)).unwrap();
+    std::fs::write(folder.join("empty"), "").unwrap();
+    std::fs::write(dir.path().join("secret"), "A secret.").unwrap();
+    let read = |reference: &str| {
+        let file = folder.join("set.toml");
+        let lines = format!("evaluator = 'compare'\nmin = 0.5\nreference_file = '{reference}'");
+        std::fs::write(&file, criterion(&lines)).unwrap();
+        load(&file)
+    };
+    let criteria = read("./texts/good.md").unwrap();
+    let text = "A good text.\n".to_owned();
+    assert_eq!(
+        criteria.criteria[0].evaluator,
+        Evaluator::Compare(CompareConfig::Similarity {
+            to: Against::Reference(text),
+            bounds: Bounds { min: 0.5, max: 1.0 },
+        })
+    );
+    // What a run's record holds needs no file.
+    assert_eq!(
+        parse(&to_toml(&criteria).unwrap(), "elsewhere").unwrap(),
+        criteria
+    );
+
+    let absolute = dir.path().join("secret");
+    let outside = "is not in the folder of this file, or below it";
+    let mut cases = vec![
+        ("../secret".to_owned(), outside),
+        ("texts/../../secret".to_owned(), outside),
+        (absolute.display().to_string(), outside),
+        (String::new(), "the path is empty"),
+        ("texts".to_owned(), "`texts` is not a file"),
+        (
+            "texts/godo.md".to_owned(),
+            "`texts/godo.md`: there is no such file",
+        ),
+        (
+            "binary".to_owned(),
+            "`binary`: this is not a text file: a zero byte",
+        ),
+        ("huge".to_owned(), "the reference text has 262145 bytes"),
+        ("empty".to_owned(), "the reference text is empty"),
+    ];
+    if cfg!(unix) {
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("../secret", folder.join("link")).unwrap();
+        cases.push(("link".to_owned(), outside));
+    }
+    for (path, said) in cases {
+        let error = read(&path).unwrap_err();
+        assert!(error.message().contains(said), "{path}: {error}");
+        assert_eq!(error.position(), Some((5, 18)), "{path}");
+    }
+    let twice =
+        criterion("evaluator = 'compare'\nmin = 0.5\nreference = 'x'\nreference_file = 'y'");
+    assert!(
+        error(&twice).contains("6:18: the reference is given twice"),
+        "{}",
+        error(&twice)
+    );
 }
 
 #[test]
@@ -469,6 +733,17 @@ fn the_schema_agrees_with_the_reader() {
         c("evaluator = 'command'"),
         c("evaluator = 'length'"),
         c("evaluator = 'length'\nmax = 1\nunit = 'x'"),
+        c("evaluator = 'contains'"),
+        c("evaluator = 'contains'\nall = []"),
+        c("evaluator = 'contains'\nall = ['']"),
+        c("evaluator = 'regex'\npattern = 'a'\nmax_count = 0"),
+        c("evaluator = 'compare'\nmin = 0.5"),
+        c("evaluator = 'compare'\nreference = 'x'\nmin = 2"),
+        c("evaluator = 'compare'\nreference = 'x'\nwith = 'prior'\nmin = 0.5"),
+        c("evaluator = 'schema'"),
+        c("evaluator = 'schema'\nschema = {}\nfile = 'a.json'"),
+        c("evaluator = 'schema'\nschema = 'a.json'"),
+        c("evaluator = 'schema'\nfile = 1"),
     ];
     for text in wrong {
         assert!(!valid(&text), "{text}");
@@ -485,20 +760,54 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
         Just(LengthUnit::Paragraphs)
     ];
     prop_oneof![
-        Just(Evaluator::Llm(LlmConfig {})),
+        Just(Evaluator::Llm(LlmConfig::default())),
         (
             "\\PC{1,12}",
-            any::<bool>(),
-            proptest::option::of("\\PC{0,9}")
+            proptest::option::of((0_u64..9, 9_u64..99)),
+            proptest::option::of("[^{}\\pC]{0,9}")
         )
-            .prop_map(|(text, absent, message)| Evaluator::Regex(RegexConfig {
+            .prop_map(|(text, counts, message)| Evaluator::Regex(RegexConfig {
                 pattern: regex::escape(&text),
-                expect: if absent {
+                expect: if counts.is_none() {
                     Expect::Absent
                 } else {
                     Expect::Present
                 },
+                min_count: counts.map(|(min, _)| min),
+                max_count: counts.map(|(_, max)| max),
                 message,
+            })),
+        (
+            proptest::collection::hash_set("[a-c '\"\\\\é]{1,5}", 1..4),
+            any::<bool>(),
+            any::<bool>()
+        )
+            .prop_map(
+                |(texts, words, ignore_case)| Evaluator::Contains(ContainsConfig {
+                    all: Vec::new(),
+                    any: texts.iter().cloned().collect(),
+                    none: texts.into_iter().collect(),
+                    ignore_case,
+                    words,
+                })
+            ),
+        ("(?s)x.{0,30}", 0.1_f64..0.5, 0.5_f64..=1.0, any::<bool>()).prop_map(
+            |(text, min, max, prior)| Evaluator::Compare(CompareConfig::Similarity {
+                to: if prior {
+                    Against::Prior
+                } else {
+                    Against::Reference(text)
+                },
+                bounds: Bounds { min, max },
+            })
+        ),
+        (
+            proptest::collection::vec("[a-z é]{0,5}x", 1..4),
+            0.1_f64..=1.0
+        )
+            .prop_map(|(terms, min)| Evaluator::Compare(CompareConfig::Terms {
+                of: Terms::Listed(terms),
+                min,
             })),
         (unit, 0_u64..50, proptest::option::of(50_u64..9999)).prop_map(|(unit, min, max)| {
             Evaluator::Length(LengthConfig {
@@ -507,6 +816,29 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
                 max,
             })
         }),
+        (
+            "[a-z/]{1,9}",
+            "\\PC{0,9}",
+            any::<bool>(),
+            any::<i64>(),
+            0.5_f64..9.0
+        )
+            .prop_map(
+                |(name, text, flag, whole, share)| Evaluator::Schema(SchemaConfig {
+                    schema: json!({
+                        "$ref": "https://example.com/a.json",
+                        "enum": [text, whole, share, flag, [], {}],
+                    }),
+                    base: flag.then(|| "schemas/own.json".to_owned()),
+                    documents: [(
+                        "https://example.com/a.json".to_owned(),
+                        json!({ "properties": { name: flag } }),
+                    )]
+                    .into(),
+                    coerce: flag,
+                    formats: !flag,
+                })
+            ),
     ]
 }
 
@@ -534,6 +866,8 @@ fn valid_criteria() -> impl Strategy<Value = Criteria> {
                     max_iterations,
                     ..LoopSettings::default()
                 },
+                judge_settings: JudgeSettings::default(),
+                probe: ProbeTexts::default(),
                 criteria: criteria
                     .into_iter()
                     .enumerate()
@@ -564,7 +898,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_reader_panic(
-        text in "\\PC{0,40}|(\\[\\[criteria\\]\\]\n|name|evaluator|min|pattern|weight| = |'llm'|'length'|'regex'|1|nan|\n|\\[loop\\]|'|\\[|\\{){0,24}"
+        text in "\\PC{0,40}|(\\[\\[criteria\\]\\]\n|name|evaluator|min|pattern|weight| = |'llm'|'length'|'regex'|'compare'|'contains'|reference|terms|all|message|'\\{a\\}'|1|nan|\n|\\[loop\\]|'|\\[|\\{){0,24}"
     ) {
         if let Err(error) = parse(&text, "c") {
             prop_assert!(!error.render(false).is_empty());

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::evidence;
 use super::log::{Log, Observer};
-use crate::evaluate::{JudgeModel, Panel, Subject};
+use crate::evaluate::{JudgeModel, Panel, Progress, Subject, Tools};
 use crate::evidence::Gatherer;
 use crate::model::ModelError;
 use crate::prompt::Prompts;
@@ -38,14 +38,18 @@ impl Critique {
     /// Prepares the evaluators of these criteria. Without a model, none of them may need one.
     ///
     /// # Errors
-    /// If the criteria cannot be used, or need a model.
-    pub fn new(criteria: Arc<Criteria>, judge: Option<JudgeModel>) -> Result<Self, String> {
+    /// If the criteria cannot be used, or need a model or tools that are not there.
+    pub fn new(
+        criteria: Arc<Criteria>,
+        judge: Option<JudgeModel>,
+        tools: &Tools,
+    ) -> Result<Self, String> {
         let models = Models {
             writer: None,
             judge: judge.as_ref().map(|judge| judge.model.id().clone()),
         };
         Ok(Self {
-            panel: Panel::new(Arc::clone(&criteria), judge)?,
+            panel: Panel::new(Arc::clone(&criteria), judge, tools)?,
             criteria,
             models,
             evidence: None,
@@ -100,6 +104,11 @@ impl Critique {
             draft: &text.content,
             prior: None,
             attempt: 0,
+            progress: Progress {
+                iteration: ONLY,
+                task,
+                earlier: &[],
+            },
         };
         let judged = {
             let calls = log.calls(Phase::Evaluate, ONLY);
@@ -134,7 +143,9 @@ impl Critique {
                     }
                     Some(_) => (None, ExitCode::NotMet),
                 };
-                let problem = evaluation.problem().map(str::to_owned);
+                let problem = evaluation
+                    .failure()
+                    .or_else(|| evaluation.problem().map(str::to_owned));
                 log.emit(Event::Evaluation {
                     iteration: ONLY,
                     evaluation,

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -11,14 +12,16 @@ use super::gate::{self, NotADraft};
 use super::log::{Log, Observer};
 use super::machine::{Happened, Next, State, step};
 use super::select::select;
-use crate::evaluate::{JudgeModel, Panel, Subject};
+use crate::evaluate::{
+    Earlier, JudgeModel, OtherModel, Panel, Progress, Subject, Tools, VerdictCache,
+};
 use crate::evidence::Gatherer;
 use crate::model::{ChatModel, ChatRequest, Message, ModelError, Purpose, Sampling, call};
 use crate::prompt::Prompts;
 use crate::revise;
 use crate::types::{
     ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, RunRecord,
-    SCHEMA_VERSION, Strategy, Task,
+    SCHEMA_VERSION, Strategy, Task, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
@@ -41,8 +44,12 @@ pub struct Loop {
     pub judge_sampling: Sampling,
     /// How much the models reason.
     pub think: crate::model::Think,
-    /// Whether the judge is asked even where a required criterion is not met.
-    pub judge_always: bool,
+    /// What the criteria may use beside models.
+    pub tools: Tools,
+    /// The models that criteria name for themselves, by what they write there.
+    pub other_judges: BTreeMap<String, OtherModel>,
+    /// Keeps verdicts; `None` to ask the judge each time.
+    pub verdicts: Option<Arc<dyn VerdictCache>>,
     /// Finds evidence for the task, and for each revision anew; `None` to look for none.
     pub evidence: Option<Arc<Gatherer>>,
 }
@@ -79,8 +86,10 @@ impl Loop {
                 model: Arc::clone(&self.judge),
                 sampling: self.judge_sampling.clone(),
                 think: self.think,
-                always: self.judge_always,
+                others: self.other_judges.clone(),
+                cache: self.verdicts.clone(),
             }),
+            &self.tools,
         ) {
             Ok(panel) => panel,
             Err(problem) => {
@@ -93,6 +102,7 @@ impl Loop {
         evidence::for_task(gatherer, task, &self.criteria, &mut prompts, &log);
         let run = Run {
             plan: self,
+            task,
             prompts,
             panel,
             log: &log,
@@ -108,6 +118,7 @@ impl Loop {
 /// A run under way.
 struct Run<'a, 'o> {
     plan: &'a Loop,
+    task: &'a Task,
     prompts: Prompts,
     panel: Panel,
     log: &'a Log<'o>,
@@ -270,17 +281,24 @@ impl Run<'_, '_> {
                 .version(iteration)
                 .map(|version| version.output.clone())
         };
-        let (draft, prior) = self.log.with(|record| {
+        let (draft, prior, earlier) = self.log.with(|record| {
             let prior = record.version(iteration).and_then(|v| v.based_on);
+            let before = |version: &&Version| version.iteration < iteration;
             (
                 output(record, iteration).unwrap_or_default(),
                 prior.and_then(|prior| output(record, prior)),
+                Earlier::latest(record.versions.iter().filter(before)),
             )
         });
         let subject = Subject {
             draft: &draft,
             prior: prior.as_deref(),
             attempt,
+            progress: Progress {
+                iteration,
+                task: self.task,
+                earlier: &earlier,
+            },
         };
         let observer = self.log.calls(phase, iteration);
         let evaluation = match self
@@ -291,16 +309,17 @@ impl Run<'_, '_> {
             Ok(evaluation) => evaluation,
             Err(error) => return self.failed(&error),
         };
-        let happened = match evaluation.rank() {
-            Some(rank) => Happened::Judged(rank),
-            None => Happened::Unreadable,
+        let (happened, error) = match (evaluation.rank(), evaluation.failure()) {
+            (Some(rank), _) => (Happened::Judged(rank), None),
+            (None, Some(failure)) => (Happened::CheckFailed, Some(failure)),
+            (None, None) => (
+                Happened::Unreadable,
+                evaluation
+                    .problem()
+                    .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}")),
+            ),
         };
-        self.error = match happened {
-            Happened::Unreadable => evaluation
-                .problem()
-                .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}")),
-            _ => None,
-        };
+        self.error = error;
         self.log.emit(Event::Evaluation {
             iteration,
             evaluation,

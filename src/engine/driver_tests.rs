@@ -8,8 +8,8 @@ use futures_util::stream;
 use super::*;
 use crate::model::{ChatEvent, ChatStream, EndReason, ErrorClass, ModelInfo};
 use crate::types::{
-    Criterion, Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, ModelId, RegexConfig,
-    Stamped, Status, TokenUsage,
+    Criterion, Evaluator, Expect, JudgeSettings, LengthConfig, LengthUnit, LlmConfig, ModelId,
+    ProbeTexts, RegexConfig, Stamped, Status, TokenUsage,
 };
 
 /// What the model does when it is asked.
@@ -110,6 +110,8 @@ async fn play_with(
             description: None,
             threshold: 0.8,
             loop_settings: LoopSettings::default(),
+            judge_settings: JudgeSettings::default(),
+            probe: ProbeTexts::default(),
             criteria,
         }),
         settings,
@@ -119,7 +121,9 @@ async fn play_with(
         },
         judge_sampling: Sampling::default(),
         think: crate::model::Think::Auto,
-        judge_always: false,
+        tools: Tools::none(),
+        other_judges: BTreeMap::new(),
+        verdicts: None,
         evidence: None,
     };
     let mut events = Vec::new();
@@ -141,7 +145,7 @@ async fn play_with(
 }
 
 async fn play(answers: &[Answer], settings: LoopSettings) -> Played {
-    let criteria = vec![criterion("quality", Evaluator::Llm(LlmConfig {}))];
+    let criteria = vec![criterion("quality", Evaluator::Llm(LlmConfig::default()))];
     let played = play_with(answers, settings, criteria, &CancellationToken::new()).await;
     assert_eq!(played.left, 0, "the loop asks less often than it should");
     played
@@ -210,12 +214,14 @@ async fn revises_the_best_and_returns_it() {
 #[tokio::test]
 async fn hard_checks_are_told_to_the_reviser_and_outvote_the_judge() {
     let criteria = vec![
-        criterion("quality", Evaluator::Llm(LlmConfig {})),
+        criterion("quality", Evaluator::Llm(LlmConfig::default())),
         criterion(
             "no-todo",
             Evaluator::Regex(RegexConfig {
                 pattern: "TODO".to_owned(),
                 expect: Expect::Absent,
+                min_count: None,
+                max_count: None,
                 message: None,
             }),
         ),
@@ -445,7 +451,7 @@ async fn cancelling_ends_the_run_and_keeps_what_there_is() {
         tokio::time::sleep(Duration::from_millis(30)).await;
         later.cancel();
     });
-    let criteria = vec![criterion("quality", Evaluator::Llm(LlmConfig {}))];
+    let criteria = vec![criterion("quality", Evaluator::Llm(LlmConfig::default()))];
     let answers = [Text("one"), Step(3), Hang];
     let played = play_with(&answers, LoopSettings::default(), criteria, &cancel).await;
     assert_eq!(

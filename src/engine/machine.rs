@@ -37,6 +37,8 @@ pub(super) enum Happened {
     Judged(Rank),
     /// The text was judged, and the verdict could not be read.
     Unreadable,
+    /// The text could not be judged, since a check failed itself.
+    CheckFailed,
     /// A model failed for good.
     ModelFailed,
     /// The time is up.
@@ -107,6 +109,8 @@ pub(super) fn step(
                 }
             }
         }
+        // Nothing that is written would mend it.
+        Happened::CheckFailed => Next::Stop(ConvergenceReason::JudgeFailed),
         Happened::ModelFailed => Next::Stop(ConvergenceReason::ModelError),
         Happened::TimeUp => Next::Stop(ConvergenceReason::TimeLimit),
         Happened::Cancelled => Next::Stop(ConvergenceReason::Interrupted),

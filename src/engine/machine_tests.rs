@@ -217,3 +217,20 @@ proptest! {
         }
     }
 }
+
+/// Another draft would not be judged either; an unreadable verdict is asked for again.
+#[test]
+fn a_check_that_fails_ends_the_run_at_once() {
+    let settings = settings(5, 5);
+    let (state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
+    let (state, next, _) = step(state, Happened::Written, &settings, 0);
+    assert!(matches!(next, Next::Evaluate { .. }));
+    let (_, again, _) = step(state.clone(), Happened::Unreadable, &settings, 0);
+    assert!(matches!(again, Next::Evaluate { .. }));
+    let (_, next, _) = step(state, Happened::CheckFailed, &settings, 0);
+    assert_eq!(next, Next::Stop(ConvergenceReason::JudgeFailed));
+    assert_eq!(
+        ConvergenceReason::JudgeFailed.exit_code(false),
+        crate::types::ExitCode::JudgeUnusable
+    );
+}

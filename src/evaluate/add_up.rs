@@ -11,6 +11,13 @@ pub(super) fn add_up(
     judge_issues: Vec<Issue>,
     confidence: Option<f64>,
 ) -> Evaluation {
+    let weights: Vec<f64> = criteria
+        .criteria
+        .iter()
+        .zip(&findings)
+        .map(|(criterion, finding)| criterion.weight * finding.weight)
+        .collect();
+    let spread = overall_spread(&weights, &findings);
     let mut issues = Vec::new();
     let mut results = Vec::with_capacity(findings.len());
     for (criterion, finding) in criteria.criteria.iter().zip(findings) {
@@ -31,13 +38,15 @@ pub(super) fn add_up(
             status: finding.status,
             evidence: Some(finding.evidence).filter(|text| !text.is_empty()),
             value: finding.value,
+            spread: range(finding.samples.into_iter().flatten()),
+            cached: finding.cached,
         });
     }
     issues.extend(judge_issues);
     // Stable: of equal severity, what a hard check found goes first, for it is certain.
     issues.sort_by_key(|issue| std::cmp::Reverse(issue.severity));
 
-    let overall_score = weighted_mean(criteria, &results);
+    let overall_score = weighted_mean(&weights, results.iter().map(|result| result.score));
     // Skipping is our own choice, and leaves nothing open: what is required is not met.
     let status = results
         .iter()
@@ -62,23 +71,51 @@ pub(super) fn add_up(
         issues,
         confidence,
         status,
-        spread: None,
+        spread,
         criteria: results,
     }
 }
 
 /// The weighted mean of the scores that there are. Rounded to a millionth, so that sums that ought to be
 /// equal are.
-fn weighted_mean(criteria: &Criteria, results: &[CriterionResult]) -> Option<f64> {
+fn weighted_mean(weights: &[f64], scores: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let mut sum = 0.0;
-    let mut weights = 0.0;
-    for (criterion, result) in criteria.criteria.iter().zip(results) {
-        if let Some(score) = result.score {
-            sum += criterion.weight * score;
-            weights += criterion.weight;
+    let mut total = 0.0;
+    for (weight, score) in weights.iter().zip(scores) {
+        if let Some(score) = score {
+            sum += weight * score;
+            total += weight;
         }
     }
-    (weights > 0.0).then(|| (sum / weights * 1e6).round() / 1e6)
+    (total > 0.0).then(|| rounded(sum / total))
+}
+
+/// Highest minus lowest overall score, each made of one sample of every criterion; a criterion without samples
+/// has the same score in all. `None` if there is nothing to compare.
+fn overall_spread(weights: &[f64], findings: &[Finding]) -> Option<f64> {
+    let samples = findings.iter().map(|f| f.samples.len()).max()?;
+    range((0..samples).filter_map(|sample| {
+        let scores: Option<Vec<f64>> = findings
+            .iter()
+            .map(|finding| match finding.samples.get(sample) {
+                Some(score) => *score,
+                None => finding.score,
+            })
+            .collect();
+        weighted_mean(weights, scores?.into_iter().map(Some))
+    }))
+}
+
+/// Highest minus lowest; `None` of less than two.
+fn range(scores: impl Iterator<Item = f64>) -> Option<f64> {
+    let scores: Vec<f64> = scores.collect();
+    let highest = scores.iter().copied().max_by(f64::total_cmp)?;
+    let lowest = scores.iter().copied().min_by(f64::total_cmp)?;
+    (scores.len() > 1).then(|| rounded(highest - lowest))
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
 }
 
 #[cfg(test)]
@@ -87,7 +124,9 @@ mod tests {
 
     use super::*;
     use crate::evaluate::Fault;
-    use crate::types::{Criterion, Evaluator, IssueType, LlmConfig, LoopSettings, Place};
+    use crate::types::{
+        Criterion, Evaluator, IssueType, JudgeSettings, LlmConfig, LoopSettings, Place, ProbeTexts,
+    };
 
     fn criteria(weights: &[f64]) -> Criteria {
         Criteria {
@@ -95,6 +134,8 @@ mod tests {
             description: None,
             threshold: 0.8,
             loop_settings: LoopSettings::default(),
+            judge_settings: JudgeSettings::default(),
+            probe: ProbeTexts::default(),
             criteria: weights
                 .iter()
                 .enumerate()
@@ -104,7 +145,7 @@ mod tests {
                     weight: *weight,
                     threshold: 0.7,
                     required: false,
-                    evaluator: Evaluator::Llm(LlmConfig {}),
+                    evaluator: Evaluator::Llm(LlmConfig::default()),
                 })
                 .collect(),
         }
@@ -237,6 +278,37 @@ mod tests {
             ]
         );
         assert_eq!(evaluation.suggestions, ["mend"]);
+    }
+
+    #[test]
+    fn samples_have_a_spread_each_and_together() {
+        let sampled = |samples: [f64; 3], median| Finding {
+            samples: samples.map(Some).to_vec(),
+            ..Finding::graded(median, "")
+        };
+        let findings = vec![
+            sampled([0.6, 0.85, 1.0], 0.85),
+            sampled([1.0, 0.85, 0.6], 0.85),
+            Finding::graded(0.5, "hard"),
+        ];
+        let evaluation = add_up(&criteria(&[1.0, 1.0, 2.0]), findings, vec![], None);
+        assert_eq!(evaluation.criteria[0].spread, Some(0.4));
+        assert_eq!(evaluation.criteria[2].spread, None);
+        // The first and the third make up for each other: (0.6 + 1 + 2 * 0.5) / 4, (0.85 + 0.85 + 1) / 4.
+        assert_eq!(evaluation.spread, Some(0.025));
+        let single = add_up(&criteria(&[1.0]), scores(&[0.7]), vec![], None);
+        assert_eq!((single.spread, single.criteria[0].spread), (None, None));
+    }
+
+    #[test]
+    fn a_judge_that_is_not_trusted_weighs_less() {
+        let distrusted = Finding {
+            weight: 0.25,
+            ..Finding::graded(1.0, "")
+        };
+        let findings = vec![distrusted, Finding::graded(0.5, "")];
+        let evaluation = add_up(&criteria(&[1.0, 1.0]), findings, vec![], None);
+        assert_eq!(evaluation.overall_score, Some(0.6));
     }
 
     proptest! {

@@ -17,6 +17,12 @@ pub(super) struct Finding {
     pub(super) faults: Vec<Fault>,
     /// What the evaluator made of the draft, where that is a value.
     pub(super) value: Option<Value>,
+    /// The scores of several verdicts, of which `score` is the median; `None` for one that could not be read.
+    pub(super) samples: Vec<Option<f64>>,
+    /// Whether the verdict was remembered.
+    pub(super) cached: bool,
+    /// What the criterion's weight is multiplied with. Default: 1.
+    pub(super) weight: f64,
 }
 
 impl Finding {
@@ -29,6 +35,9 @@ impl Finding {
             evidence: evidence.into(),
             faults: Vec::new(),
             value: None,
+            samples: Vec::new(),
+            cached: false,
+            weight: 1.0,
         }
     }
 
@@ -49,6 +58,9 @@ impl Finding {
             evidence: reason.into(),
             faults: Vec::new(),
             value: None,
+            samples: Vec::new(),
+            cached: false,
+            weight: 1.0,
         }
     }
 
@@ -65,6 +77,8 @@ impl Finding {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fault {
     pub(super) kind: IssueType,
+    /// How grave it is, if the evaluator says so itself.
+    pub(super) severity: Option<Severity>,
     pub(super) description: String,
     pub(super) suggested_fix: Option<String>,
     pub(super) place: Place,
@@ -74,6 +88,7 @@ impl Fault {
     pub(super) fn new(kind: IssueType, description: impl Into<String>) -> Self {
         Self {
             kind,
+            severity: None,
             description: description.into(),
             suggested_fix: None,
             place: Place::default(),
@@ -91,15 +106,16 @@ impl Fault {
         Self { place, ..self }
     }
 
-    /// The issue that it is: where the criterion is not met it must be mended, else it may be.
+    /// The issue that it is. Where nobody says how grave: if the criterion is not met it must be mended,
+    /// else it may be.
     pub(super) fn into_issue(self, criterion: &str, passed: bool) -> Issue {
         Issue {
             kind: self.kind,
-            severity: if passed {
+            severity: self.severity.unwrap_or(if passed {
                 Severity::Minor
             } else {
                 Severity::Major
-            },
+            }),
             description: self.description,
             suggested_fix: self.suggested_fix,
             criterion: Some(criterion.to_owned()),

@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::passage::{counted, ratio};
 use super::{Fault, Finding, HardCheck, Subject};
 use crate::types::{IssueType, LengthConfig, LengthUnit};
 
@@ -27,29 +28,43 @@ impl LengthCheck {
     fn measure(&self, draft: &str) -> Finding {
         let LengthConfig { unit, min, max } = self.config;
         let count = count(draft, unit);
-        let unit = unit.as_str();
+        let units = |count| counted(count, unit.as_str());
+        let seen = units(count);
         let (score, fault) = match (min, max) {
             (Some(min), _) if count < min => {
-                let missing = min - count;
                 let fault = Fault::new(
                     IssueType::Missing,
-                    format!("the text has {count} {unit}, at least {min} are wanted"),
+                    format!("the text has {seen}, at least {min} are wanted"),
                 )
-                .fix(format!("add at least {missing} {unit}"));
+                .fix(format!(
+                    "add {}",
+                    by(min - count, max.map(|max| max - count), units)
+                ));
                 (ratio(count, min), Some(fault))
             }
             (_, Some(max)) if count > max => {
-                let surplus = count - max;
                 let fault = Fault::new(
                     IssueType::Incorrect,
-                    format!("the text has {count} {unit}, at most {max} are allowed"),
+                    format!("the text has {seen}, at most {max} are allowed"),
                 )
-                .fix(format!("cut at least {surplus} {unit}"));
+                .fix(format!(
+                    "cut {}",
+                    by(count - max, min.map(|min| count - min), units)
+                ));
                 (ratio(max, count), Some(fault))
             }
             _ => (1.0, None),
         };
-        Finding::graded(score, format!("{count} {unit}")).with_faults(fault)
+        Finding::graded(score, seen).with_faults(fault)
+    }
+}
+
+/// By how much a text is to change: so that it is within the bounds, and not beyond the other one.
+fn by(least: u64, most: Option<u64>, units: impl Fn(u64) -> String) -> String {
+    match most {
+        Some(most) if most == least => format!("exactly {}", units(least)),
+        Some(most) => format!("{least} to {}", units(most)),
+        None => format!("at least {}", units(least)),
     }
 }
 
@@ -71,14 +86,6 @@ fn count(text: &str, unit: LengthUnit) -> u64 {
         }
     };
     count as u64
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a share of text lengths needs no 53 bits"
-)]
-fn ratio(part: u64, whole: u64) -> f64 {
-    part as f64 / whole as f64
 }
 
 #[cfg(test)]
@@ -118,6 +125,17 @@ mod tests {
     }
 
     #[test]
+    fn what_to_do_goes_beyond_neither_bound() {
+        let fix = |min, max, draft| {
+            let finding = check(LengthUnit::Words, Some(min), Some(max), draft);
+            finding.faults[0].suggested_fix.clone().unwrap()
+        };
+        assert_eq!(fix(3, 5, "a"), "add 2 to 4 words");
+        assert_eq!(fix(1, 3, "a b c d"), "cut 1 to 3 words");
+        assert_eq!(fix(2, 2, "a b c"), "cut exactly 1 word");
+    }
+
+    #[test]
     fn outside_the_score_is_the_share_and_the_fault_says_by_how_much() {
         let short = check(LengthUnit::Words, Some(4), None, "a b");
         assert_eq!(short.score, Some(0.5));
@@ -131,7 +149,7 @@ mod tests {
         assert_eq!(long.score, Some(0.5));
         assert_eq!(
             long.faults[0].suggested_fix.as_deref(),
-            Some("cut at least 1 words")
+            Some("cut at least 1 word")
         );
         assert_eq!(check(LengthUnit::Words, Some(1), None, "").score, Some(0.0));
         assert_eq!(

@@ -1,20 +1,32 @@
 //! Judging a draft: one file per evaluator, and how their verdicts add up.
 
 mod add_up;
+mod answer;
+mod apart;
+mod command;
+mod compare;
+mod contains;
 mod finding;
+mod json_text;
 mod judge;
 mod length;
 mod panel;
+mod passage;
 mod regex;
+mod schema;
+mod script;
 mod subject;
-mod verdict;
+mod terms;
+mod tools;
 
 use async_trait::async_trait;
 
 use self::finding::{Fault, Finding};
-pub use self::judge::verdict_tokens;
-pub use self::panel::{JudgeModel, Panel};
-pub use self::subject::Subject;
+pub use self::judge::pairwise::{Comparison, ComparisonError, Preference, prefer};
+pub use self::judge::{JudgeModel, MemoryCache, OtherModel, VerdictCache, verdict_tokens};
+pub use self::panel::Panel;
+pub use self::subject::{Earlier, Progress, Subject};
+pub use self::tools::{ExecPermission, Tools};
 
 /// An evaluator that needs no model: its verdict on a draft is a matter of fact.
 #[async_trait]

@@ -3,26 +3,14 @@ use std::sync::Arc;
 use futures_util::future::{OptionFuture, join_all};
 
 use super::add_up::add_up;
+use super::apart::Apart;
 use super::finding::Finding;
-use super::judge::Judge;
+use super::judge::{Case, Judge, JudgeModel};
 use super::subject::Subject;
-use super::{HardCheck, length, regex};
-use crate::model::{CallObserver, ChatModel, ModelError, Sampling, Think};
+use super::{HardCheck, Tools, command, compare, contains, length, regex, schema, script};
+use crate::model::{CallObserver, ModelError};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Evaluation, Evaluator, Status};
-
-/// The model that judges, and how it is asked.
-#[derive(Clone)]
-pub struct JudgeModel {
-    /// The model.
-    pub model: Arc<dyn ChatModel>,
-    /// How it chooses tokens.
-    pub sampling: Sampling,
-    /// How much it reasons.
-    pub think: Think,
-    /// Whether it is asked even where a required criterion is not met.
-    pub always: bool,
-}
 
 /// Everything that judges the drafts of a run.
 pub struct Panel {
@@ -30,7 +18,6 @@ pub struct Panel {
     /// In the order of the criteria; `None` where the judge speaks.
     checks: Vec<Option<Box<dyn HardCheck>>>,
     judge: Option<Judge>,
-    judge_always: bool,
 }
 
 impl Panel {
@@ -38,25 +25,48 @@ impl Panel {
     ///
     /// # Errors
     /// If a criterion's configuration cannot be used (criteria that were read from a file are checked there
-    /// already), or if a model is needed and there is none.
-    pub fn new(criteria: Arc<Criteria>, judge: Option<JudgeModel>) -> Result<Self, String> {
+    /// already), if a model is needed and there is none, or if code is to run and `tools` do not allow it.
+    pub fn new(
+        criteria: Arc<Criteria>,
+        judge: Option<JudgeModel>,
+        tools: &Tools,
+    ) -> Result<Self, String> {
         let checks = criteria
             .criteria
             .iter()
             .map(|criterion| {
                 let check: Option<Box<dyn HardCheck>> = match &criterion.evaluator {
                     Evaluator::Llm(_) => None,
-                    Evaluator::Regex(config) => Some(Box::new(regex::RegexCheck::new(config)?)),
+                    Evaluator::Regex(config) => {
+                        Some(Box::new(Apart::new(regex::RegexCheck::new(config)?)))
+                    }
                     Evaluator::Length(config) => {
                         Some(Box::new(length::LengthCheck::new(config.clone())))
                     }
+                    Evaluator::Schema(config) => Some(Box::new(schema::SchemaCheck::new(config)?)),
+                    Evaluator::Contains(config) => {
+                        Some(Box::new(Apart::new(contains::ContainsCheck::new(config)?)))
+                    }
+                    Evaluator::Compare(config) => Some(Box::new(Apart::new(
+                        compare::CompareCheck::new(config.clone()),
+                    ))),
+                    Evaluator::Script(config) => Some(Box::new(script::ScriptCheck::new(
+                        config,
+                        criterion.threshold,
+                        &criteria,
+                        tools,
+                    )?)),
+                    Evaluator::Command(config) => Some(Box::new(command::CommandCheck::new(
+                        config,
+                        criterion.threshold,
+                        &tools.exec()?,
+                    ))),
                 };
                 Ok(check)
             })
             .collect::<Result<Vec<_>, String>>()?;
-        let judge_always = judge.as_ref().is_some_and(|judge| judge.always);
         let judge = match judge {
-            Some(judge) => Judge::for_criteria(&criteria, judge),
+            Some(judge) => Judge::for_criteria(&criteria, &judge)?,
             None if checks.iter().any(Option::is_none) => {
                 return Err("these criteria need a model that judges, and there is none".to_owned());
             }
@@ -66,7 +76,6 @@ impl Panel {
             criteria,
             checks,
             judge,
-            judge_always,
         })
     }
 
@@ -87,38 +96,31 @@ impl Panel {
             .iter()
             .map(|check| OptionFuture::from(check.as_ref().map(|check| check.check(subject))));
         let mut findings: Vec<Option<Finding>> = join_all(checks).await;
-        let missed = self
-            .criteria
-            .criteria
-            .iter()
-            .zip(&findings)
-            .find(|(criterion, finding)| {
-                criterion.required
-                    && finding
-                        .as_ref()
-                        .is_some_and(|finding| !finding.passes(criterion))
-            })
-            .map(|(criterion, _)| &criterion.name);
+        let reason = self.why_not_to_ask(&findings);
         let mut issues = Vec::new();
         let mut confidence = Some(1.0);
-        match (&self.judge, missed) {
-            (Some(_), Some(missed)) if !self.judge_always => {
-                let reason = format!("not asked, since `{missed}` is required and not met");
+        match (&self.judge, reason) {
+            (Some(_), Some(reason)) if !self.criteria.judge_settings.always() => {
                 let skipped = Finding::none(Status::Skipped, reason);
                 for slot in findings.iter_mut().filter(|slot| slot.is_none()) {
                     *slot = Some(skipped.clone());
                 }
             }
             (Some(judge), _) => {
-                let verdict = judge
-                    .judge(prompts, subject.draft, subject.attempt, observer)
-                    .await?;
+                let weight = judge.weight(&self.criteria, observer).await?;
+                let case = Case {
+                    prompts,
+                    draft: subject.draft,
+                    attempt: subject.attempt,
+                    observer,
+                };
+                let verdict = judge.judge(&case).await?;
                 for (slot, finding) in findings
                     .iter_mut()
                     .filter(|slot| slot.is_none())
                     .zip(verdict.findings)
                 {
-                    *slot = Some(finding);
+                    *slot = Some(Finding { weight, ..finding });
                 }
                 issues = verdict.issues;
                 confidence = verdict.confidence;
@@ -127,5 +129,30 @@ impl Panel {
         }
         let findings = findings.into_iter().flatten().collect();
         Ok(add_up(&self.criteria, findings, issues, confidence))
+    }
+
+    /// What the hard checks found that makes the judge's word worth nothing.
+    fn why_not_to_ask(&self, findings: &[Option<Finding>]) -> Option<String> {
+        let found = || {
+            let criteria = self.criteria.criteria.iter();
+            criteria
+                .zip(findings)
+                .filter_map(|(criterion, finding)| Some((criterion, finding.as_ref()?)))
+        };
+        let failed = found().find(|(_, finding)| finding.status == Status::Failed);
+        if let Some((criterion, _)) = failed {
+            return Some(format!(
+                "not asked, since `{}` could not be checked",
+                criterion.name
+            ));
+        }
+        found()
+            .find(|(criterion, finding)| criterion.required && !finding.passes(criterion))
+            .map(|(criterion, _)| {
+                format!(
+                    "not asked, since `{}` is required and not met",
+                    criterion.name
+                )
+            })
     }
 }

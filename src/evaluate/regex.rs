@@ -1,10 +1,13 @@
-use ::regex::Regex;
-use async_trait::async_trait;
+use ::regex::{Captures, Regex};
 
-use super::{Fault, Finding, HardCheck, Subject};
-use crate::types::{Expect, IssueType, Place, RegexConfig};
+use super::apart::Measure;
+use super::passage::{bounded, clip, counted, line_of, place_of, ratio};
+use super::{Fault, Finding};
+use crate::types::{IssueType, Piece, RegexConfig, WHOLE_MATCH};
 
-/// The `regex` evaluator: a pattern must be present or absent. The score is 1 or 0.
+/// The `regex` evaluator: a pattern must match, so often, or not at all. With too few matches the score is
+/// the share of those that are wanted: three of four are 0.75. With too many it goes down with each one:
+/// where none is allowed, one match scores 1/2 and three 1/4.
 pub(super) struct RegexCheck {
     regex: Regex,
     config: RegexConfig,
@@ -20,88 +23,149 @@ impl RegexCheck {
     }
 }
 
-#[async_trait]
-impl HardCheck for RegexCheck {
-    async fn check(&self, subject: &Subject<'_>) -> Finding {
-        self.measure(subject.draft)
+impl Measure for RegexCheck {
+    fn measure(&self, draft: &str, _: Option<&str>) -> Finding {
+        let wanted = self.config.counts();
+        // Where one is enough, it ends the search.
+        let enough = if self.one_is_enough() { 1 } else { usize::MAX };
+        let count = self.regex.find_iter(draft).take(enough).count() as u64;
+        let evidence = self.evidence(draft, count);
+        if count < *wanted.start() {
+            let fault = self.too_few(count);
+            Finding::graded(ratio(count, *wanted.start()), evidence).with_faults([fault])
+        } else if count > *wanted.end() {
+            let score = ratio(wanted.end() + 1, count + 1);
+            Finding::graded(score, evidence).with_faults(self.too_many(draft, count, *wanted.end()))
+        } else {
+            Finding::graded(1.0, evidence)
+        }
     }
 }
 
 impl RegexCheck {
-    fn measure(&self, draft: &str) -> Finding {
+    fn one_is_enough(&self) -> bool {
+        self.config.counts() == (1..=u64::MAX)
+    }
+
+    /// The first match, and how many there are where that matters.
+    fn evidence(&self, draft: &str, count: u64) -> String {
+        let Some(first) = self.regex.find(draft).filter(|_| count > 0) else {
+            return "not found".to_owned();
+        };
+        let shown = clip(first.as_str());
+        let line = line_of(draft, first.start());
+        let place = format!("`{shown}` in line {line}");
+        if self.one_is_enough() || count == 1 {
+            format!("found {place}")
+        } else {
+            format!("{}, the first {place}", counted(count, "matches"))
+        }
+    }
+
+    fn too_few(&self, count: u64) -> Fault {
         let pattern = &self.config.pattern;
-        let found = self.regex.find(draft);
-        let place = found.map(|found| {
-            let line = draft[..found.start()].matches('\n').count() + 1;
-            let shown = clip(found.as_str());
-            let text = format!("`{shown}` in line {line}");
+        let missing = self.config.counts().start() - count;
+        let (seen, fix) = if count == 0 && missing == 1 {
             (
-                text,
-                Place {
-                    line: Some(line as u64),
-                    ..Place::default()
-                },
+                format!("nothing in the text matches `{pattern}`"),
+                format!("add a passage that matches `{pattern}`"),
             )
+        } else {
+            (
+                format!(
+                    "{} of `{pattern}`, {} wanted",
+                    counted(count, "matches"),
+                    is_or_are(&self.config.allowed())
+                ),
+                format!("add {} of `{pattern}`", counted(missing, "matches")),
+            )
+        };
+        // A message that names a match is none for the lack of one.
+        let names_a_match = |piece: &Piece<'_>| matches!(piece, Piece::Value(_));
+        let description = match self.config.message() {
+            Some(pieces) if !pieces.iter().any(names_a_match) => {
+                format!("{} ({seen})", self.config.describe())
+            }
+            _ => seen,
+        };
+        Fault::new(IssueType::Missing, description).fix(fix)
+    }
+
+    /// A fault for each match that is not allowed: all, or those beyond the bound.
+    fn too_many(&self, draft: &str, count: u64, most: u64) -> Vec<Fault> {
+        let pattern = &self.config.pattern;
+        let rule = if most == 0 {
+            "which must not occur".to_owned()
+        } else {
+            let most = counted(most, "matches");
+            format!("and {most} at most may be there, not {count}")
+        };
+        let skip = usize::try_from(most).unwrap_or(usize::MAX);
+        let surplus = usize::try_from(count - most).unwrap_or(usize::MAX);
+        let faults = self.regex.captures_iter(draft).skip(skip).map(|captures| {
+            let found = captures.get_match();
+            let shown = clip(found.as_str());
+            let line = line_of(draft, found.start());
+            let seen = format!("`{shown}` in line {line} matches `{pattern}`, {rule}");
+            let description = match self.message(&captures) {
+                Some(message) => format!("{message} ({seen})"),
+                None => seen,
+            };
+            Fault::new(IssueType::Incorrect, description)
+                .fix(format!("remove or reword `{shown}` in line {line}"))
+                .at(place_of(draft, found.range()))
         });
-        let (ok, evidence, fault) = match (self.config.expect, place) {
-            (Expect::Present, Some((place, _))) => (true, format!("found {place}"), None),
-            (Expect::Absent, None) => (true, "not found".to_owned(), None),
-            (Expect::Present, None) => {
-                let fault = self.fault(
-                    IssueType::Missing,
-                    format!("nothing in the text matches `{pattern}`"),
-                    format!("add a passage that matches `{pattern}`"),
-                );
-                (false, "not found".to_owned(), Some(fault))
-            }
-            (Expect::Absent, Some((place, at))) => {
-                let fault = self.fault(
-                    IssueType::Incorrect,
-                    format!("{place} matches `{pattern}`, which must not occur"),
-                    format!("remove or reword every passage that matches `{pattern}`"),
-                );
-                (false, format!("found {place}"), Some(fault.at(at)))
-            }
-        };
-        Finding::graded(if ok { 1.0 } else { 0.0 }, evidence).with_faults(fault)
+        bounded(faults, surplus, |rest| {
+            Fault::new(
+                IssueType::Incorrect,
+                format!("and {rest} more of `{pattern}`, {rule}"),
+            )
+            .fix(format!(
+                "remove or reword every passage that matches `{pattern}`"
+            ))
+        })
+    }
+
+    /// What the criteria file says about a match.
+    fn message(&self, captures: &Captures<'_>) -> Option<String> {
+        self.config.say(|name| {
+            let group = match name.parse() {
+                _ if name == WHOLE_MATCH => captures.get(0),
+                Ok(number) => captures.get(number),
+                Err(_) => captures.name(name),
+            };
+            group.map(|group| clip(group.as_str())).unwrap_or_default()
+        })
     }
 }
 
-impl RegexCheck {
-    fn fault(&self, kind: IssueType, description: String, suggested_fix: String) -> Fault {
-        let description = match &self.config.message {
-            Some(message) => format!("{message} ({description})"),
-            None => description,
-        };
-        Fault::new(kind, description).fix(suggested_fix)
-    }
-}
-
-/// Enough of a match to know it again.
-fn clip(text: &str) -> String {
-    const CHARS: usize = 60;
-    let line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    match line.char_indices().nth(CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+fn is_or_are(allowed: &str) -> String {
+    let verb = if allowed.ends_with(" 1") { "is" } else { "are" };
+    format!("{allowed} {verb}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::passage::MAX_FAULTS;
+    use crate::types::Expect;
 
-    fn check(pattern: &str, expect: Expect, draft: &str) -> Finding {
-        RegexCheck::new(&RegexConfig {
+    fn config(pattern: &str, expect: Expect) -> RegexConfig {
+        RegexConfig {
             pattern: pattern.to_owned(),
             expect,
+            min_count: None,
+            max_count: None,
             message: None,
-        })
-        .unwrap()
-        .measure(draft)
+        }
+    }
+
+    fn measure(config: &RegexConfig, draft: &str) -> Finding {
+        RegexCheck::new(config).unwrap().measure(draft, None)
+    }
+
+    fn check(pattern: &str, expect: Expect, draft: &str) -> Finding {
+        measure(&config(pattern, expect), draft)
     }
 
     #[test]
@@ -109,34 +173,120 @@ mod tests {
         assert_eq!(check("b+", Expect::Present, "abbc").score, Some(1.0));
         assert_eq!(check("b+", Expect::Present, "xyz").score, Some(0.0));
         assert_eq!(check("b+", Expect::Absent, "xyz").score, Some(1.0));
-        assert_eq!(check("b+", Expect::Absent, "abbc").score, Some(0.0));
+        assert_eq!(check("b+", Expect::Absent, "abbc").score, Some(0.5));
+        assert_eq!(check("b", Expect::Absent, "abbbc").score, Some(0.25));
     }
 
     #[test]
-    fn a_fault_names_the_place_and_the_value_seen() {
-        let fault = check("(?i)todo", Expect::Absent, "one\ntwo TODO\n")
-            .faults
-            .remove(0);
+    fn a_count_outside_of_its_range_scores_by_how_far_it_is_off() {
+        let ranged = RegexConfig {
+            min_count: Some(2),
+            max_count: Some(3),
+            ..config("x", Expect::Present)
+        };
+        let score = |count: usize| measure(&ranged, &"x ".repeat(count)).score;
+        let scores: Vec<_> = (0..=7).map(score).collect();
+        let expected = [0.0, 0.5, 1.0, 1.0, 4.0 / 5.0, 4.0 / 6.0, 4.0 / 7.0, 0.5];
+        assert_eq!(scores, expected.map(Some));
         assert_eq!(
-            fault.description,
-            "`TODO` in line 2 matches `(?i)todo`, which must not occur"
+            ranged.describe(),
+            "the text must match the regular expression `x`; matches wanted: 2 to 3"
         );
-        assert_eq!(fault.kind, IssueType::Incorrect);
+        let few = measure(&ranged, "x").faults.remove(0);
+        assert_eq!(few.kind, IssueType::Missing);
+        assert_eq!(few.description, "1 match of `x`, 2 to 3 are wanted");
+        assert_eq!(few.suggested_fix.as_deref(), Some("add 1 match of `x`"));
+        let many = measure(&ranged, "x x\nx x x").faults;
+        let said: Vec<_> = many
+            .iter()
+            .map(|fault| fault.description.as_str())
+            .collect();
+        assert_eq!(
+            said,
+            ["`x` in line 2 matches `x`, and 3 matches at most may be there, not 5"; 2]
+        );
+    }
+
+    #[test]
+    fn a_bound_above_may_go_without_one_below() {
+        let capped = RegexConfig {
+            min_count: Some(0),
+            max_count: Some(1),
+            ..config("x", Expect::Present)
+        };
+        assert_eq!(measure(&capped, "").score, Some(1.0));
+        assert_eq!(measure(&capped, "x").score, Some(1.0));
+        assert_eq!(measure(&capped, "xx").score, Some(2.0 / 3.0));
+        let one = RegexConfig {
+            min_count: None,
+            ..capped
+        };
+        assert_eq!(measure(&one, "").score, Some(0.0));
+    }
+
+    #[test]
+    fn each_bad_match_is_a_fault_with_its_place_and_its_words() {
+        let faults = check("(?i)todo", Expect::Absent, "one todo\ntwo TODO\n").faults;
+        let said: Vec<_> = faults
+            .iter()
+            .map(|fault| fault.description.as_str())
+            .collect();
+        assert_eq!(
+            said,
+            [
+                "`todo` in line 1 matches `(?i)todo`, which must not occur",
+                "`TODO` in line 2 matches `(?i)todo`, which must not occur"
+            ]
+        );
+        assert_eq!(faults[1].kind, IssueType::Incorrect);
+        assert_eq!(faults[1].place.line, Some(2));
+        assert_eq!(faults[1].place.quote.as_deref(), Some("TODO"));
+        assert_eq!(
+            faults[1].suggested_fix.as_deref(),
+            Some("remove or reword `TODO` in line 2")
+        );
+    }
+
+    #[test]
+    fn of_very_many_the_rest_is_counted() {
+        let finding = check("x", Expect::Absent, &"x\n".repeat(1_000));
+        assert_eq!(finding.faults.len(), MAX_FAULTS + 1);
+        assert_eq!(
+            finding.faults[MAX_FAULTS].description,
+            "and 990 more of `x`, which must not occur"
+        );
+        assert_eq!(finding.evidence, "1000 matches, the first `x` in line 1");
     }
 
     #[test]
     fn the_message_goes_first() {
-        let check = RegexCheck::new(&RegexConfig {
-            pattern: "^x".to_owned(),
-            expect: Expect::Present,
+        let config = RegexConfig {
             message: Some("Start with x.".to_owned()),
-        })
-        .unwrap();
-        let fault = check.measure("y").faults.remove(0);
+            ..config("^x", Expect::Present)
+        };
+        let fault = measure(&config, "y").faults.remove(0);
         assert!(
             fault.description.starts_with("Start with x. ("),
             "{fault:?}"
         );
+        assert_eq!(config.describe(), "Start with x.");
+    }
+
+    #[test]
+    fn a_message_says_what_was_matched() {
+        let config = RegexConfig {
+            message: Some("Write `{to}`, not `{match}` ({2}{3}).".to_owned()),
+            ..config(r"(?P<to>\w+)-(is)(h)?", Expect::Absent)
+        };
+        let fault = measure(&config, "\ngreen-is").faults.remove(0);
+        assert!(
+            fault
+                .description
+                .starts_with("Write `green`, not `green-is` (is). (`green-is` in line 2"),
+            "{fault:?}"
+        );
+        // The rule itself names no match.
+        assert_eq!(config.describe(), "Write `…`, not `…` (……).");
     }
 
     #[test]
@@ -152,5 +302,13 @@ mod tests {
             finding.evidence
         );
         assert!(!finding.evidence.contains('\n'));
+    }
+
+    #[test]
+    fn matches_of_nothing_are_counted_like_others() {
+        let finding = check("(?m)^$", Expect::Absent, "a\n\nb\n\nc");
+        assert_eq!(finding.score, Some(1.0 / 3.0));
+        assert_eq!(finding.faults[1].place.line, Some(4));
+        assert_eq!(finding.faults[1].place.quote, None);
     }
 }

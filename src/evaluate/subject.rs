@@ -1,3 +1,7 @@
+use serde_json::{Value, json};
+
+use crate::types::{Issue, Task, Version};
+
 /// A draft that is to be judged, and what is known about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
@@ -8,4 +12,166 @@ pub struct Subject<'a> {
     /// How often it was judged before without a readable verdict, so that a repeatable judge does not
     /// repeat itself.
     pub attempt: u32,
+    /// Where the loop stands, for scripts. A judge sees nothing of it.
+    pub progress: Progress<'a>,
+}
+
+/// Where the loop stands when a draft is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// The number of the version that is judged; the first draft is 1.
+    pub iteration: u32,
+    /// What the draft was written for.
+    pub task: &'a Task,
+    /// The versions before it that are worth telling of, in order.
+    pub earlier: &'a [Earlier],
+}
+
+/// An earlier version, as a script sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Earlier {
+    /// Its number.
+    pub iteration: u32,
+    /// Its text.
+    pub output: String,
+    /// Its overall score; `None` without a verdict.
+    pub score: Option<f64>,
+    /// Whether it was good enough.
+    pub satisfactory: bool,
+    /// What was wrong with it, the gravest first.
+    pub issues: Vec<Issue>,
+}
+
+impl Earlier {
+    /// The most versions that are told of.
+    pub const MAX_VERSIONS: usize = 50;
+    /// The most bytes of their texts together.
+    pub const MAX_BYTES: usize = 256 << 10;
+    /// The most issues of one version.
+    pub const MAX_ISSUES: usize = 50;
+
+    /// The latest of these versions, as many as fit the bounds, in their order.
+    pub fn latest<'v>(versions: impl DoubleEndedIterator<Item = &'v Version>) -> Vec<Self> {
+        let mut bytes = 0;
+        let mut latest: Vec<Self> = versions
+            .rev()
+            .take(Self::MAX_VERSIONS)
+            .take_while(|version| {
+                bytes += version.output.len();
+                bytes <= Self::MAX_BYTES
+            })
+            .map(Self::of)
+            .collect();
+        latest.reverse();
+        latest
+    }
+
+    fn of(version: &Version) -> Self {
+        let evaluation = version.evaluation.as_ref();
+        Self {
+            iteration: version.iteration,
+            output: version.output.clone(),
+            score: version.score(),
+            satisfactory: evaluation.is_some_and(|evaluation| evaluation.satisfactory),
+            issues: evaluation
+                .iter()
+                .flat_map(|evaluation| evaluation.issues.iter())
+                .take(Self::MAX_ISSUES)
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// Its issues in the form that scripts themselves give errors in, so that one can be compared with the
+    /// other.
+    pub(super) fn errors(&self) -> Value {
+        let errors: Vec<Value> = self
+            .issues
+            .iter()
+            .map(|issue| {
+                let mut error = json!({
+                    "message": issue.description,
+                    "type": issue.kind,
+                    "severity": issue.severity,
+                });
+                let more = [
+                    ("criterion", issue.criterion.as_ref().map(|it| json!(it))),
+                    (
+                        "suggestion",
+                        issue.suggested_fix.as_ref().map(|it| json!(it)),
+                    ),
+                    ("path", issue.place.path.as_ref().map(|it| json!(it))),
+                    ("line", issue.place.line.map(|it| json!(it))),
+                ];
+                for (key, value) in more {
+                    if let Some(value) = value {
+                        error[key] = value;
+                    }
+                }
+                error
+            })
+            .collect();
+        Value::Array(errors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::types::{Evaluation, IssueType, Place, Severity, TokenUsage};
+
+    fn version(iteration: u32, output: String, issues: usize) -> Version {
+        let issue = Issue {
+            kind: IssueType::Missing,
+            severity: Severity::Major,
+            description: "no title".to_owned(),
+            suggested_fix: None,
+            criterion: Some("title".to_owned()),
+            place: Place::default(),
+        };
+        Version {
+            iteration,
+            output,
+            based_on: None,
+            strategy: None,
+            improvements_applied: Vec::new(),
+            evaluation: Some(Evaluation {
+                overall_score: Some(0.5),
+                issues: vec![issue; issues],
+                ..Evaluation::default()
+            }),
+            timestamp: Timestamp::UNIX_EPOCH,
+            token_usage: TokenUsage::default(),
+            duration_ms: 0,
+        }
+    }
+
+    #[test]
+    fn history_is_bounded_and_keeps_the_latest_in_order() {
+        let many: Vec<Version> = (1..=60).map(|n| version(n, "x".to_owned(), 60)).collect();
+        let earlier = Earlier::latest(many.iter());
+        let numbers: Vec<u32> = earlier.iter().map(|it| it.iteration).collect();
+        assert_eq!(numbers, (11..=60).collect::<Vec<_>>());
+        assert_eq!(earlier[0].issues.len(), Earlier::MAX_ISSUES);
+
+        let large: Vec<Version> = (1..=5)
+            .map(|n| version(n, "x".repeat(100 << 10), 0))
+            .collect();
+        let numbers: Vec<u32> = Earlier::latest(large.iter())
+            .iter()
+            .map(|it| it.iteration)
+            .collect();
+        assert_eq!(numbers, [4, 5]);
+    }
+
+    #[test]
+    fn errors_have_the_form_that_scripts_give_them_in() {
+        let earlier = Earlier::latest([version(1, "x".to_owned(), 1)].iter());
+        assert_eq!(
+            earlier[0].errors(),
+            json!([{ "message": "no title", "type": "missing", "severity": "major", "criterion": "title" }])
+        );
+    }
 }

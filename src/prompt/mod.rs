@@ -6,6 +6,8 @@
 //! declared to be material.
 
 mod block;
+mod judge;
+mod own;
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -17,6 +19,8 @@ use serde::Serialize;
 
 use crate::model::{Message, Role};
 use crate::types::{Criteria, Evidence, Fact, Issue, Procedure, Task};
+
+pub use self::own::{TemplateFault, check as check_own};
 
 /// Version of the prompts: verdicts under another version are not comparable.
 pub const PROMPT_VERSION: u32 = 2;
@@ -84,6 +88,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.add_filter("block", block::block);
     for (name, source) in [
         ("base.j2", include_str!("templates/base.j2")),
+        ("compare.j2", include_str!("templates/compare.j2")),
         ("draft.j2", include_str!("templates/draft.j2")),
         ("fresh.j2", include_str!("templates/fresh.j2")),
         ("evaluate.j2", include_str!("templates/evaluate.j2")),
@@ -159,16 +164,6 @@ impl Prompts {
     pub fn draft(&self, note: Option<&str>) -> Vec<Message> {
         let restated = self.restated();
         self.messages("draft.j2", context! { note, restated })
-    }
-
-    /// Asks for a verdict on a draft, on the criteria with these names.
-    pub fn evaluate(&self, draft: &str, names: &[&str]) -> Vec<Message> {
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        let example = example_verdict(&names);
-        self.messages(
-            "evaluate.j2",
-            context! { draft, names, example, anchors => Value::from(Serde(SCALE)), max_issues => MAX_ISSUES },
-        )
     }
 
     /// Continues a judge's conversation after a reply that could not be read.
@@ -316,31 +311,6 @@ fn describe_issues(issues: &[Issue]) -> String {
         })
         .collect();
     lines.join("\n")
-}
-
-/// What a verdict looks like, with the names of this one's criteria.
-fn example_verdict(names: &[String]) -> String {
-    let mut scores = serde_json::Map::new();
-    for name in names {
-        scores.insert(
-            name.trim_matches('`').to_owned(),
-            serde_json::json!({ "reason": "...", "score": 3 }),
-        );
-    }
-    let criterion = names.first().map_or("", |name| name.trim_matches('`'));
-    serde_json::json!({
-        "scores": scores,
-        "issues": [{
-            "type": "missing",
-            "severity": "major",
-            "criterion": criterion,
-            "description": "...",
-            "claim": "",
-            "suggested_fix": "..."
-        }],
-        "confidence": 0.7
-    })
-    .to_string()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use super::text::{mark, score, summary, value};
+use super::text::{asides, doubt, mark, score, summary, value};
 use crate::types::{Evaluation, Gathered, RunRecord, Version};
 
 /// The selected draft and, after a rule, the critique report: for pasting into a pull request.
@@ -74,7 +74,16 @@ pub(super) fn table(out: &mut String, evaluation: &Evaluation) {
             value(result),
             result.threshold,
             mark(result),
-            cell(result.evidence.as_deref().unwrap_or_default())
+            cell(
+                &[
+                    result.evidence.clone(),
+                    asides(result).map(|text| format!("({text})"))
+                ]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" ")
+            )
         );
     }
     out.push('\n');
@@ -86,6 +95,9 @@ pub(super) fn table(out: &mut String, evaluation: &Evaluation) {
             issue.kind.as_str(),
             one_line(&issue.description)
         );
+        if let Some(doubt) = doubt(issue) {
+            let _ = write!(out, " *({doubt})*");
+        }
         if let Some(claim) = &issue.place.claim {
             let _ = write!(out, " *Claim:* {}", one_line(claim));
         }

@@ -4,8 +4,10 @@ mod critique;
 mod json;
 mod markdown;
 mod text;
+mod verdict;
 
 pub use critique::{cost, critique_markdown, critique_text, critiques_json};
 pub use json::json;
 pub use markdown::markdown;
 pub use text::{critique, duration, evaluation_line, score, summary, thousands, tokens};
+pub use verdict::{verdict_markdown, verdict_text, verdicts_json};

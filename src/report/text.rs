@@ -1,6 +1,8 @@
 use std::fmt::Write as _;
 
-use crate::types::{CriterionResult, Evaluation, RunRecord, Severity, Status, TokenUsage, Version};
+use crate::types::{
+    CriterionResult, Evaluation, Issue, RunRecord, Severity, Status, TokenUsage, Version,
+};
 
 /// How a score is shown.
 pub fn score(value: Option<f64>) -> String {
@@ -66,6 +68,23 @@ pub(super) fn value(result: &CriterionResult) -> String {
         Status::Unparsed => "unparsed".to_owned(),
         Status::Failed => "failed".to_owned(),
         Status::Skipped => "skipped".to_owned(),
+    }
+}
+
+/// What else there is to know of a verdict; `None` if nothing is.
+pub(super) fn asides(result: &CriterionResult) -> Option<String> {
+    let spread = result.spread.map(|spread| format!("spread {spread:.2}"));
+    let cached = result.cached.then(|| "cached".to_owned());
+    let parts: Vec<String> = spread.into_iter().chain(cached).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Why an issue may not be real; `None` if nothing speaks against it.
+pub(super) fn doubt(issue: &Issue) -> Option<&'static str> {
+    match (issue.place.verified, &issue.place.quote) {
+        (Some(false), Some(_)) => Some("unverified: what the judge quotes is not in the draft"),
+        (Some(false), None) => Some("unverified: the judge quotes nothing"),
+        _ => None,
     }
 }
 
@@ -149,6 +168,9 @@ pub fn critique(evaluation: &Evaluation) -> String {
         if let Some(evidence) = &result.evidence {
             let _ = write!(out, "  {}", evidence.replace('\n', " "));
         }
+        if let Some(asides) = asides(result) {
+            let _ = write!(out, " ({asides})");
+        }
         out.push('\n');
     }
     for issue in &evaluation.issues {
@@ -161,6 +183,9 @@ pub fn critique(evaluation: &Evaluation) -> String {
         );
         if let Some(criterion) = &issue.criterion {
             let _ = write!(out, " [{criterion}]");
+        }
+        if let Some(doubt) = doubt(issue) {
+            let _ = write!(out, " ({doubt})");
         }
         if let Some(claim) = &issue.place.claim {
             let _ = write!(out, "\n    claim: {claim}");

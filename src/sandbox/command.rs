@@ -13,9 +13,6 @@ use super::limits::{LimitHit, Limits};
 use super::lookup::find_program;
 use super::process::Session;
 
-/// How often memory and the number of processes are looked at.
-const WATCH_EVERY: Duration = Duration::from_millis(50);
-
 /// How long the output of a program that has ended is still read. What it left behind keeps its
 /// pipes open, and is then ended.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
@@ -207,8 +204,7 @@ pub async fn run_command(spec: &CommandSpec) -> Result<CommandOutput, CommandErr
         };
         tokio::pin!(pumps);
         let mut pumped = false;
-        let mut watch =
-            tokio::time::interval_at(tokio::time::Instant::now() + WATCH_EVERY, WATCH_EVERY);
+        let watch = session.watch();
         let to_its_end = async {
             loop {
                 tokio::select! {
@@ -217,15 +213,14 @@ pub async fn run_command(spec: &CommandSpec) -> Result<CommandOutput, CommandErr
                         Err(hit) => break CommandEnd::Limit(hit),
                     },
                     status = session.wait() => break ended(&status, limits),
-                    _ = watch.tick() => if let Some(hit) = over(&session, limits) {
-                        break CommandEnd::Limit(hit);
-                    },
                 }
             }
         };
         let end = tokio::time::timeout(limits.time, to_its_end)
             .await
             .unwrap_or(CommandEnd::Limit(LimitHit::Time(limits.time)));
+        drop(watch);
+        let end = session.hit().map_or(end, CommandEnd::Limit);
         if !pumped && matches!(end, CommandEnd::Exited(_) | CommandEnd::Signal(_)) {
             pumped = tokio::time::timeout(LAST_OUTPUT, &mut pumps).await.is_ok();
         }
@@ -285,17 +280,6 @@ fn start(spec: &CommandSpec) -> Result<Session, CommandError> {
 pub(super) fn cpu_seconds(time: Duration) -> u64 {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     time.as_secs().saturating_add(2).saturating_mul(cores)
-}
-
-fn over(session: &Session, limits: &Limits) -> Option<LimitHit> {
-    let usage = session.usage()?;
-    if usage.memory > limits.memory {
-        Some(LimitHit::Memory(limits.memory))
-    } else if usage.processes > limits.processes {
-        Some(LimitHit::Processes(limits.processes))
-    } else {
-        None
-    }
 }
 
 fn ended(status: &io::Result<ExitStatus>, limits: &Limits) -> CommandEnd {

@@ -157,13 +157,39 @@ async fn too_many_processes_are_ended() {
     assert!(output.duration < Duration::from_secs(10));
 }
 
+/// Where the kernel counts there are never more than the limit, not even between two looks. The loop ends
+/// by itself after 60.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_control_group_lets_no_process_too_many_live() {
+    let mut spec = sh("i=0; while [ $i -lt 60 ]; do i=$((i+1)); sleep 10 & echo; done; wait");
+    spec.limits.processes = 20;
+    let has_group = cgroup::Group::make("probe", &spec.limits).is_some();
+    let output = run(&spec).await;
+    assert_eq!(output.end, CommandEnd::Limit(LimitHit::Processes(20)));
+    if has_group {
+        let born = output.stdout.text().lines().count();
+        assert!(born <= 20, "{born} were born");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn children_have_a_lower_priority() {
+    let own = sh("nice");
+    let own: i32 = run(&own).await.stdout.text().trim().parse().unwrap();
+    let ours = std::process::Command::new("nice").output().unwrap().stdout;
+    let ours: i32 = String::from_utf8(ours).unwrap().trim().parse().unwrap();
+    assert_eq!(own, (ours + 10).min(19));
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_fork_bomb_is_ended_with_all_its_processes() {
-    // Up to 1,023 processes, should the limit not work; each ends by itself. Every other one leaves
-    // the session.
+    // At most 127 shells with a sleeper each, should the limit not work, and each ends by itself. Every
+    // other one leaves the session.
     let bomb = "f() { if [ $1 -gt 0 ]; then f $(($1 - 1)) & setsid sh \"$0\" $(($1 - 1)) & fi; sleep 7.531; }; f $1";
-    let mut spec = CommandSpec::new(["sh", "./bomb", "9"]).unwrap();
+    let mut spec = CommandSpec::new(["sh", "./bomb", "6"]).unwrap();
     spec.scratch.write("bomb", bomb.as_bytes()).unwrap();
     spec.limits.processes = 40;
     let output = run(&spec).await;

@@ -1,12 +1,12 @@
 //! Finding and starting the interpreters of the workers.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
 use super::command::{CommandError, Scratch};
-use super::lookup::find_program;
+use super::lookup::{find_program, minimal_env};
 use super::prolog;
 use super::script::{Language, ScriptError, ScriptErrorKind};
 use super::worker::WORKER;
@@ -33,31 +33,18 @@ pub(super) fn command(
     scratch: &Scratch,
     mut env: Vec<(OsString, OsString)>,
 ) -> Result<Command, ScriptError> {
-    let names: &[&str] = match language {
-        Language::Lua => {
-            let mut command = Command::new(binary);
-            command.env_clear().args([WORKER, "lua"]);
-            return Ok(command);
-        }
-        // The second is its name on Windows.
-        Language::Python => &["python3", "python"],
-        Language::Prolog => &["swipl"],
-    };
+    if language == Language::Lua {
+        let mut command = Command::new(binary);
+        command.env_clear().args([WORKER, "lua"]);
+        return Ok(command);
+    }
     // Texts are UTF-8 everywhere.
     env.retain(|(name, _)| name != "LC_ALL" && name != "LC_CTYPE" && name != "LANG");
     env.push(("LANG".into(), "C.UTF-8".into()));
     for name in ["TMPDIR", "TMP", "TEMP"] {
         env.push((name.into(), scratch.path().into()));
     }
-    let found = names
-        .iter()
-        .map(|name| find_program(name.as_ref(), &env, scratch.path()))
-        .reduce(|first, second| first.or_else(|e| second.map_err(|_| e)));
-    let program = match found {
-        Some(Ok(program)) => program,
-        Some(Err(error)) => return Err(missing(language, &error)),
-        None => return Err(missing(language, &CommandError::Empty)),
-    };
+    let program = find(language, &env, scratch.path())?;
     let mut command = Command::new(program);
     command.env_clear().envs(env);
     match language {
@@ -69,6 +56,37 @@ pub(super) fn command(
             .map_err(|e| ScriptError::new(language, ScriptErrorKind::Protocol, e.to_string()))?,
     }
     Ok(command)
+}
+
+/// Whether the interpreter of this language is there; Lua always is.
+///
+/// # Errors
+/// Where it was looked for, and how to install it.
+pub fn check_interpreter(language: Language) -> Result<(), ScriptError> {
+    match language {
+        Language::Lua => Ok(()),
+        _ => find(language, &minimal_env(&[]), Path::new("/")).map(|_| ()),
+    }
+}
+
+/// The program of a language that is not built in.
+fn find(
+    language: Language,
+    env: &[(OsString, OsString)],
+    cwd: &Path,
+) -> Result<PathBuf, ScriptError> {
+    let names: &[&str] = match language {
+        Language::Lua => &[],
+        // The second is its name on Windows.
+        Language::Python => &["python3", "python"],
+        Language::Prolog => &["swipl"],
+    };
+    names
+        .iter()
+        .map(|name| find_program(name.as_ref(), env, cwd))
+        .reduce(|first, second| first.or_else(|e| second.map_err(|_| e)))
+        .unwrap_or(Err(CommandError::Empty))
+        .map_err(|error| missing(language, &error))
 }
 
 fn missing(language: Language, error: &CommandError) -> ScriptError {

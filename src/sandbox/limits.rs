@@ -4,8 +4,8 @@ use std::time::Duration;
 /// What code and commands may use. Everything is bounded; there is no "unlimited".
 ///
 /// On Unix the kernel enforces the limits on files (`setrlimit`), on Linux also those on memory and
-/// processes; there the whole session of the child is looked at every 50 ms as well, so that many
-/// small processes cannot use more together than one may. On Windows only time and output are enforced.
+/// processes; there the whole session of the child is counted together as well (see the
+/// [room](crate::sandbox)), so that many small processes cannot use more together than one may. On Windows only time and output are enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Wall-clock time for one command or one evaluation.

@@ -27,6 +27,15 @@ pub fn minimal_env(allow: &[&str]) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
+/// Whether a program can be run: a name without a separator is looked up on the `PATH`, any other is taken
+/// relative to `cwd`.
+///
+/// # Errors
+/// That it is not there or cannot be run, and where it was looked for.
+pub fn check_program(program: &str, cwd: &Path) -> Result<(), CommandError> {
+    find_program(program.as_ref(), &minimal_env(&[]), cwd).map(|_| ())
+}
+
 /// The file to run: a name without a separator is looked up on the `PATH` of `env`, any other is
 /// taken relative to `cwd`.
 pub(super) fn find_program(

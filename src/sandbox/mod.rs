@@ -12,6 +12,19 @@
 //! | files: open, size | yes | yes | no |
 //! | memory | each process, and all together | Lua: the interpreter | Lua: the interpreter |
 //! | processes | all together | no | no |
+//! | lower priority | yes | yes | no |
+//!
+//! # All together, on Linux
+//!
+//! - In a control group, where one can be made (version 2 with `pids` enabled beside our own group, as in
+//!   a user's session of systemd; version 1 as root), the kernel keeps the number of processes, and in
+//!   version 2 the memory, below the limit, and ends all of them in one step. Nothing leaves a group by
+//!   leaving its session.
+//! - Everywhere else a watch looks at them every 50 ms, from a thread of its own, and ends them where they
+//!   are over a limit. In between they may be more than the limit; `RLIMIT_NPROC` bounds how many, but not
+//!   for root, whom it does not bind. Their lower priority leaves the watch its time.
+//! - Commands do not become another user where we are root: they are to read and write what the user's
+//!   own programs do.
 //!
 //! # Scripts
 //!
@@ -40,6 +53,8 @@
 //! Prolog a module that is removed.
 
 mod capture;
+#[cfg(target_os = "linux")]
+mod cgroup;
 mod command;
 mod interpreter;
 mod limits;
@@ -55,13 +70,15 @@ mod prolog;
 mod rlimits;
 mod runner;
 mod script;
+mod watch;
 mod wire;
 mod worker;
 
 pub use capture::Captured;
 pub use command::{CommandEnd, CommandError, CommandOutput, CommandSpec, Scratch, run_command};
+pub use interpreter::check_interpreter;
 pub use limits::{LimitHit, Limits};
-pub use lookup::minimal_env;
+pub use lookup::{check_program, minimal_env};
 pub use pool::ScriptPool;
 pub use script::{
     Language, ScriptError, ScriptErrorKind, ScriptOutcome, ScriptRequest, UnknownLanguage,

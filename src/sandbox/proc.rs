@@ -13,9 +13,9 @@ pub(super) struct Process {
     pub(super) resident: u64,
 }
 
-/// All processes that can be seen. One that ends meanwhile is left out.
-pub(super) fn list() -> Vec<Process> {
-    pids().filter_map(read).collect()
+/// All processes that can be seen, read one by one. One that ends meanwhile is left out.
+pub(super) fn list() -> impl Iterator<Item = Process> {
+    pids().filter_map(read)
 }
 
 fn pids() -> impl Iterator<Item = i32> {
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn this_process_is_in_the_list() {
         let own = i32::try_from(std::process::id()).unwrap();
-        assert!(list().iter().any(|p| p.pid == own && p.resident > 0));
+        assert!(list().any(|p| p.pid == own && p.resident > 0));
         assert!(tasks_of_user() > 0);
     }
 }

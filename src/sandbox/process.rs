@@ -1,29 +1,33 @@
 //! A child process in a session of its own, with everything that it starts.
 
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio::process::{Child, Command};
 
-use super::limits::Limits;
+use super::limits::{LimitHit, Limits};
+use super::watch::Watch;
 
 /// Name of the variable that marks the environment of a child and of what it starts. A process that
 /// leaves the session (a daemon) is still found by it.
 const MARK: &str = "REFLECT_SANDBOX";
 
-/// What the processes of one session use together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Usage {
-    /// Processes that are not zombies; a thread counts as one.
-    pub(super) processes: u64,
-    /// Resident bytes.
-    pub(super) memory: u64,
-}
+/// How long what outruns being killed is run after.
+#[cfg(target_os = "linux")]
+const PURSUIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// The child and its session. Dropping it ends all of them.
 #[derive(Debug)]
 pub(super) struct Session {
     child: Child,
+    members: Arc<Members>,
+}
+
+/// The processes of a session, as they are looked at and ended from several threads.
+#[derive(Debug)]
+pub(super) struct Members {
+    limits: Limits,
     #[cfg(unix)]
     id: Option<rustix::process::Pid>,
     #[cfg(target_os = "linux")]
@@ -31,8 +35,12 @@ pub(super) struct Session {
     /// When the leader started: what it starts is not older.
     #[cfg(target_os = "linux")]
     started: u64,
+    #[cfg(target_os = "linux")]
+    cgroup: Option<super::cgroup::Group>,
     group: AtomicI32,
-    ended: bool,
+    ended: AtomicBool,
+    /// The limit that they were ended for.
+    hit: OnceLock<LimitHit>,
 }
 
 impl Session {
@@ -46,14 +54,21 @@ impl Session {
     ) -> std::io::Result<Self> {
         let mark = uuid::Uuid::now_v7().simple().to_string();
         command.env(MARK, &mark).kill_on_drop(true);
+        #[cfg(target_os = "linux")]
+        let cgroup = super::cgroup::Group::make(&mark, limits);
+        #[cfg(target_os = "linux")]
+        let door = cgroup.as_ref().and_then(super::cgroup::Group::door);
+        #[cfg(all(unix, not(target_os = "linux")))]
+        let door = None;
         #[cfg(unix)]
-        super::rlimits::apply_at_start(&mut command, limits, cpu_seconds);
+        super::rlimits::apply_at_start(&mut command, limits, cpu_seconds, door);
         #[cfg(not(unix))]
-        let _ = (limits, cpu_seconds);
+        let _ = cpu_seconds;
         let child = command.spawn()?;
         #[cfg(unix)]
         let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Ok(Self {
+        let members = Members {
+            limits: *limits,
             #[cfg(unix)]
             id: id.and_then(rustix::process::Pid::from_raw),
             #[cfg(target_os = "linux")]
@@ -62,9 +77,15 @@ impl Session {
                 .map_or(0, |leader| leader.start),
             #[cfg(target_os = "linux")]
             mark,
+            #[cfg(target_os = "linux")]
+            cgroup,
             group: AtomicI32::new(0),
+            ended: AtomicBool::new(false),
+            hit: OnceLock::new(),
+        };
+        Ok(Self {
             child,
-            ended: false,
+            members: Arc::new(members),
         })
     }
 
@@ -76,7 +97,24 @@ impl Session {
     /// A process group inside the session that is to be ended with it; 0 for none. On Linux it is
     /// found anyway, elsewhere only a group that is told.
     pub(super) fn also(&self, group: i32) {
-        self.group.store(group, Ordering::Relaxed);
+        self.members.group.store(group, Ordering::Relaxed);
+    }
+
+    /// Looks after the limits on memory and processes until the result is dropped, on a thread of its
+    /// own: what is watched may leave this thread no time. At a limit everything is ended.
+    pub(super) fn watch(&self) -> Watch {
+        Watch::start(Arc::clone(&self.members))
+    }
+
+    /// The limit on memory or processes that was hit, if one was; also one that the watch came too late
+    /// for.
+    pub(super) fn hit(&self) -> Option<LimitHit> {
+        let members = &self.members;
+        members
+            .hit
+            .get()
+            .copied()
+            .or_else(|| members.over_by_kernel())
     }
 
     /// Waits for the leader.
@@ -86,12 +124,28 @@ impl Session {
 
     /// Ends every process of the session, and those that left it, at once (SIGKILL).
     pub(super) fn kill(&mut self) {
-        if self.ended {
-            return;
-        }
-        self.ended = true;
         // Fails only when the leader is gone already.
         let _ = self.child.start_kill();
+        self.members.kill();
+    }
+}
+
+impl Members {
+    /// Ends all of them if they are over a limit; whether they were.
+    pub(super) fn end_if_over(&self) -> bool {
+        let Some(hit) = self.over_by_kernel().or_else(|| self.over()) else {
+            return false;
+        };
+        let _ = self.hit.set(hit);
+        self.kill();
+        true
+    }
+
+    /// Ends them, the many in one call first: counting them can wait.
+    fn kill(&self) {
+        if self.ended.swap(true, Ordering::SeqCst) {
+            return;
+        }
         #[cfg(unix)]
         for id in [
             self.id,
@@ -103,7 +157,12 @@ impl Session {
             let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
         }
         #[cfg(target_os = "linux")]
-        self.kill_the_rest();
+        {
+            if let Some(cgroup) = &self.cgroup {
+                cgroup.kill();
+            }
+            self.kill_the_rest();
+        }
     }
 
     /// Groups that were made inside the session, and processes that left it. New ones may be born
@@ -111,7 +170,8 @@ impl Session {
     #[cfg(target_os = "linux")]
     fn kill_the_rest(&self) {
         use rustix::process::{Pid, Signal, kill_process};
-        for _ in 0..100 {
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < PURSUIT {
             let mut found = false;
             for process in self.processes() {
                 found = true;
@@ -126,34 +186,59 @@ impl Session {
         }
     }
 
-    /// The processes of the session and those that left it.
+    /// The processes of the session and those that left it, one by one.
     #[cfg(target_os = "linux")]
     fn processes(&self) -> impl Iterator<Item = super::proc::Process> {
         let id = self.id.map(|id| id.as_raw_nonzero().get());
-        super::proc::list().into_iter().filter(move |process| {
+        super::proc::list().filter(move |process| {
             Some(process.session) == id
                 || process.start >= self.started
                     && super::proc::has_mark(process.pid, MARK, &self.mark)
         })
     }
 
-    /// What all of them use now; nothing where the system does not tell.
-    #[cfg(target_os = "linux")]
-    pub(super) fn usage(&self) -> Option<Usage> {
-        // Without an id the leader was gone before it could be asked for.
-        self.id?;
-        let mut usage = Usage::default();
-        for process in self.processes() {
-            usage.processes += process.threads;
-            usage.memory += process.resident;
+    /// The limit that the kernel itself has held them to.
+    fn over_by_kernel(&self) -> Option<LimitHit> {
+        #[cfg(target_os = "linux")]
+        if let Some(cgroup) = &self.cgroup {
+            return cgroup.hit(&self.limits);
         }
-        Some(usage)
+        let _ = &self.limits;
+        None
     }
 
-    /// What the session uses now; nothing where the system does not tell.
+    /// The limit that they are over together; nothing where the system does not tell. The count stops
+    /// where that is clear: of a fork bomb there may be tens of thousands.
+    #[cfg(target_os = "linux")]
+    fn over(&self) -> Option<LimitHit> {
+        // Without an id the leader was gone before it could be asked for.
+        self.id?;
+        // Then the kernel counts everything.
+        if self
+            .cgroup
+            .as_ref()
+            .is_some_and(super::cgroup::Group::bounds_memory)
+        {
+            return None;
+        }
+        let (mut processes, mut memory) = (0, 0);
+        for process in self.processes() {
+            processes += process.threads;
+            memory += process.resident;
+            if memory > self.limits.memory {
+                return Some(LimitHit::Memory(self.limits.memory));
+            }
+            if processes > self.limits.processes {
+                return Some(LimitHit::Processes(self.limits.processes));
+            }
+        }
+        None
+    }
+
+    /// The same where the system does not tell.
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "the same signature on every system")]
-    pub(super) fn usage(&self) -> Option<Usage> {
+    fn over(&self) -> Option<LimitHit> {
         None
     }
 }

@@ -1,28 +1,44 @@
 //! The one place with `unsafe`: what a child does between `fork` and `exec`.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
+use std::fs::File;
+
+use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit, setsid};
 use tokio::process::Command;
 
 use super::limits::Limits;
 
 /// The kernel counts all processes and threads of the user, not only those of one session, and the
 /// user may start a browser while a worker lives. So this limit is only a backstop with much room; the
-/// exact one is kept by the parent, which looks at the session every 50 ms.
+/// exact one is kept by the control group, or by the watch.
 #[cfg(target_os = "linux")]
 const OTHER_TASKS: u64 = 4096;
 
-/// The command will start in a session of its own, under limits that it cannot raise.
-pub(super) fn apply_at_start(command: &mut Command, limits: &Limits, cpu_seconds: u64) {
+/// How much lower than ours the priority of children is: who started them must get its turn.
+const NICE: i32 = 10;
+
+/// The command will start in a session of its own, in the control group behind this door if there is one,
+/// under limits that it cannot raise.
+pub(super) fn apply_at_start(
+    command: &mut Command,
+    limits: &Limits,
+    cpu_seconds: u64,
+    door: Option<File>,
+) {
     let limits = rlimits(limits, cpu_seconds);
     let in_child = move || {
         setsid()?;
+        // Neither is worth giving up for.
+        if let Some(door) = &door {
+            let _ = rustix::io::write(door, b"0");
+        }
+        let _ = nice(NICE);
         for (resource, limit) in &limits {
             setrlimit(*resource, *limit)?;
         }
         Ok(())
     };
     // SAFETY: the closure runs in the child after `fork`, where only async-signal-safe work is allowed.
-    // It makes plain system calls (setsid, setrlimit) on values computed before the fork; it allocates
+    // It makes plain system calls (setsid, write, nice, setrlimit) on values computed before the fork; it allocates
     // nothing, takes no lock, and its error is built from the system's number alone.
     #[expect(
         unsafe_code,

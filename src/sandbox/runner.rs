@@ -11,7 +11,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use super::capture::Capture;
 use super::command::{Scratch, cpu_seconds};
 use super::interpreter::{command, hint};
-use super::limits::{Limits, size};
+use super::limits::{LimitHit, Limits, size};
 use super::lookup::minimal_env;
 use super::process::Session;
 use super::prolog;
@@ -34,9 +34,6 @@ pub(super) const CPU: Duration = Duration::from_mins(10);
 
 /// Bytes kept of what an interpreter writes to its standard error.
 const COMPLAINTS: usize = 8 * 1024;
-
-/// How often memory and the number of processes are looked at.
-const WATCH_EVERY: Duration = Duration::from_millis(50);
 
 /// Which evaluations a worker may serve: its limits are set when it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,8 +150,14 @@ impl Worker {
         self.uses += 1;
         let time = limits.time + GRACE + if first { START } else { Duration::ZERO };
         let mut complaints = Capture::new(COMPLAINTS);
+        let watch = self.session.watch();
         let heard = tokio::time::timeout(time, self.talk(request, limits, &mut complaints)).await;
+        drop(watch);
         self.busy += started.elapsed();
+        if let Some(hit) = self.session.hit() {
+            self.session.kill();
+            return Err(self.over(hit, limits));
+        }
         let heard = heard.unwrap_or_else(|_| Err(self.late(limits)));
         let result = match heard {
             Ok(Some(Answer::Value { value, prints })) => Ok(Given { value, prints }),
@@ -182,6 +185,18 @@ impl Worker {
 
     fn error(&self, kind: ScriptErrorKind, message: impl Into<String>) -> ScriptError {
         ScriptError::new(self.key.language, kind, message)
+    }
+
+    /// It hit a limit of its whole session, in which the interpreter itself has a share.
+    fn over(&self, hit: LimitHit, limits: &Limits) -> ScriptError {
+        if let LimitHit::Processes(_) = hit {
+            let message = format!("it had more than {} processes", limits.processes);
+            self.error(ScriptErrorKind::Runtime, message)
+        } else {
+            let used = size(limits.memory);
+            let message = format!("it used more memory than the memory limit of {used}");
+            self.error(ScriptErrorKind::Memory, message)
+        }
     }
 
     fn late(&self, limits: &Limits) -> ScriptError {
@@ -266,27 +281,9 @@ impl Worker {
             }
             std::future::pending::<()>().await;
         };
-        let watch = async {
-            loop {
-                tokio::time::sleep(WATCH_EVERY).await;
-                let Some(usage) = session.usage() else {
-                    continue;
-                };
-                if usage.memory > limits.memory.saturating_add(OVERHEAD) {
-                    let used = size(limits.memory);
-                    let message = format!("it used more memory than the memory limit of {used}");
-                    return fail(ScriptErrorKind::Memory, message);
-                }
-                if usage.processes > limits.processes.saturating_add(4) {
-                    let message = format!("it had more than {} processes", limits.processes);
-                    return fail(ScriptErrorKind::Runtime, message);
-                }
-            }
-        };
         let exchange = async { tokio::join!(write, read).1 };
         let result = tokio::select! {
             heard = exchange => heard,
-            error = watch => Err(error),
             () = listen => Ok(None),
         };
         if matches!(result, Ok(Some(_))) {

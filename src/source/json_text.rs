@@ -1,209 +1,154 @@
 use std::ops::Range;
 
-use serde::de::DeserializeOwned;
-use serde_json::error::Category;
+use super::pointer;
 
-use super::{Source, SourceError};
-
-/// Reads a whole JSON text as a `T`. Errors show the place, and say what is wanted there.
-pub fn json<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
-    serde_json::from_str(source.text()).map_err(|error| {
-        let whole = error.to_string();
-        // The place is shown in our own way.
-        let message = whole
-            .rfind(" at line ")
-            .map_or(whole.as_str(), |end| &whole[..end]);
-        let at = offset(source.text(), &error);
-        let span = value_that_ends_at(source.text(), at);
-        if error.classify() != Category::Data {
-            return source
-                .error(span, &format!("this is not JSON: {message}"))
-                .help("check commas, quotes and brackets before this place");
-        }
-        if let Some(name) = message
-            .strip_prefix("missing field `")
-            .and_then(|rest| rest.strip_suffix('`'))
-        {
-            return source
-                .error(span, &format!("the key `{name}` is missing"))
-                .label("in the object that ends here");
-        }
-        if let Some(name) = message
-            .strip_prefix("duplicate field `")
-            .and_then(|rest| rest.strip_suffix('`'))
-        {
-            return source.error(span, &format!("the key `{name}` is set twice"));
-        }
-        match message
-            .strip_prefix("invalid type: ")
-            .and_then(|rest| rest.rsplit_once(", expected "))
-        {
-            Some((found, wanted)) => source
-                .error(span, &format!("{} is wanted here", in_words(wanted)))
-                .label(format!("this is {}", found_in_words(found))),
-            // Said by a type of ours about a value that is read already, with the bracket behind it.
-            None => source.error(value_that_ends_before(source.text(), at), message),
-        }
-    })
-}
-
-/// Where serde's reader stood: the offset of the last byte that it had taken in.
-fn offset(text: &str, error: &serde_json::Error) -> usize {
-    let line_start = match error.line() {
-        0 | 1 => 0,
-        line => text
-            .match_indices('\n')
-            .nth(line - 2)
-            .map_or(text.len(), |(at, _)| at + 1),
-    };
-    line_start + error.column().saturating_sub(1)
-}
-
-/// The value whose last byte is at this place, or that begins behind it.
-fn value_that_ends_at(text: &str, at: usize) -> Range<usize> {
-    let bytes = text.as_bytes();
-    let mut last = at.min(bytes.len().saturating_sub(1));
-    // A list or an object is reported before its bracket is taken in.
-    while bytes
-        .get(last)
-        .is_some_and(|byte| b" \t\r\n:,".contains(byte))
-        && last + 1 < bytes.len()
-    {
-        last += 1;
-    }
-    let mut first = last;
-    if bytes.get(last) == Some(&b'"') {
-        let escaped = |at: usize| {
-            bytes[..at]
-                .iter()
-                .rev()
-                .take_while(|b| **b == b'\\')
-                .count()
-                % 2
-                == 1
+/// The place of the value that a JSON Pointer leads to, in a text that begins (after white space) with a
+/// valid JSON value; `None` if it leads nowhere. Of a key that is there twice, the last counts, as it
+/// does for readers.
+pub fn json_span(text: &str, pointer: &str) -> Option<Range<usize>> {
+    let walker = Walker { text };
+    let mut at = walker.blank(0);
+    for step in pointer::steps(pointer) {
+        at = match walker.byte(at)? {
+            b'{' => walker.member(at, &step)?,
+            b'[' => walker.item(at, step.parse().ok()?)?,
+            _ => return None,
         };
-        while first > 0 {
-            first -= 1;
-            if bytes[first] == b'"' && !escaped(first) {
-                break;
+    }
+    Some(at..walker.end(at)?)
+}
+
+struct Walker<'a> {
+    text: &'a str,
+}
+
+impl Walker<'_> {
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
+    }
+
+    /// The first place from here that is no white space.
+    fn blank(&self, at: usize) -> usize {
+        let rest = self.text.get(at..).unwrap_or_default();
+        at + rest.len() - rest.trim_start_matches([' ', '\n', '\r', '\t']).len()
+    }
+
+    /// Where the value that begins here ends.
+    fn end(&self, at: usize) -> Option<usize> {
+        let mut at = at;
+        let mut depth = 0_usize;
+        loop {
+            match self.byte(at)? {
+                b'"' => at = self.end_of_string(at)?,
+                b'{' | b'[' => {
+                    depth += 1;
+                    at += 1;
+                }
+                b'}' | b']' => {
+                    depth = depth.checked_sub(1)?;
+                    at += 1;
+                }
+                b',' | b':' | b' ' | b'\n' | b'\r' | b'\t' => at += 1,
+                _ => at = self.end_of_word(at),
+            }
+            if depth == 0 {
+                return Some(at);
             }
         }
-    } else {
-        let word = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-        let ends_word = bytes.get(last).copied().is_some_and(word);
-        while ends_word && first > 0 && word(bytes[first - 1]) {
-            first -= 1;
+    }
+
+    fn end_of_string(&self, at: usize) -> Option<usize> {
+        let mut at = at + 1;
+        loop {
+            match self.byte(at)? {
+                b'"' => return Some(at + 1),
+                b'\\' => at += 2,
+                _ => at += 1,
+            }
         }
     }
-    first..(last + 1).min(text.len())
-}
 
-/// The value that ends at this place, or before the bracket at this place.
-fn value_that_ends_before(text: &str, at: usize) -> Range<usize> {
-    let bytes = text.as_bytes();
-    let mut last = at.min(bytes.len().saturating_sub(1));
-    let mut brackets = 1;
-    while last > 0 {
-        match bytes[last] {
-            b' ' | b'\t' | b'\r' | b'\n' => {}
-            b'}' | b']' if brackets > 0 => brackets -= 1,
-            _ => break,
-        }
-        last -= 1;
+    /// A number, `true`, `false` or `null`.
+    fn end_of_word(&self, at: usize) -> usize {
+        let ends = |b: &u8| b",:]} \n\r\t".contains(b);
+        let rest = self.text.as_bytes().get(at..).unwrap_or_default();
+        at + rest.iter().position(ends).unwrap_or(rest.len()).max(1)
     }
-    value_that_ends_at(text, last)
-}
 
-fn in_words(wanted: &str) -> &str {
-    match wanted {
-        "a string" | "string" => "a text in quotes",
-        "f64" | "f32" => "a number",
-        "a sequence" => "an array `[...]`",
-        other if other.starts_with("struct ") => "an object `{...}`",
-        other => other,
-    }
-}
-
-fn found_in_words(found: &str) -> String {
-    match found.split_once(' ') {
-        Some(("string", text)) => format!("the text {text}"),
-        Some(("integer" | "floating", number)) => {
-            format!(
-                "the number {}",
-                number.trim_start_matches("point ").trim_matches('`')
-            )
+    /// Where the value under a key of the object that begins here begins.
+    fn member(&self, at: usize, key: &str) -> Option<usize> {
+        let mut at = self.blank(at + 1);
+        let mut found = None;
+        while self.byte(at)? == b'"' {
+            let end = self.end_of_string(at)?;
+            let name: String = serde_json::from_str(self.text.get(at..end)?).ok()?;
+            let value = self.blank(self.blank(end) + 1);
+            if name == key {
+                found = Some(value);
+            }
+            at = self.blank(self.end(value)?);
+            if self.byte(at)? != b',' {
+                break;
+            }
+            at = self.blank(at + 1);
         }
-        Some(("boolean", value)) => format!("the word {value}"),
-        _ => match found {
-            "sequence" => "an array".to_owned(),
-            "map" => "an object".to_owned(),
-            other => other.to_owned(),
-        },
+        found
+    }
+
+    /// Where an item of the array that begins here begins.
+    fn item(&self, at: usize, index: usize) -> Option<usize> {
+        let mut at = self.blank(at + 1);
+        for _ in 0..index {
+            at = self.blank(self.end(at)?);
+            if self.byte(at)? != b',' {
+                return None;
+            }
+            at = self.blank(at + 1);
+        }
+        (self.byte(at)? != b']').then_some(at)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde::Deserialize;
+    use serde_json::Value;
 
     use super::*;
 
-    #[derive(Debug, Deserialize)]
-    #[expect(dead_code, reason = "only errors are looked at")]
-    struct Top {
-        name: String,
-        #[serde(default)]
-        share: f64,
-        #[serde(default)]
-        items: Vec<Inner>,
-    }
-
-    #[derive(Debug, Deserialize)]
-    #[expect(dead_code, reason = "only errors are looked at")]
-    struct Inner {
-        text: String,
+    fn at<'a>(text: &'a str, pointer: &str) -> Option<&'a str> {
+        json_span(text, pointer).map(|span| &text[span])
     }
 
     #[test]
-    fn errors_show_the_place_and_what_is_wanted() {
-        let cases = [
-            ("{\"name\": 1}", "t:1:10: a text in quotes is wanted here"),
-            (
-                "{\"name\": \"a\",\n \"share\": \"x\\\"y\"}",
-                "t:2:11: a number is wanted here",
-            ),
-            (
-                "{\"name\": \"a\", \"items\": {}}",
-                "t:1:24: an array `[...]` is wanted here",
-            ),
-            ("{\"share\": 1}", "t:1:12: the key `name` is missing"),
-            (
-                "{\"name\": \"a\", \"name\": \"b\"}",
-                "t:1:15: the key `name` is set twice",
-            ),
-            ("\"x\"", "t:1:1: an object `{...}` is wanted here"),
-            (
-                "{\"name\": \"a\",}",
-                "t:1:14: this is not JSON: trailing comma (check commas, quotes and brackets before this place)",
-            ),
-            (
-                "",
-                "t:1:1: this is not JSON: EOF while parsing a value (check commas, quotes and brackets before this place)",
-            ),
-        ];
-        for (text, wanted) in cases {
-            let error = json::<Top>(&Source::new("t", text)).unwrap_err();
-            assert_eq!(error.to_string(), wanted, "{text}");
-        }
+    fn values_are_found_where_they_stand() {
+        let text =
+            r#" {"a": [1, {"b/c": "x\"]"}, -2.5e3], "d" : null, "a": [true , [ ]]} and more"#;
+        assert_eq!(at(text, "/a/0"), Some("true"), "the last of a double key");
+        assert_eq!(at(text, "/a/1"), Some("[ ]"));
+        assert_eq!(at(text, "/d"), Some("null"));
+        assert_eq!(at(text, "/e"), None);
+        assert_eq!(at(text, "/a/2"), None);
+        assert_eq!(at(text, "/a/1/0"), None);
+        let text = r#"[{"b/c": "x\"]"}, 12]"#;
+        assert_eq!(at(text, "/0/b~1c"), Some(r#""x\"]""#));
+        assert_eq!(at(text, "/1"), Some("12"));
+        assert_eq!(at(text, ""), Some(text));
     }
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "[\\[\\]{}\",:a-z0-9\\\\\n é]{0,40}") {
-            if let Err(error) = json::<Top>(&Source::new("t", &text)) {
-                prop_assert!(!error.render(false).is_empty());
-            }
+        fn no_text_makes_it_panic(text in r#"[\[\]{}",:\\a1é \n]{0,40}"#, pointer in "(/[a01~]{0,2}){0,3}") {
+            let _ = json_span(&text, &pointer);
+        }
+
+        #[test]
+        fn what_is_found_is_the_value(items in proptest::collection::vec("[a-z\"\\\\{\\[é]{0,6}", 1..6), at in 0_usize..6) {
+            let text = serde_json::json!({ "k": items }).to_string();
+            let pointer = format!("/k/{at}");
+            let whole: Value = serde_json::from_str(&text).unwrap();
+            let found = json_span(&text, &pointer).map(|span| serde_json::from_str::<Value>(&text[span]).unwrap());
+            prop_assert_eq!(found.as_ref(), whole.pointer(&pointer));
         }
     }
 }

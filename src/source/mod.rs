@@ -1,26 +1,33 @@
-//! Texts that people write as files (TOML, JSON), and errors in them that show the place: file, line, column,
+//! Texts that people write as files (TOML; data in JSON and YAML, too), and errors in them that show the
+//! place: file, line, column,
 //! the line itself with a caret, and what was probably meant. This room knows nothing of what the files
 //! are about.
 
+mod data;
 mod error;
 mod fields;
 mod json_text;
+mod json_typed;
+pub(crate) mod pointer;
 mod read;
 mod schema;
 mod suggest;
 mod toml_text;
+mod yaml_text;
 
+pub use data::{Data, DataFormat};
 pub use error::SourceError;
 pub use fields::fields;
-pub use json_text::json;
+pub use json_text::json_span;
+pub use json_typed::json;
 pub(crate) use read::neighbour;
-pub use read::{MAX_BYTES, is_path, read};
+pub use read::{MAX_BYTES, is_path, read, read_beside};
 pub use schema::schema_of;
 pub use suggest::{list, similar};
 pub(crate) use toml_text::unknown_key;
 pub use toml_text::{parse, table, table_into, value_span};
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{fmt, ops::Range, path::Path, sync::Arc};
 
 /// A text with the name it is announced under. Cheap to clone.
 ///
@@ -29,6 +36,7 @@ use std::{fmt, ops::Range, sync::Arc};
 pub struct Source {
     name: Arc<str>,
     text: Arc<str>,
+    path: Option<Arc<Path>>,
 }
 
 impl Source {
@@ -38,7 +46,20 @@ impl Source {
         Self {
             name: name.into(),
             text: text.strip_prefix('\u{feff}').unwrap_or(text).into(),
+            path: None,
         }
+    }
+
+    /// The file that it was read from: absolute, with symbolic links resolved. `None` for a text that
+    /// comes from elsewhere.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The folder of the file that it was read from: other files that the text names are looked for
+    /// there.
+    pub fn folder(&self) -> Option<&Path> {
+        self.path()?.parent()
     }
 
     /// The name.

@@ -50,7 +50,10 @@ pub fn read(path: &Path) -> Result<Source, SourceError> {
         return Err(not_text(at, "a zero byte"));
     }
     match std::str::from_utf8(&bytes) {
-        Ok(text) => Ok(Source::new(&name, text)),
+        Ok(text) => Ok(Source {
+            path: path.canonicalize().ok().map(Into::into),
+            ..Source::new(&name, text)
+        }),
         Err(error) => Err(not_text(
             error.valid_up_to(),
             &format!(
@@ -59,6 +62,42 @@ pub fn read(path: &Path) -> Result<Source, SourceError> {
             ),
         )),
     }
+}
+
+/// Reads a file that another one names at this place of it: one in the folder of that other file, or in a
+/// folder within it, once all symbolic links are followed. What people pass on is a folder; a file that
+/// reaches out of it could read anything that the user can.
+pub fn read_beside(
+    source: &Source,
+    span: std::ops::Range<usize>,
+    file: &Path,
+) -> Result<Source, SourceError> {
+    let shown = file.display();
+    let Some(folder) = source.path().and_then(Path::parent) else {
+        return Err(source.error(
+            span,
+            &format!("`{shown}` is seen from the folder of this file, and this is no file"),
+        ));
+    };
+    let wanted = folder.join(file);
+    let found = wanted.canonicalize().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => source
+            .error(span.clone(), &format!("there is no file `{shown}`"))
+            .help_if(neighbour(&wanted)),
+        _ => source.error(
+            span.clone(),
+            &format!("the file `{shown}` cannot be read: {}", reason(&error)),
+        ),
+    })?;
+    if !found.starts_with(folder) {
+        return Err(source
+            .error(
+                span,
+                &format!("`{shown}` lies outside of the folder of this file"),
+            )
+            .help(format!("put a copy of it into `{}`", folder.display())));
+    }
+    read(&found)
 }
 
 /// Whether what a person gave is a path and not a name: it has a directory in it, or ends with `.toml`.

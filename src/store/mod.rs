@@ -1,10 +1,12 @@
 //! The run log: every event of every run, in one `SQLite` file that several processes may use at once.
-//! An observer of the loop, given to it from above; nothing in the loop reads it.
+//! An observer of the loop, given to it from above; nothing in the loop reads it. Beside the runs it keeps what
+//! judges said.
 
 mod error;
 mod open;
 mod schema;
 mod summary;
+mod verdict;
 
 pub use error::StoreError;
 pub use summary::{RunFilter, RunSummary, short_id};

@@ -35,6 +35,13 @@ const MIGRATIONS: &[&str] = &[
         body TEXT NOT NULL,
         UNIQUE (run, seq)
     );",
+    // What judges said, by a hash of all that it depends on.
+    "CREATE TABLE verdict (
+        key TEXT PRIMARY KEY,
+        kept INTEGER NOT NULL,
+        body TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX verdict_kept ON verdict (kept DESC);",
 ];
 
 /// The newest format that this version knows.

@@ -1,13 +1,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::evaluator::Evaluator;
+use super::judging::{JudgeSettings, ProbeTexts};
 use super::settings::LoopSettings;
 
 /// The overall threshold where a criteria file names none (seed 003 §2.2, `quality_threshold`).
 pub const DEFAULT_THRESHOLD: f64 = 0.8;
 /// The floor of a criterion that names none (seed 003 §2.4.2, `threshold`).
 pub const DEFAULT_FLOOR: f64 = 0.7;
-/// The floor of a hard check that names none: it is met or it is not. A poem of four lines is no haiku, though
+/// The floor of a hard check that names none and that measures one plain fact: it is met or it is not. A poem of four lines is no haiku, though
 /// it is three quarters of one; who wants to allow that sets a lower floor.
 pub const DEFAULT_HARD_FLOOR: f64 = 1.0;
 
@@ -24,6 +25,16 @@ pub struct Criteria {
     /// Defaults of the loop for these criteria; flags and environment go before them.
     #[serde(default, rename = "loop")]
     pub loop_settings: LoopSettings,
+    /// How the judge is asked for these criteria; flags and environment go before it.
+    #[serde(
+        default,
+        rename = "judge",
+        skip_serializing_if = "JudgeSettings::is_empty"
+    )]
+    pub judge_settings: JudgeSettings,
+    /// Texts that the judge is tried on.
+    #[serde(default, skip_serializing_if = "ProbeTexts::is_empty")]
+    pub probe: ProbeTexts,
     /// At least one, names unique.
     pub criteria: Vec<Criterion>,
 }
@@ -40,7 +51,7 @@ pub struct Criterion {
     /// Share in the weighted mean; above 0, default 1.
     pub weight: f64,
     /// The floor: a draft with a lower score is not satisfactory, whatever the mean. 0 to 1; default
-    /// [`DEFAULT_FLOOR`], of a hard check [`DEFAULT_HARD_FLOOR`].
+    /// [`DEFAULT_FLOOR`] or [`DEFAULT_HARD_FLOOR`], see [`Evaluator::default_floor`].
     pub threshold: f64,
     /// Whether nothing else counts where it is not met: the judge is not asked then, and no revision
     /// that loses it is taken. Default: false.

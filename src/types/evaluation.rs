@@ -59,6 +59,18 @@ impl Evaluation {
             .map(|result| result.evidence.as_deref().unwrap_or("no verdict"))
     }
 
+    /// The evaluator that failed itself, if one did, and why: a sentence. No other draft would fare better.
+    pub fn failure(&self) -> Option<String> {
+        let failed = |result: &&CriterionResult| result.status == Status::Failed;
+        self.criteria.iter().find(failed).map(|result| {
+            let why = result.evidence.as_deref().unwrap_or("no verdict");
+            format!(
+                "the criterion `{}` could not be checked: {why}",
+                result.name
+            )
+        })
+    }
+
     /// Whether every required criterion is met.
     pub fn required_met(&self) -> bool {
         self.criteria
@@ -93,6 +105,12 @@ pub struct CriterionResult {
     /// coerced, what a script returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
+    /// Highest minus lowest score of several judgements of this draft; `None` with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
+    /// Whether the verdict was not asked for again, but remembered from an earlier judgement of this draft.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
 }
 
 /// Whether a verdict could be had. Anything but `ok` is neither a pass nor a zero.
@@ -151,7 +169,8 @@ pub struct Place {
     /// The claim of the draft that nothing backs; of unsupported issues only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// Whether the quote was found in the draft; `None` without a quote.
+    /// Whether the draft bears it out: false where the quote is not in the draft, and where a judge ought to
+    /// have quoted and did not; `None` where there is nothing to quote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
 }

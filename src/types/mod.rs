@@ -6,6 +6,8 @@ mod evaluation;
 mod evaluator;
 mod event;
 mod evidence;
+mod human;
+mod judging;
 mod model_id;
 mod outcome;
 mod settings;
@@ -17,9 +19,16 @@ pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAU
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };
-pub use evaluator::{Evaluator, Expect, LengthConfig, LengthUnit, LlmConfig, RegexConfig};
+pub use evaluator::{
+    Against, Anchors, Bounds, CommandConfig, CommandVerdict, CompareConfig, CompareError,
+    CompareKeys, CompareMethod, CompareWith, ContainsConfig, DRAFT_FILE, Evaluator, Expect,
+    JudgeExample, LengthConfig, LengthUnit, LlmConfig, MAX_REFERENCE, MAX_TEXTS, Origin, Piece,
+    RegexConfig, SchemaConfig, ScoreRange, ScriptConfig, ScriptLanguage, Terms, WHOLE_MATCH,
+};
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
 pub use evidence::{Evidence, EvidenceSource, Gathered};
+pub use human::{HumanDuration, HumanSize};
+pub use judging::{JudgeMode, JudgeScore, JudgeSettings, MAX_SAMPLES, ProbeTexts};
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
 pub use settings::{LoopSettings, Select, Strategy};

@@ -38,7 +38,7 @@ pub enum ConvergenceReason {
     UserAccepted,
     /// The user ended the run without taking a draft.
     UserQuit,
-    /// No verdict could be read, twice in a row.
+    /// No verdict could be had: the judge's could not be read, twice in a row, or a check failed itself.
     JudgeFailed,
     /// A model could not be reached or used.
     ModelError,
@@ -73,7 +73,7 @@ impl ConvergenceReason {
             Self::TimeLimit => "the time limit is reached",
             Self::UserAccepted => "accepted by the user",
             Self::UserQuit => "ended by the user",
-            Self::JudgeFailed => "the judge's verdicts could not be read",
+            Self::JudgeFailed => "a draft could not be judged",
             Self::ModelError => "the model could not be used",
             Self::Interrupted => "interrupted",
         }

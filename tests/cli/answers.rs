@@ -303,7 +303,7 @@ fn hard_checks_need_no_judge() {
             "[[criteria]]\nname = 'no-todo'\nevaluator = 'regex'\npattern = 'TODO'\nexpect = 'absent'\n",
         )
         .stdout("Done.\n")
-        .stderr_has("✗ no-todo 0.00")
+        .stderr_has("✗ no-todo 0.50")
         .run();
     assert_eq!(server.calls(), 2);
 }

@@ -258,3 +258,375 @@ fn without_criteria_the_choice_is_said() {
         .stderr_has("criteria: writing, built in; choose others with `--criteria FILE|NAME`")
         .run();
 }
+
+/// The commands on criteria, which ask no model.
+fn criteria(command: &str) -> Test {
+    Test::new().args(["criteria", command])
+}
+
+const MINE: &str =
+    "description = 'Mine.'\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 5\n";
+
+/// A configuration with a folder of sets in it.
+fn with_own_sets(test: Test) -> Test {
+    test.file(
+        "../home/.config/reflect/config.toml",
+        "criteria_path = ['~/sets']\n",
+    )
+    .file("../home/sets/mine.toml", MINE)
+    .file("../home/sets/code.toml", MINE)
+    .file("../home/sets/wrong.toml", "treshold = 1\n")
+}
+
+#[test]
+fn the_list_says_what_there_is_and_where_it_comes_from() {
+    let ran = with_own_sets(criteria("list"))
+        .stderr_has("wrong.toml:1:1: unknown key `treshold` (did you mean `threshold`?)")
+        .run();
+    let list = ran.plain(&ran.stdout);
+    let lines: Vec<Vec<&str>> = list
+        .lines()
+        .map(|line| {
+            line.split("  ")
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .collect()
+        })
+        .collect();
+    assert_eq!(
+        lines[..4],
+        [
+            ["code", "[DIR]/home/sets/code.toml", "Mine."],
+            ["mine", "[DIR]/home/sets/mine.toml", "Mine."],
+            ["wrong", "[DIR]/home/sets/wrong.toml", "cannot be used"],
+            [
+                "writing",
+                "built in",
+                "Prose that is clear, hangs together, says all it should, and speaks to its readers."
+            ],
+        ]
+    );
+    assert_eq!(lines.len(), 6);
+    let sets = with_own_sets(criteria("list")).arg("--json").run().json();
+    assert_eq!(sets[1]["name"], "mine");
+    assert_eq!(sets[1]["error"], serde_json::Value::Null);
+    assert!(
+        sets[2]["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("treshold"))
+    );
+    assert_eq!(sets[3]["path"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_set_is_shown_with_its_defaults() {
+    with_own_sets(criteria("show"))
+        .arg("writing")
+        .arg("--format=json")
+        .stderr("")
+        .run();
+    let ran = criteria("show")
+        .arg("mine.toml")
+        .file("mine.toml", MINE)
+        .run();
+    assert_eq!(
+        ran.stdout,
+        "mine: Mine.\nmine.toml; the weighted mean must reach 0.8\n\n\
+         short (length): weight 1, floor 1\n  At most 5 words.\n"
+    );
+    let json = criteria("show")
+        .args(["mine.toml", "--format", "json"])
+        .file("mine.toml", MINE)
+        .run()
+        .json();
+    assert_eq!(json["threshold"], 0.8);
+    assert_eq!(json["criteria"][0]["unit"], "words");
+    assert_eq!(json["criteria"][0]["weight"], 1.0);
+    // What is shown as TOML is a criteria file that means the same.
+    let toml = criteria("show")
+        .args(["mine.toml", "--format", "toml"])
+        .file("mine.toml", MINE)
+        .run();
+    let again = criteria("show")
+        .args(["again.toml", "--format", "json"])
+        .file("again.toml", &toml.stdout)
+        .run();
+    assert_eq!(again.json(), json);
+    criteria("show")
+        .arg("wrting")
+        .code(2)
+        .stderr_has("did you mean `writing`?")
+        .run();
+}
+
+#[test]
+fn every_file_is_checked_and_the_worst_decides() {
+    let ran = criteria("check")
+        .args(["one.toml", "none.toml", "mine.toml", "two.toml"])
+        .file("one.toml", "treshold = 1\n")
+        .file("mine.toml", MINE)
+        .file(
+            "two.toml",
+            "[[criteria]]\nname = 'a'\nevaluator = 'regex'\npattern = '('\n",
+        )
+        .code(2)
+        .stderr_has("one.toml:1:1")
+        .stderr_has("hint: did you mean `threshold`?")
+        .stderr_has("none.toml: there is no such file")
+        .stderr_has("two.toml:4:11")
+        .stderr_has("mine.toml: 1 criterion, nothing wrong")
+        .run();
+    assert_eq!(ran.stderr.matches("reflect: error: ").count(), 3);
+    criteria("check")
+        .arg("vague.toml")
+        .file("vague.toml", "[[criteria]]\nname = 'a'\n")
+        .stderr("reflect: warning: vague.toml: the criterion `a` has no description: the judge sees nothing but its name\n")
+        .run();
+    criteria("check")
+        .args(["writing", "--quiet"])
+        .stderr("")
+        .run();
+    criteria("check").code(2).stderr_has("<FILE>").run();
+}
+
+#[test]
+fn what_cannot_be_checked_by_the_hard_evaluators_is_found_beforehand() {
+    let evaluator = |kind: &str, lines: &str| {
+        format!("[[criteria]]\nname = 'a'\nevaluator = '{kind}'\n{lines}\n")
+    };
+    let cases = [
+        (
+            "a pattern that does not compile",
+            evaluator("regex", "pattern = 'a)'"),
+            "c.toml:4:11",
+            "unopened group",
+        ),
+        (
+            "a pattern that explodes",
+            evaluator("regex", "pattern = '(?:\\w{1000}){1000}'"),
+            "c.toml:4:11",
+            "exceeds size limit",
+        ),
+        (
+            "counts the wrong way round",
+            evaluator("regex", "pattern = 'a'\nmin_count = 3\nmax_count = 2"),
+            "c.toml:5:13",
+            "is above `max_count`",
+        ),
+        (
+            "a count of what must be absent",
+            evaluator("regex", "pattern = 'a'\nexpect = 'absent'\nmax_count = 2"),
+            "c.toml:6:13",
+            "contradicts",
+        ),
+        (
+            "an unknown part of a match",
+            evaluator("regex", "pattern = 'a'\nexpect = 'absent'\nmessage = '{2}'"),
+            "c.toml:6:11",
+            "no part of a match",
+        ),
+        (
+            "no list",
+            evaluator("contains", ""),
+            "c.toml:1:1",
+            "needs `all`, `any` or `none`",
+        ),
+        (
+            "an empty list",
+            evaluator("contains", "any = []"),
+            "c.toml:4:7",
+            "`any` is empty",
+        ),
+        (
+            "no reference",
+            evaluator("compare", "min = 0.5"),
+            "c.toml:1:1",
+            "nothing to compare with",
+        ),
+        (
+            "a missing reference file",
+            evaluator("compare", "min = 0.5\nreference_file = 'no.txt'"),
+            "c.toml:5:18",
+            "there is no such file",
+        ),
+        (
+            "a reference file elsewhere",
+            evaluator("compare", "min = 0.5\nreference_file = '../home/secret'"),
+            "c.toml:5:18",
+            "is not in the folder of this file",
+        ),
+        (
+            "a binary reference file",
+            evaluator("compare", "min = 0.5\nreference_file = 'binary'"),
+            "c.toml:5:18",
+            "not a text file",
+        ),
+        (
+            "a huge reference file",
+            evaluator("compare", "min = 0.5\nreference_file = 'huge'"),
+            "c.toml:5:18",
+            "at most 262144 are allowed",
+        ),
+    ];
+    each(
+        &cases,
+        |case| case.0.to_owned(),
+        |(_, text, place, said)| {
+            let ran = criteria("check")
+                .arg("c.toml")
+                .file("c.toml", text)
+                .file("../home/secret", "A secret.")
+                .file("binary", b"\x7fELF\0\0")
+                .file("huge", "x".repeat(300_000))
+                .code(2)
+                .stdout("")
+                .stderr_has(place)
+                .stderr_has(said)
+                .run();
+            assert!(!ran.stderr.contains("A secret."));
+        },
+    );
+}
+
+#[test]
+fn a_reference_file_is_kept_with_the_run() {
+    let ran = Test::new()
+        .args(["evaluate", "text.txt", "-c", "sets/c.toml", "--format", "json"])
+        .file("sets/c.toml", "[[criteria]]\nname = 'like'\nevaluator = 'compare'\nreference_file = 'good.txt'\nmin = 0.8\n")
+        .file("sets/good.txt", "The cache is warm.\n")
+        .file("text.txt", "The cache is cold.\n")
+        .code(3)
+        .run();
+    let result = ran.json();
+    assert_eq!(result["evaluation"]["criteria_scores"]["like"], 0.9375);
+    let said = result["evaluation"]["issues"][0]["description"].as_str();
+    assert_eq!(
+        said,
+        Some("the likeness to the reference text is 0.75, at least 0.8 is wanted")
+    );
+    let events = ran
+        .then(["history", "show", "last", "--format", "ndjson"])
+        .run();
+    let kept = &events.lines()[0]["criteria"]["criteria"][0];
+    assert_eq!(kept["reference"], "The cache is warm.\n", "{kept}");
+}
+
+#[test]
+fn each_bad_match_has_its_line() {
+    let ran = Test::new()
+        .args(["evaluate", "text.txt", "-c", "c.toml", "--format", "json"])
+        .file(
+            "c.toml",
+            "[[criteria]]\nname = 'dates'\nevaluator = 'regex'\nexpect = 'absent'\n\
+             pattern = '(\\d{1,2})/(\\d{1,2})/(?P<year>\\d{4})'\n\
+             message = 'Write {year}-{2}-{1}, not {match}.'\n",
+        )
+        .file("text.txt", "On 24/12/2025\nand not before\n31/12/2025.\n")
+        .code(3)
+        .run();
+    let issues = ran.json()["evaluation"]["issues"].clone();
+    assert_eq!(issues[1]["line"], 3);
+    assert_eq!(issues[1]["quote"], "31/12/2025");
+    let said = issues[0]["description"].as_str().unwrap_or_default();
+    assert!(
+        said.starts_with("Write 2025-12-24, not 24/12/2025. ("),
+        "{said}"
+    );
+    assert_eq!(issues.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_file_to_begin_with_is_valid_and_replaces_nothing() {
+    let ran = criteria("init")
+        .stdout("")
+        .stderr("wrote criteria.toml; `reflect criteria check criteria.toml` says what is wrong with it\n")
+        .run();
+    assert!(ran.read("criteria.toml").contains("name = \"coherence\""));
+    ran.then(["criteria", "check", "criteria.toml"])
+        .stderr("criteria.toml: 4 criteria, nothing wrong\n")
+        .run();
+    ran.then(["criteria", "init", "--task-type", "code"])
+        .code(2)
+        .stderr_has("there is a file already: criteria.toml")
+        .stderr_has("hint: `--force` replaces it")
+        .run();
+    let forced = ran
+        .then(["criteria", "init", "--task-type", "code", "--force"])
+        .run();
+    assert!(
+        forced
+            .read("criteria.toml")
+            .contains("name = \"edge_cases\"")
+    );
+    let printed = criteria("init")
+        .args(["-", "--task-type", "reasoning"])
+        .stderr("")
+        .run();
+    assert!(printed.stdout.contains("name = \"logical_validity\""));
+    criteria("init")
+        .args(["x.toml", "--task-type", "poem"])
+        .code(2)
+        .stderr_has("reasoning")
+        .run();
+    criteria("init")
+        .arg("no/such/folder.toml")
+        .code(1)
+        .stderr_has("no/such/folder.toml")
+        .run();
+}
+
+#[test]
+fn the_schema_is_one_and_knows_every_evaluator() {
+    let schema = criteria("schema").stderr("").run().json();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let valid = |text: &str| {
+        let value: toml::Value = toml::from_str(text).expect("TOML");
+        validator.is_valid(&serde_json::to_value(value).expect("JSON"))
+    };
+    assert!(valid(MINE));
+    assert!(valid(
+        "[[criteria]]\nname = 'a'\nevaluator = 'contains'\nall = ['x']\n"
+    ));
+    assert!(!valid(
+        "[[criteria]]\nname = 'a'\nevaluator = 'contains'\nal = ['x']\n"
+    ));
+}
+
+/// A first draft has no version before it, and nothing to be compared with.
+#[test]
+fn a_revision_is_compared_with_the_version_before() {
+    let ran = Test::new()
+        .args(["draft", "Write a line.", "-c", "c.toml", "--format", "json"])
+        .args(["--provider", "scripted:script.toml"])
+        .file(
+            "c.toml",
+            "[[criteria]]\nname = 'long'\nevaluator = 'length'\nmin = 6\n\
+             [[criteria]]\nname = 'kept'\nevaluator = 'compare'\nwith = 'prior'\nmin = 0.8\n",
+        )
+        .file(
+            "script.toml",
+            "[[reply]]\ntext = 'One two three four.'\n\
+             [[reply]]\ntext = 'Something else than that it is.'\n\
+             [[reply]]\ntext = 'One two three four five six.'\n",
+        )
+        .run();
+    let result = ran.json();
+    let seen: Vec<&str> = result["history"]["versions"]
+        .as_array()
+        .expect("versions")
+        .iter()
+        .map(|version| {
+            version["evaluation"]["criteria"][1]["evidence"]
+                .as_str()
+                .expect("words")
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            "there is no version before to compare with",
+            "likeness to the version before 0.00",
+            "likeness to the version before 0.80",
+        ]
+    );
+}

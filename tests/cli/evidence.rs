@@ -43,7 +43,7 @@ fn unsupported() -> Value {
         "severity": "major",
         "criterion": "clear",
         "description": "Nothing backs how many jobs can wait.",
-        "claim": "The queue has at most 512 entries",
+        "quote": "The queue has at most 512 entries",
         "suggested_fix": "Say where the number comes from."
     }]);
     verdict
@@ -114,10 +114,7 @@ fn a_task_gets_its_evidence_and_a_revision_that_of_its_issues() {
             "{prompt}"
         );
     }
-    assert!(
-        judged.contains("which is then quoted as the claim"),
-        "{judged}"
-    );
+    assert!(judged.contains("and which is then the quote"), "{judged}");
     assert!(
         revised.contains("Claim: \"The queue has at most 512 entries\"."),
         "{revised}"

@@ -6,13 +6,15 @@ use crate::harness::Test;
 
 #[test]
 fn help() {
-    let cases: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 11] = [
         ("help_short", &["-h"]),
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
         ("help_draft_long", &["draft", "--help"]),
         ("help_evaluate_short", &["evaluate", "-h"]),
         ("help_history", &["history", "--help"]),
+        ("help_criteria", &["criteria", "--help"]),
+        ("help_criteria_init", &["criteria", "init", "--help"]),
         ("help_models", &["models", "--help"]),
         ("help_config", &["config", "--help"]),
         ("help_completions", &["completions", "--help"]),

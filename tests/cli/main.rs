@@ -10,18 +10,26 @@
 mod support;
 
 mod answers;
+#[cfg(unix)]
+mod command;
 mod config;
 mod context;
 mod criteria;
 mod evaluate;
 mod evidence;
+mod examples;
 mod faults;
 mod harness;
 mod help;
 mod input;
 mod models;
 mod output;
+#[cfg(unix)]
+mod permission;
 mod places;
 mod plan;
+mod schema;
+mod script;
 #[cfg(unix)]
 mod signals;
+mod spec;

@@ -259,10 +259,10 @@ async fn processes_are_bounded_and_end_with_the_script() {
 
 #[tokio::test]
 async fn a_draft_that_does_not_fit_is_told_as_memory() {
-    use crate::support::{limits, request};
+    use crate::support::{patient, request};
     let Some(python) = python() else { return };
     let request = request("result = len(output)", json!("x".repeat(70_000_000)));
-    let limits = limits();
+    let limits = patient();
     let run = python.pool.evaluate(python.language, &request, &limits);
     assert_eq!(run.await.unwrap_err().kind, ScriptErrorKind::Memory);
     assert_eq!(python.value("return 7").await, json!(7));

@@ -34,6 +34,14 @@ pub(crate) fn limits() -> Limits {
     }
 }
 
+/// For what takes its time on a busy machine, and is to end at another limit.
+pub(crate) fn patient() -> Limits {
+    Limits {
+        time: Duration::from_secs(30),
+        ..limits()
+    }
+}
+
 /// One language's scripts, each on the same pool.
 pub(crate) struct Bench {
     pub(crate) pool: ScriptPool,

@@ -12,7 +12,7 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{interrupt, knowledge, models, paths, settings};
+use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
 use crate::engine::{Loop, Observer};
 use crate::report;
 use crate::store::{Store, short_id};
@@ -48,6 +48,7 @@ struct Prepared {
 async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
     args.output.check()?;
     let plan = settings::draft(args, global)?;
+    let tools = exec::tools(&plan, args.allow_exec)?;
     let mut task = input::read_task(&Sources {
         prompt: args.prompt.as_deref(),
         prompt_file: args.prompt_file.as_deref(),
@@ -73,6 +74,7 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         }
         opened = models::open(&plan, &task, global.quiet) => opened?,
     };
+    let verdicts = verdicts::cache(&plan.criteria, args.output.no_log)?;
     let run = Loop {
         writer: opened.writer,
         judge: opened.judge,
@@ -81,7 +83,9 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         writer_sampling: opened.writer_sampling,
         judge_sampling: opened.judge_sampling,
         think: opened.think,
-        judge_always: args.judge_always,
+        tools,
+        other_judges: opened.other_judges,
+        verdicts,
         evidence,
     };
     Ok(Prepared {

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::args::{EvaluateArgs, Format, GlobalArgs};
+use crate::cli::args::{EvaluateArgs, Format, GlobalArgs, InputFormat};
 use crate::cli::error::CliError;
 use crate::cli::input::{self, Input};
 use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{interrupt, knowledge, models, paths, settings};
+use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
 use crate::engine::{Critique, Observer, Text};
+use crate::evaluate::JudgeModel;
 use crate::report;
 use crate::store::Store;
 use crate::types::{ExitCode, RunRecord, Task};
@@ -49,6 +50,7 @@ struct Prepared {
 async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
     args.output.check()?;
     let plan = settings::evaluate(args, global)?;
+    let tools = exec::tools(&plan, args.allow_exec)?;
     let mut task = Task {
         prompt: match (&args.prompt, &args.prompt_file) {
             (Some(prompt), _) => prompt.clone(),
@@ -86,12 +88,15 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
             () = cancel.cancelled() => {
                 return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
             }
-            opened = models::open_judge(&plan, &task, longest, global.quiet) => Some(opened?),
+            opened = models::open_judge(&plan, &task, longest, global.quiet) => Some(JudgeModel {
+                cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
+                ..opened?
+            }),
         }
     } else {
         None
     };
-    let critique = Critique::new(Arc::new(plan.criteria), judge)
+    let critique = Critique::new(Arc::new(plan.criteria), judge, &tools)
         .map_err(CliError::usage)?
         .with_evidence(evidence);
     Ok(Prepared {
@@ -115,7 +120,7 @@ fn read_texts(args: &EvaluateArgs, quiet: bool) -> Result<Vec<Text>, CliError> {
     };
     let mut texts = Vec::new();
     for name in names {
-        let text = match Input::of(name) {
+        let mut text = match Input::of(name) {
             Input::Stdin if texts.iter().any(|text: &Text| text.file.is_none()) => {
                 return Err(CliError::usage("standard input can be judged only once"));
             }
@@ -136,9 +141,25 @@ fn read_texts(args: &EvaluateArgs, quiet: bool) -> Result<Vec<Text>, CliError> {
                 "{name} is empty: there is nothing to judge"
             )));
         }
+        if args.input_format == InputFormat::Json {
+            text.content = json_text(text.content, text.file.as_deref())?;
+        }
         texts.push(text);
     }
     Ok(texts)
+}
+
+/// What a JSON input is judged as: a text by what it says, anything else as it stands.
+fn json_text(content: String, file: Option<&str>) -> Result<String, CliError> {
+    match serde_json::from_str(&content) {
+        Ok(serde_json::Value::String(text)) => Ok(text),
+        Ok(_) => Ok(content),
+        Err(error) => Err(CliError::usage(format!(
+            "{} is not JSON: {error}",
+            file.map_or("standard input".to_owned(), |file| format!("`{file}`"))
+        ))
+        .hint("leave `--input-format json` out to judge any text")),
+    }
 }
 
 impl Prepared {
@@ -146,7 +167,7 @@ impl Prepared {
         let mut lines = (args.output.format == Format::Ndjson)
             .then(|| Lines::new(args.output.stream_deltas, self.cancel.clone()));
         let mut log = self.log.map(RunLog::new);
-        let mut records: Vec<(Option<String>, RunRecord)> = Vec::new();
+        let mut records: Vec<Judged> = Vec::new();
         for text in self.texts {
             let file = text.file.clone();
             let mut progress = Progress::of_text(name_of(file.as_deref()), global.quiet);
@@ -170,12 +191,13 @@ impl Prepared {
         if let Some(cost) = report::cost(&records).filter(|_| !global.quiet) {
             printer::say(&cost);
         }
+        let printed = Printed::of(args);
         let reported = self.report.map(|file| {
             let json = args.output.report_is_json();
             file.write(&if json {
-                report::critiques_json(&records)
+                (printed.json)(&records)
             } else {
-                markdown(&records)
+                each(&records, printed.markdown)
             })
         });
         let ended = match lines {
@@ -186,9 +208,11 @@ impl Prepared {
             Some(lines) => lines.reader(),
             None => {
                 let text = match args.output.format {
-                    Format::Text | Format::Ndjson => text(&records),
-                    Format::Json => report::critiques_json(&records),
-                    Format::Markdown => markdown(&records),
+                    Format::Text | Format::Ndjson => {
+                        printer::without_controls(&each(&records, printed.text)).into_owned()
+                    }
+                    Format::Json => (printed.json)(&records),
+                    Format::Markdown => each(&records, printed.markdown),
                 };
                 match self.output {
                     Some(file) => file.write(&text).map(|()| Reader::There)?,
@@ -208,7 +232,7 @@ impl Prepared {
 }
 
 /// The exit code of the worst judgement: one that could not be made is worse than one that is bad.
-fn worst(records: &[(Option<String>, RunRecord)]) -> ExitCode {
+fn worst(records: &[Judged]) -> ExitCode {
     records
         .iter()
         .filter_map(|(_, record)| record.exit_code)
@@ -225,18 +249,38 @@ fn name_of(file: Option<&str>) -> &str {
     file.unwrap_or("standard input")
 }
 
-fn text(records: &[(Option<String>, RunRecord)]) -> String {
-    let parts: Vec<String> = records
-        .iter()
-        .map(|(file, record)| report::critique_text(name_of(file.as_deref()), record))
-        .collect();
-    printer::without_controls(&parts.join("\n")).into_owned()
+/// A text's file, and what became of it.
+type Judged = (Option<String>, RunRecord);
+
+/// How judgements are printed: as the report on criteria, or as the verdict of a single evaluator.
+struct Printed {
+    text: fn(&str, &RunRecord) -> String,
+    markdown: fn(&str, &RunRecord) -> String,
+    json: fn(&[Judged]) -> String,
 }
 
-fn markdown(records: &[(Option<String>, RunRecord)]) -> String {
+impl Printed {
+    fn of(args: &EvaluateArgs) -> Self {
+        if args.evaluator.is_some() {
+            Self {
+                text: report::verdict_text,
+                markdown: report::verdict_markdown,
+                json: report::verdicts_json,
+            }
+        } else {
+            Self {
+                text: report::critique_text,
+                markdown: report::critique_markdown,
+                json: report::critiques_json,
+            }
+        }
+    }
+}
+
+fn each(records: &[Judged], print: fn(&str, &RunRecord) -> String) -> String {
     let parts: Vec<String> = records
         .iter()
-        .map(|(file, record)| report::critique_markdown(name_of(file.as_deref()), record))
+        .map(|(file, record)| print(name_of(file.as_deref()), record))
         .collect();
     parts.join("\n")
 }

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub(super) mod config;
+pub(super) mod criteria;
 pub(super) mod docs;
 pub(super) mod draft;
 pub(super) mod evaluate;

@@ -6,7 +6,7 @@ use super::name::{ModelName, Written};
 use crate::cli::error::CliError;
 use crate::cli::paths;
 use crate::cli::settings::Plan;
-use crate::config::Origin;
+use crate::config::{Config, Origin};
 use crate::model::openai;
 
 /// The providers that are tried by their keys, and the model that is taken of each: good at writing and
@@ -108,13 +108,18 @@ pub(super) fn judge(
     let Some(text) = &plan.settings().judge_model else {
         return Ok(None);
     };
-    let written = Written::read(text, &plan.config);
-    let name = ModelName {
-        provider: written.provider.unwrap_or_else(|| writer.provider.clone()),
-        model: written.model,
-    };
+    let name = beside(text, &plan.config, writer);
     providers.check(&name)?;
     Ok(Some(name))
+}
+
+/// The model that somebody wrote; without a provider, one of the same provider as another.
+pub(super) fn beside(text: &str, config: &Config, other: &ModelName) -> ModelName {
+    let written = Written::read(text, config);
+    ModelName {
+        provider: written.provider.unwrap_or_else(|| other.provider.clone()),
+        model: written.model,
+    }
 }
 
 /// What is there, where nobody says which provider is meant.

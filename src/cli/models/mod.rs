@@ -7,15 +7,16 @@ mod embedded;
 mod name;
 mod window;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::CliError;
 use super::printer;
 use super::settings::Plan;
 use crate::config::Settings;
-use crate::evaluate::JudgeModel;
+use crate::evaluate::{JudgeModel, OtherModel};
 use crate::model::{ChatModel, Sampling, Think};
-use crate::types::Task;
+use crate::types::{Evaluator, Task};
 
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
@@ -25,6 +26,7 @@ pub(super) use self::embedded::{fetch, local};
 pub(super) struct Opened {
     pub(super) writer: Arc<dyn ChatModel>,
     pub(super) judge: Arc<dyn ChatModel>,
+    pub(super) other_judges: BTreeMap<String, OtherModel>,
     pub(super) writer_sampling: Sampling,
     pub(super) judge_sampling: Sampling,
     pub(super) think: Think,
@@ -58,6 +60,7 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
         }
         _ => writer.clone(),
     };
+    let other_judges = other_judges(plan, &providers, &writer_name, &window, quiet).await?;
     let think = settings.think.unwrap_or_default();
     let mut writer_sampling = settings.sampling();
     if writer_name.provider == "embedded" && writer_sampling.max_tokens.is_none() {
@@ -67,6 +70,7 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
     Ok(Opened {
         writer: writer.model,
         judge: judge.model,
+        other_judges,
         writer_sampling,
         judge_sampling,
         think,
@@ -92,6 +96,7 @@ pub(super) async fn open_judge(
         Some(name) => (name, String::new()),
         None => (chosen.name, format!(", {}", chosen.why)),
     };
+    let others = other_judges(plan, &providers, &name, &window, quiet).await?;
     let judge = providers.open(&name, &window, quiet).await?;
     if !quiet {
         let id = judge.model.id();
@@ -101,8 +106,46 @@ pub(super) async fn open_judge(
         sampling: judge_sampling(settings, judge.local),
         think: settings.think.unwrap_or_default(),
         model: judge.model,
-        always: false,
+        others,
+        cache: None,
     })
+}
+
+/// Opens the models that criteria name for themselves, and says on standard error which they are. A name
+/// without a provider is one of the same provider as `main`.
+async fn other_judges(
+    plan: &Plan,
+    providers: &Providers<'_>,
+    main: &name::ModelName,
+    window: &window::RunWindow,
+    quiet: bool,
+) -> Result<BTreeMap<String, OtherModel>, CliError> {
+    let mut others = BTreeMap::new();
+    for criterion in &plan.criteria.criteria {
+        let Evaluator::Llm(config) = &criterion.evaluator else {
+            continue;
+        };
+        let Some(text) = config
+            .model
+            .as_ref()
+            .filter(|text| !others.contains_key(*text))
+        else {
+            continue;
+        };
+        let meant = plan.config.aliases().get(text).unwrap_or(text);
+        let name = choose::beside(meant, &plan.config, main);
+        let opened = providers.open(&name, window, quiet).await?;
+        if !quiet {
+            let (id, leaves) = (opened.model.id(), opened.leaves());
+            printer::say(&format!("judge of `{}`: {id}{leaves}", criterion.name));
+        }
+        let other = OtherModel {
+            sampling: judge_sampling(plan.settings(), opened.local),
+            model: opened.model,
+        };
+        others.insert(text.clone(), other);
+    }
+    Ok(others)
 }
 
 /// A judge should say the same of the same text. Where the model runs with default settings of somebody's

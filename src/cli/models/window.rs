@@ -60,9 +60,19 @@ impl RunWindow {
         } else {
             0
         };
+        // Anchors, questions and examples, which only the judge reads; some three characters make a token.
+        let instructions: usize = plan
+            .criteria
+            .criteria
+            .iter()
+            .filter_map(|criterion| match &criterion.evaluator {
+                Evaluator::Llm(config) => Some(config.characters() / 3),
+                _ => None,
+            })
+            .sum();
         Self {
             num_ctx,
-            need: prompt + evidence + drafts + verdict,
+            need: prompt + evidence + drafts + verdict + instructions as u64,
             longest_draft,
         }
     }

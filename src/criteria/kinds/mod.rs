@@ -1,10 +1,18 @@
 //! How each evaluator's own keys are read from a criteria file, one file each.
 
+mod command;
+mod compare;
+mod contains;
 mod length;
-mod llm;
+pub(super) mod llm;
+mod reference;
 mod regex;
+mod schema;
+mod script;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
+
+pub(super) use self::schema::{Manner, REACH, assemble};
 
 use schemars::Schema;
 use toml::{
@@ -15,7 +23,7 @@ use toml::{
 use super::file::Common;
 use crate::{
     source::{self, Source, SourceError},
-    types::Evaluator,
+    types::{Evaluator, HumanDuration, HumanSize, Origin},
 };
 
 /// How an evaluator's own keys are read. A new evaluator is a row in [`KINDS`].
@@ -31,10 +39,16 @@ pub(super) struct Kind {
 }
 
 /// All evaluators; the first is the default.
-pub(super) const KINDS: &[Kind] = &[llm::KIND, regex::KIND, length::KIND];
-
-/// Evaluators of the design (§1) that this version does not have.
-const PLANNED: &[&str] = &["schema", "script", "command", "compare", "contains"];
+pub(super) const KINDS: &[Kind] = &[
+    llm::KIND,
+    regex::KIND,
+    length::KIND,
+    contains::KIND,
+    compare::KIND,
+    schema::KIND,
+    script::KIND,
+    command::KIND,
+];
 
 /// The evaluator that a criterion's table asks for.
 pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static Kind, SourceError> {
@@ -44,24 +58,24 @@ pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static 
     let DeValue::String(name) = value.get_ref() else {
         return Err(source.error(value.span(), "`evaluator`: a text in quotes is wanted here"));
     };
+    named(source, name, value.span())
+}
+
+/// The evaluator of this name; the place is where it is asked for.
+pub(super) fn named(
+    source: &Source,
+    name: &str,
+    place: Range<usize>,
+) -> Result<&'static Kind, SourceError> {
     if let Some(kind) = KINDS.iter().find(|k| k.name == name) {
         return Ok(kind);
     }
     let names = || KINDS.iter().map(|k| k.name);
-    let known = format!("known evaluators: {}", source::list(names()));
-    if PLANNED.contains(&name.as_ref()) {
-        return Err(source
-            .error(
-                value.span(),
-                &format!("this version has no evaluator `{name}` yet"),
-            )
-            .help(known));
-    }
     let near = source::similar(name, names());
     Err(source
-        .error(value.span(), &format!("unknown evaluator `{name}`"))
+        .error(place, &format!("unknown evaluator `{name}`"))
         .help_if(near.map(|n| format!("did you mean `{n}`?")))
-        .help(known))
+        .help(format!("known evaluators: {}", source::list(names()))))
 }
 
 /// Each key must be one of the evaluator's own. One that is another evaluator's is told apart from one
@@ -81,16 +95,23 @@ pub(super) fn check_keys(
         return Ok(());
     };
     let name = key.get_ref().as_ref();
-    if let Some(other) = KINDS.iter().find(|k| (k.keys)().contains(&name)) {
+    let others: Vec<&str> = KINDS
+        .iter()
+        .filter(|other| (other.keys)().contains(&name))
+        .map(|other| other.name)
+        .collect();
+    if let Some(other) = others.first() {
         return Err(source
             .error(
                 key.span(),
                 &format!(
-                    "the key `{name}` belongs to the evaluator `{}`, and this criterion's evaluator is `{}`",
-                    other.name, kind.name
+                    "the key `{name}` belongs to the evaluator{} {}, and this criterion's evaluator is `{}`",
+                    if others.len() == 1 { "" } else { "s" },
+                    source::list(others.iter().copied()),
+                    kind.name
                 ),
             )
-            .help(format!("add `evaluator = \"{}\"` if that is meant", other.name)));
+            .help(format!("add `evaluator = \"{other}\"` if that is meant")));
     }
     let known: Vec<&str> = source::fields::<Common>()
         .iter()
@@ -103,4 +124,43 @@ pub(super) fn check_keys(
 /// The place of a key's value, or of the table's head if it is not there.
 fn place_of(table: &Spanned<DeTable<'_>>, key: &str) -> Range<usize> {
     source::value_span(table.get_ref(), &[key]).unwrap_or_else(|| table.span())
+}
+
+/// Where a criterion with code begins; `table` is the place of its head.
+fn origin(source: &Source, table: &Range<usize>) -> Origin {
+    match source.path() {
+        Some(path) => Origin {
+            file: Some(path.to_owned()),
+            line: source.position(table.start).0,
+            script: None,
+        },
+        None => Origin::default(),
+    }
+}
+
+/// The limits of code are bounded, for criteria files are not ours: a time with its longest, and an amount
+/// of memory with its range.
+fn check_limits(
+    source: &Source,
+    table: &Spanned<DeTable<'_>>,
+    (time, longest): (HumanDuration, HumanDuration),
+    (memory, range): (HumanSize, RangeInclusive<HumanSize>),
+) -> Result<(), SourceError> {
+    if time > longest {
+        return Err(source.error(
+            place_of(table, "timeout"),
+            &format!("`timeout` must be at most {longest}, not {time}"),
+        ));
+    }
+    if !range.contains(&memory) {
+        return Err(source.error(
+            place_of(table, "memory"),
+            &format!(
+                "`memory` must be from {} to {}, not {memory}",
+                range.start(),
+                range.end()
+            ),
+        ));
+    }
+    Ok(())
 }

@@ -1,8 +1,11 @@
+use std::ops::Range;
+
+use regex::Regex;
 use toml::{Spanned, de::DeTable};
 
 use super::{Kind, place_of};
 use crate::source::{self, Source, SourceError};
-use crate::types::{Evaluator, RegexConfig};
+use crate::types::{Evaluator, Expect, Piece, RegexConfig, WHOLE_MATCH};
 
 pub(super) const KIND: Kind = Kind {
     name: "regex",
@@ -12,31 +15,124 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
-    let span = place_of(&table, "pattern");
+    let at = ["pattern", "min_count", "max_count", "message"].map(|key| place_of(&table, key));
+    let [pattern, min_count, max_count, message] = at;
     let config: RegexConfig = source::table_into(source, table)?;
+    check_counts(source, &config, min_count, max_count)?;
     if config.pattern.is_empty() {
-        return Err(source.error(span, "`pattern` is empty, and so matches every draft"));
+        return Err(source.error(pattern, "`pattern` is empty, and so matches every draft"));
     }
-    if let Err(error) = config.compile() {
-        let text = error.to_string();
-        let last = text.lines().last().unwrap_or_default();
-        let short = last.strip_prefix("error: ").unwrap_or(last);
-        let error = source.error(
-            span,
-            &format!("`pattern` is no regular expression: {short}"),
-        );
-        let error = if text.contains('\n') {
-            error.help(text.as_str())
-        } else {
-            error
-        };
-        return Err(
-            if short.contains("look-around") || short.contains("backreference") {
-                error.help("say what must not be there in a criterion of its own, with `expect = \"absent\"`")
-            } else {
-                error
-            },
-        );
+    match config.compile() {
+        Ok(regex) => check_message(source, message, &config, &regex)?,
+        Err(error) => return Err(no_pattern(source, pattern, &error)),
     }
     Ok(Evaluator::Regex(config))
+}
+
+fn check_counts(
+    source: &Source,
+    config: &RegexConfig,
+    min_at: Range<usize>,
+    max_at: Range<usize>,
+) -> Result<(), SourceError> {
+    match (config.expect, config.min_count, config.max_count) {
+        (_, None, None) => Ok(()),
+        (Expect::Absent, min, _) => {
+            let (key, at) = match min {
+                Some(_) => ("min_count", min_at),
+                None => ("max_count", max_at),
+            };
+            Err(source
+                .error(
+                    at,
+                    &format!("`{key}` contradicts `expect = \"absent\"`, which allows no match"),
+                )
+                .help("leave out one of the two"))
+        }
+        (Expect::Present, _, Some(0)) => Err(source
+            .error(max_at, "`max_count` must be at least 1")
+            .help("write `expect = \"absent\"` if no match is allowed")),
+        (Expect::Present, Some(0), None) => Err(source.error(
+            min_at,
+            "`min_count` is 0 without a `max_count`: any draft meets that",
+        )),
+        (Expect::Present, Some(min), Some(max)) if min > max => Err(source
+            .error(
+                min_at,
+                &format!("`min_count` ({min}) is above `max_count` ({max})"),
+            )
+            .also(max_at, "`max_count` is here")),
+        (Expect::Present, ..) => Ok(()),
+    }
+}
+
+/// Each value in the message must be one that a match has.
+fn check_message(
+    source: &Source,
+    at: Range<usize>,
+    config: &RegexConfig,
+    regex: &Regex,
+) -> Result<(), SourceError> {
+    let groups = || {
+        let names = regex.capture_names().enumerate().skip(1);
+        names.map(|(number, name)| name.map_or(number.to_string(), str::to_owned))
+    };
+    for piece in config.message().unwrap_or_default() {
+        let Piece::Value(value) = piece else {
+            continue;
+        };
+        let is_group = value
+            .parse::<usize>()
+            .map_or(groups().any(|group| group == value), |number| {
+                number < regex.captures_len()
+            });
+        if value != WHOLE_MATCH && !is_group {
+            let known: Vec<String> = [WHOLE_MATCH.to_owned()]
+                .into_iter()
+                .chain(groups())
+                .collect();
+            let near = source::similar(value, known.iter().map(String::as_str));
+            let shown: Vec<String> = known.iter().map(|name| format!("{{{name}}}")).collect();
+            return Err(source
+                .error(
+                    at,
+                    &format!("`message`: `{{{value}}}` is no part of a match"),
+                )
+                .help_if(near.map(|name| format!("did you mean `{{{name}}}`?")))
+                .help(format!(
+                    "known parts: {}; write `{{{{{value}}}}}` for the text `{{{value}}}`",
+                    source::list(shown.iter().map(String::as_str))
+                )));
+        }
+        if config.expect == Expect::Present && config.max_count.is_none() {
+            return Err(source
+                .error(
+                    at,
+                    &format!(
+                        "`message`: `{{{value}}}` is a part of a match, and this is said where there is none"
+                    ),
+                )
+                .help("set `max_count`, or `expect = \"absent\"`, if matches are to be named"));
+        }
+    }
+    Ok(())
+}
+
+fn no_pattern(source: &Source, at: Range<usize>, error: &regex::Error) -> SourceError {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    let short = last.strip_prefix("error: ").unwrap_or(last);
+    let error = source.error(at, &format!("`pattern` is no regular expression: {short}"));
+    let error = if text.contains('\n') {
+        error.help(text.as_str())
+    } else {
+        error
+    };
+    if short.contains("look-around") || short.contains("backreference") {
+        error.help(
+            "say what must not be there in a criterion of its own, with `expect = \"absent\"`",
+        )
+    } else {
+        error
+    }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 /// Configuration of the `length` evaluator: at least one bound, `min` not above `max`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("anyOf" = [{"required": ["min"]}, {"required": ["max"]}]))]
 pub struct LengthConfig {
     /// What is counted. Default: words.
     #[serde(default)]

@@ -1,14 +1,32 @@
 //! The evaluators' own configurations, one file each.
 
+mod command;
+mod compare;
+mod contains;
 mod length;
 mod llm;
+mod message;
+mod origin;
 mod regex;
+mod schema;
+mod script;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::command::{CommandConfig, CommandVerdict, DRAFT_FILE};
+pub use self::compare::{
+    Against, Bounds, CompareConfig, CompareError, CompareKeys, CompareMethod, CompareWith,
+    MAX_REFERENCE, Terms,
+};
+pub use self::contains::{ContainsConfig, MAX_TEXTS};
 pub use self::length::{LengthConfig, LengthUnit};
-pub use self::llm::LlmConfig;
-pub use self::regex::{Expect, RegexConfig};
+pub use self::llm::{Anchors, JudgeExample, LlmConfig, ScoreRange};
+pub use self::message::Piece;
+pub use self::origin::Origin;
+pub use self::regex::{Expect, RegexConfig, WHOLE_MATCH};
+pub use self::schema::SchemaConfig;
+pub use self::script::{ScriptConfig, ScriptLanguage};
+use super::criteria::{DEFAULT_FLOOR, DEFAULT_HARD_FLOOR};
 
 /// What gives a criterion its score, with the evaluator's own configuration.
 ///
@@ -18,15 +36,27 @@ pub use self::regex::{Expect, RegexConfig};
 pub enum Evaluator {
     /// A language model judges.
     Llm(LlmConfig),
-    /// A regular expression must be present or absent.
+    /// A regular expression must match, so often, or not at all.
     Regex(RegexConfig),
     /// The draft's length must be within bounds.
     Length(LengthConfig),
+    /// The JSON value in the draft must be valid under a JSON Schema.
+    Schema(SchemaConfig),
+    /// The draft must or must not hold certain texts.
+    Contains(ContainsConfig),
+    /// The draft is held against another text.
+    Compare(CompareConfig),
+    /// A script gives the verdict.
+    Script(ScriptConfig),
+    /// A program gives the verdict.
+    Command(CommandConfig),
 }
 
 impl Evaluator {
     /// The names of all kinds, as written in a criteria file.
-    pub const KINDS: &'static [&'static str] = &["llm", "regex", "length"];
+    pub const KINDS: &'static [&'static str] = &[
+        "llm", "regex", "length", "contains", "compare", "schema", "script", "command",
+    ];
 
     /// This evaluator's kind, as written in a criteria file.
     pub fn kind(&self) -> &'static str {
@@ -34,6 +64,11 @@ impl Evaluator {
             Self::Llm(_) => "llm",
             Self::Regex(_) => "regex",
             Self::Length(_) => "length",
+            Self::Schema(_) => "schema",
+            Self::Contains(_) => "contains",
+            Self::Compare(_) => "compare",
+            Self::Script(_) => "script",
+            Self::Command(_) => "command",
         }
     }
 
@@ -41,14 +76,31 @@ impl Evaluator {
     /// there is.
     pub fn describe(&self) -> Option<String> {
         match self {
-            Self::Llm(_) => None,
+            Self::Llm(config) => config.describe(),
+            Self::Script(_) => None,
             Self::Regex(config) => Some(config.describe()),
             Self::Length(config) => Some(config.describe()),
+            Self::Schema(config) => Some(config.describe()),
+            Self::Contains(config) => Some(config.describe()),
+            Self::Compare(config) => Some(config.describe()),
+            Self::Command(config) => Some(config.describe()),
         }
     }
 
     /// Whether the verdict needs no model.
     pub fn is_hard(&self) -> bool {
         !matches!(self, Self::Llm(_))
+    }
+
+    /// The floor of a criterion that names none.
+    pub fn default_floor(&self) -> f64 {
+        match self {
+            Self::Llm(_) | Self::Script(_) | Self::Command(_) => DEFAULT_FLOOR,
+            Self::Regex(_)
+            | Self::Length(_)
+            | Self::Contains(_)
+            | Self::Compare(_)
+            | Self::Schema(_) => DEFAULT_HARD_FLOOR,
+        }
     }
 }

@@ -1,0 +1,244 @@
+//! `reflect criteria`: which sets there are, what is in them, what is wrong with them, and a new one.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use console::{Alignment, measure_text_width, pad_str};
+use serde::Serialize;
+
+use crate::cli::args::{CriteriaCommand, CriteriaFormat, GlobalArgs};
+use crate::cli::error::CliError;
+use crate::cli::{printer, settings};
+use crate::config::Settings;
+use crate::criteria::{self, Available};
+use crate::types::{Criteria, Criterion, ExitCode};
+
+/// Runs one of the criteria commands.
+pub(in crate::cli) fn run(
+    command: &CriteriaCommand,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    match command {
+        CriteriaCommand::List { json } => list(global, *json),
+        CriteriaCommand::Show { criteria, format } => show(global, criteria, *format),
+        CriteriaCommand::Check { files } => check(global, files),
+        CriteriaCommand::Init {
+            file,
+            task_type,
+            force,
+        } => init(file, task_type, *force),
+        CriteriaCommand::Schema => {
+            printer::print(&json_text(&criteria::schema())?)?;
+            Ok(ExitCode::Success)
+        }
+    }
+}
+
+/// The directories that hold a user's own sets.
+fn search_path(global: &GlobalArgs) -> Result<Vec<PathBuf>, CliError> {
+    let flags = Settings {
+        profile: global.profile.clone(),
+        ..Settings::default()
+    };
+    let settings = settings::load(global)?.resolve(&flags, None)?.settings;
+    Ok(settings.criteria_path.unwrap_or_default())
+}
+
+fn json_text(value: &impl Serialize) -> Result<String, CliError> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| CliError::failure(error.to_string()))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// A set, as `criteria list --json` prints it.
+#[derive(Serialize)]
+struct Listed {
+    /// For `-c NAME`.
+    name: String,
+    /// One sentence about it; null if there is none.
+    description: Option<String>,
+    /// Its file; null if it is built in.
+    path: Option<PathBuf>,
+    /// What is wrong with it; null if it can be used.
+    error: Option<String>,
+}
+
+fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
+    let sets: Vec<Listed> = criteria::available(&search_path(global)?)
+        .into_iter()
+        .map(|set| {
+            let (description, error) = match set.read() {
+                Ok(criteria) => (criteria.description, None),
+                Err(error) => (None, Some(error.to_string())),
+            };
+            Listed {
+                name: set.name,
+                description,
+                path: set.path,
+                error,
+            }
+        })
+        .collect();
+    if json {
+        printer::print(&json_text(&sets)?)?;
+        return Ok(ExitCode::Success);
+    }
+    let origin = |set: &Listed| match &set.path {
+        Some(path) => path.display().to_string(),
+        None => "built in".to_owned(),
+    };
+    let widest = |texts: &mut dyn Iterator<Item = String>| {
+        texts
+            .map(|text| measure_text_width(&text))
+            .max()
+            .unwrap_or(0)
+    };
+    let names = widest(&mut sets.iter().map(|set| set.name.clone()));
+    let origins = widest(&mut sets.iter().map(origin));
+    let mut out = String::new();
+    for set in &sets {
+        let said = match (&set.description, &set.error) {
+            (_, Some(_)) => "cannot be used",
+            (description, None) => description.as_deref().unwrap_or_default(),
+        };
+        let line = format!(
+            "{}  {}  {said}",
+            pad_str(&set.name, names, Alignment::Left, None),
+            pad_str(&origin(set), origins, Alignment::Left, None),
+        );
+        let _ = writeln!(out, "{}", printer::without_controls(line.trim_end()));
+        if let Some(error) = &set.error {
+            printer::say(&format!("warning: {error}"));
+        }
+    }
+    printer::print(&out)?;
+    Ok(ExitCode::Success)
+}
+
+fn show(global: &GlobalArgs, spec: &str, format: CriteriaFormat) -> Result<ExitCode, CliError> {
+    let set = criteria::locate(spec, &search_path(global)?)?;
+    let criteria = set.read()?;
+    let text = match format {
+        CriteriaFormat::Text => printer::without_controls(&in_words(&set, &criteria)).into_owned(),
+        CriteriaFormat::Json => json_text(&criteria)?,
+        CriteriaFormat::Toml => criteria::to_toml(&criteria)
+            .ok_or_else(|| CliError::failure("the criteria cannot be written as TOML"))?,
+    };
+    printer::print(&text)?;
+    Ok(ExitCode::Success)
+}
+
+/// A set for people.
+fn in_words(set: &Available, criteria: &Criteria) -> String {
+    let mut out = criteria.name.clone();
+    if let Some(description) = &criteria.description {
+        let _ = write!(out, ": {}", description.trim());
+    }
+    out.push('\n');
+    let origin = set
+        .path
+        .as_ref()
+        .map_or("built in".to_owned(), |path| path.display().to_string());
+    let _ = writeln!(
+        out,
+        "{origin}; the weighted mean must reach {}",
+        criteria.threshold
+    );
+    let settings = toml::to_string(&criteria.loop_settings).unwrap_or_default();
+    if !settings.trim().is_empty() {
+        let settings: Vec<&str> = settings.lines().collect();
+        let _ = writeln!(out, "loop: {}", settings.join(", "));
+    }
+    for criterion in &criteria.criteria {
+        let Criterion {
+            name,
+            description,
+            weight,
+            threshold,
+            required,
+            evaluator,
+        } = criterion;
+        let required = if *required { ", required" } else { "" };
+        let _ = writeln!(
+            out,
+            "\n{name} ({}): weight {weight}, floor {threshold}{required}",
+            evaluator.kind()
+        );
+        for text in [Some(description.clone()), evaluator.describe()] {
+            for line in text.iter().flat_map(|text| text.trim().lines()) {
+                let _ = writeln!(out, "  {line}");
+            }
+        }
+    }
+    out
+}
+
+/// Reads every file, and says what is wrong with each. What is said goes to standard error: there is no
+/// answer beside it.
+fn check(global: &GlobalArgs, files: &[String]) -> Result<ExitCode, CliError> {
+    let search_path = search_path(global)?;
+    let mut code = ExitCode::Success;
+    for file in files {
+        match criteria::resolve(file, &search_path) {
+            Err(error) => {
+                printer::report(&CliError::from(error));
+                code = ExitCode::Usage;
+            }
+            Ok(criteria) => {
+                let warnings = criteria::warnings(&criteria);
+                for warning in warnings.iter().filter(|_| !global.quiet) {
+                    printer::say(&format!("reflect: warning: {file}: {warning}"));
+                }
+                if warnings.is_empty() && !global.quiet {
+                    let count = criteria.criteria.len();
+                    let plural = if count == 1 { "criterion" } else { "criteria" };
+                    printer::say(&format!("{file}: {count} {plural}, nothing wrong"));
+                }
+            }
+        }
+    }
+    Ok(code)
+}
+
+fn init(file: &Path, task_type: &str, force: bool) -> Result<ExitCode, CliError> {
+    let name = file
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .filter(|stem| *stem != "-" && !stem.trim().is_empty())
+        .unwrap_or("criteria");
+    let text = criteria::starting_file(name.trim(), task_type).ok_or_else(|| {
+        CliError::usage(format!(
+            "there is no built-in set of the name `{task_type}`"
+        ))
+    })?;
+    if file == Path::new("-") {
+        printer::print(&text)?;
+        return Ok(ExitCode::Success);
+    }
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true);
+    if force {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    let mut target = match options.open(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(
+                CliError::usage(format!("there is a file already: {}", file.display()))
+                    .hint("`--force` replaces it"),
+            );
+        }
+        opened => opened.map_err(|error| CliError::failure(error.to_string()))?,
+    };
+    target
+        .write_all(text.as_bytes())
+        .map_err(|error| CliError::failure(error.to_string()))?;
+    printer::say(&format!(
+        "wrote {0}; `reflect criteria check {0}` says what is wrong with it",
+        file.display()
+    ));
+    Ok(ExitCode::Success)
+}

@@ -1,0 +1,184 @@
+//! Leave to run the programs that criteria name: asked for before anything else is done.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::error::CliError;
+use super::settings::Plan;
+use crate::evaluate::{ExecPermission, Tools};
+use crate::sandbox::{Language, check_interpreter, check_program};
+use crate::types::{CommandConfig, Criterion, Evaluator, Origin, ScriptConfig, ScriptLanguage};
+
+/// The most lines of one script that are shown.
+const MAX_LINES: usize = 100;
+
+/// What the criteria of this run may use. `allowed` is the user's word for this call.
+///
+/// # Errors
+/// If they run programs that nobody has allowed, or that are not there.
+pub(super) fn tools(plan: &Plan, allowed: bool) -> Result<Tools, CliError> {
+    let programs: Vec<Program<'_>> = plan
+        .criteria
+        .criteria
+        .iter()
+        .filter_map(Program::of)
+        .collect();
+    let trusted = |program: &Program<'_>| {
+        let file = program.origin.file.as_deref();
+        file.is_some_and(|file| plan.config.trusts(file))
+    };
+    let refused: Vec<&Program<'_>> = programs
+        .iter()
+        .filter(|program| !allowed && !trusted(program))
+        .collect();
+    if !refused.is_empty() {
+        return Err(not_allowed(&refused, plan.config.user_path()));
+    }
+    for program in &programs {
+        program.check()?;
+    }
+    let is_script = |criterion: &Criterion| matches!(criterion.evaluator, Evaluator::Script(_));
+    let tools = if plan.criteria.criteria.iter().any(is_script) {
+        let own = std::env::current_exe().map_err(|error| {
+            CliError::failure(format!(
+                "cannot find this program itself, to run scripts: {error}"
+            ))
+        })?;
+        Tools::with_worker(own)
+    } else {
+        Tools::none()
+    };
+    Ok(if programs.is_empty() {
+        tools
+    } else {
+        tools.allow(ExecPermission::given_by_user())
+    })
+}
+
+/// A program that a criterion runs on this machine.
+struct Program<'c> {
+    criterion: &'c str,
+    origin: &'c Origin,
+    kind: Kind<'c>,
+}
+
+enum Kind<'c> {
+    Command(&'c CommandConfig),
+    Script(Language, &'c ScriptConfig),
+}
+
+impl<'c> Program<'c> {
+    /// What a criterion runs; `None` if it runs nothing that needs leave.
+    fn of(criterion: &'c Criterion) -> Option<Self> {
+        let (origin, kind) = match &criterion.evaluator {
+            Evaluator::Command(config) => (&config.origin, Kind::Command(config)),
+            Evaluator::Script(config) => {
+                let language = match config.language {
+                    ScriptLanguage::Lua => return None,
+                    ScriptLanguage::Python => Language::Python,
+                    ScriptLanguage::Prolog => Language::Prolog,
+                };
+                (&config.origin, Kind::Script(language, config))
+            }
+            _ => return None,
+        };
+        Some(Self {
+            criterion: &criterion.name,
+            origin,
+            kind,
+        })
+    }
+
+    /// Whether it is there.
+    fn check(&self) -> Result<(), CliError> {
+        let problem = match &self.kind {
+            Kind::Script(language, _) => check_interpreter(*language).err().map(|e| e.to_string()),
+            Kind::Command(config) => {
+                let folder = config.cwd.as_deref().unwrap_or(Path::new("."));
+                let program = config.command.first().map_or("", String::as_str);
+                check_program(program, folder).err().map(|e| e.to_string())
+            }
+        };
+        match problem {
+            Some(problem) => Err(CliError::usage(format!(
+                "{}: the criterion `{}` cannot be checked: {problem}",
+                self.place(),
+                self.criterion
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Where it is written.
+    fn place(&self) -> String {
+        match &self.origin.file {
+            Some(file) => format!("{}:{}", file.display(), self.origin.line),
+            None => "the criteria".to_owned(),
+        }
+    }
+
+    /// Where it is written, and exactly what would run.
+    fn show(&self, out: &mut String) {
+        let _ = write!(out, "\n  {}: `{}` ", self.place(), self.criterion);
+        match &self.kind {
+            Kind::Command(config) => {
+                let _ = write!(out, "runs the command\n      {}", config.shown());
+                if let Some(cwd) = &config.cwd {
+                    let _ = write!(out, "\n      in the folder {}", cwd.display());
+                }
+                if !config.env.is_empty() {
+                    let names = config.env.join(", ");
+                    let _ = write!(out, "\n      which may see the variables {names}");
+                }
+            }
+            Kind::Script(language, config) => {
+                let _ = write!(out, "runs this {language} script");
+                if let Some(script) = &config.origin.script {
+                    let _ = write!(out, " of {}", script.display());
+                }
+                let lines = config.code.trim_end().lines();
+                let count = lines.clone().count();
+                for line in lines.take(MAX_LINES) {
+                    let _ = write!(out, "\n      {line}");
+                }
+                if count > MAX_LINES {
+                    let _ = write!(out, "\n      [... {} more lines ...]", count - MAX_LINES);
+                }
+            }
+        }
+    }
+}
+
+fn not_allowed(refused: &[&Program<'_>], user_file: Option<&Path>) -> CliError {
+    let mut message =
+        "these criteria run code on this machine, which has not been allowed:".to_owned();
+    for program in refused {
+        program.show(&mut message);
+    }
+    let mut hint =
+        "if you trust what is shown, allow it for this call with `--allow-exec`".to_owned();
+    let file = refused.iter().find_map(|it| it.origin.file.as_deref());
+    if let Some((file, config)) = file.and_then(Path::to_str).zip(user_file) {
+        let entry = toml::Value::String(file.to_owned());
+        let _ = write!(
+            hint,
+            ", or always with these lines in {}:\n  [trust]\n  exec = [{entry}]",
+            config.display()
+        );
+    }
+    CliError::usage(visible(&message)).hint(hint)
+}
+
+/// The text with what changes the direction of writing made visible: else code could be shown in another
+/// order than it runs in.
+fn visible(text: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().fold(String::new(), |mut out, c| {
+        if turns(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+        out
+    })
+}

@@ -1,0 +1,315 @@
+//! Where the `$ref`s of a schema lead.
+
+use std::collections::HashMap;
+
+use referencing::{Draft, Registry, Resolver};
+use serde_json::Value;
+
+use super::{Problem, url};
+use crate::source::pointer;
+use crate::types::SchemaConfig;
+
+/// The most schemas that one value may be held against, one within the other: a chain this long is no
+/// schema that a person wrote, and each step takes stack.
+const MAX_DEPTH: usize = 64;
+/// The most schemas that one value may be held against in all: `allOf` of two that are each `allOf` of two
+/// that …, thirty times over, would take a billion steps.
+const MAX_CHECKS: u64 = 20_000;
+
+/// The keywords whose schemas judge the very value that the schema around them judges.
+const ONE: [&str; 4] = ["not", "if", "then", "else"];
+const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
+/// The keywords that refer to another schema.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// A schema within the documents. Told from others by its address in memory: the registry owns all of them and
+/// moves none.
+struct Node<'r> {
+    schema: &'r Value,
+    /// The schemas that judge the same value, as numbers of nodes.
+    inner: Vec<usize>,
+}
+
+struct Graph<'r> {
+    nodes: Vec<Node<'r>>,
+    numbers: HashMap<*const Value, usize>,
+    /// Nodes whose parts are still to be looked at.
+    open: Vec<(usize, Resolver<'r>, Draft)>,
+}
+
+impl<'r> Graph<'r> {
+    fn number(&mut self, schema: &'r Value, resolver: &Resolver<'r>, draft: Draft) -> usize {
+        if let Some(number) = self.numbers.get(&std::ptr::from_ref(schema)) {
+            return *number;
+        }
+        let number = self.nodes.len();
+        self.nodes.push(Node {
+            schema,
+            inner: Vec::new(),
+        });
+        self.numbers.insert(std::ptr::from_ref(schema), number);
+        let draft = draft.detect(schema);
+        // A schema with an `$id` of its own is where its references start from.
+        let resolver = resolver
+            .in_subresource(draft.create_resource_ref(schema))
+            .unwrap_or_else(|_| resolver.clone());
+        self.open.push((number, resolver, draft));
+        number
+    }
+}
+
+/// Checks that every reference leads somewhere, and that none leads back to itself without going into the
+/// value: such a schema could never be decided.
+pub(super) fn check(
+    registry: &Registry<'static>,
+    names: &[(String, Option<&str>)],
+    draft: Draft,
+) -> Result<(), Box<Problem>> {
+    let mut documents = Vec::new();
+    let mut graph = Graph {
+        nodes: Vec::new(),
+        numbers: HashMap::new(),
+        open: Vec::new(),
+    };
+    for (address, name) in names {
+        let Ok(uri) = referencing::uri::from_str(address) else {
+            continue;
+        };
+        let Ok(found) = registry.resolver(uri).lookup("") else {
+            continue;
+        };
+        documents.push((*name, found.contents()));
+        graph.number(found.contents(), found.resolver(), draft);
+    }
+    while let Some((number, resolver, draft)) = graph.open.pop() {
+        let schema = graph.nodes[number].schema;
+        for part in draft.subresources_of(schema) {
+            graph.number(part, &resolver, draft);
+        }
+        let mut inner = Vec::new();
+        for part in judging_the_same(schema) {
+            inner.push(graph.number(part, &resolver, draft));
+        }
+        for keyword in REFERENCES {
+            let Some(text) = schema.get(keyword).and_then(Value::as_str) else {
+                continue;
+            };
+            let found = resolver.lookup(text).map_err(|error| {
+                let (name, place) = place_of(&documents, schema);
+                Box::new(
+                    Problem::new(
+                        name,
+                        &pointer::join(&place, keyword),
+                        format!("the `{keyword}` `{text}` leads nowhere"),
+                    )
+                    .hint(explain(&error)),
+                )
+            })?;
+            let (target, resolver, draft) = found.into_inner();
+            let target = graph.number(target, &resolver, draft);
+            if keyword == "$ref" {
+                inner.push(target);
+            }
+        }
+        graph.nodes[number].inner = inner;
+    }
+    bounded(&graph.nodes).map_err(|(number, message)| {
+        let schema = graph.nodes[number].schema;
+        let (name, place) = place_of(&documents, schema);
+        let place = if schema.get("$ref").is_some() {
+            pointer::join(&place, "$ref")
+        } else {
+            place
+        };
+        Box::new(Problem::new(name, &place, message))
+    })
+}
+
+fn judging_the_same(schema: &Value) -> impl Iterator<Item = &Value> {
+    let one = ONE.iter().filter_map(|key| schema.get(key));
+    let listed = LISTS
+        .iter()
+        .filter_map(|key| schema.get(key)?.as_array())
+        .flatten();
+    let mapped = MAPS
+        .iter()
+        .filter_map(|key| schema.get(key)?.as_object())
+        .flat_map(|map| map.values());
+    one.chain(listed)
+        .chain(mapped)
+        .filter(|part| part.is_object())
+}
+
+/// What is known of a node while the graph is walked.
+#[derive(Clone, Copy)]
+enum State {
+    New,
+    /// Being walked: who comes here again has gone in a circle.
+    Open,
+    /// How deep, and how many schemas in all.
+    Done(usize, u64),
+}
+
+/// Walks the graph without recursion, for it may be as deep as a file is long.
+fn bounded(nodes: &[Node<'_>]) -> Result<(), (usize, String)> {
+    let mut states = vec![State::New; nodes.len()];
+    for start in 0..nodes.len() {
+        if !matches!(states[start], State::New) {
+            continue;
+        }
+        states[start] = State::Open;
+        let mut path = vec![(start, 0)];
+        while let Some((number, next)) = path.last_mut() {
+            let number = *number;
+            if let Some(&child) = nodes[number].inner.get(*next) {
+                *next += 1;
+                match states[child] {
+                    State::New => {
+                        states[child] = State::Open;
+                        path.push((child, 0));
+                    }
+                    State::Open => {
+                        return Err((
+                            number,
+                            "this `$ref` leads in a circle: it comes back to itself without going into the value"
+                                .to_owned(),
+                        ));
+                    }
+                    State::Done(..) => {}
+                }
+                continue;
+            }
+            let (mut depth, mut checks) = (0, 1_u64);
+            for child in &nodes[number].inner {
+                if let State::Done(of_child, checks_of_child) = states[*child] {
+                    depth = depth.max(of_child + 1);
+                    checks = checks.saturating_add(checks_of_child);
+                }
+            }
+            if depth > MAX_DEPTH {
+                return Err((
+                    number,
+                    format!(
+                        "this schema is a chain of more than {MAX_DEPTH} schemas for one value"
+                    ),
+                ));
+            }
+            if checks > MAX_CHECKS {
+                return Err((
+                    number,
+                    format!("this schema holds one value against more than {MAX_CHECKS} schemas"),
+                ));
+            }
+            states[number] = State::Done(depth, checks);
+            path.pop();
+        }
+    }
+    Ok(())
+}
+
+/// The document and the place in it of a schema that the registry holds.
+fn place_of<'n>(
+    documents: &[(Option<&'n str>, &Value)],
+    schema: &Value,
+) -> (Option<&'n str>, String) {
+    for (name, document) in documents {
+        let mut open = vec![(String::new(), *document)];
+        while let Some((at, value)) = open.pop() {
+            if std::ptr::eq(value, schema) {
+                return (*name, at);
+            }
+            match value {
+                Value::Object(map) => open.extend(
+                    map.iter()
+                        .map(|(key, value)| (pointer::join(&at, key), value)),
+                ),
+                Value::Array(items) => open.extend(
+                    items
+                        .iter()
+                        .enumerate()
+                        .map(|(index, value)| (pointer::join(&at, &index.to_string()), value)),
+                ),
+                _ => {}
+            }
+        }
+    }
+    (None, String::new())
+}
+
+fn explain(error: &referencing::Error) -> String {
+    use referencing::Error;
+    match error {
+        Error::PointerToNowhere { pointer } => {
+            format!("there is nothing at `{pointer}` in that document")
+        }
+        Error::NoSuchAnchor { anchor } => format!("no schema has the anchor `{anchor}`"),
+        Error::Unretrievable { .. } => {
+            "the document is none of those that were read with the criteria file".to_owned()
+        }
+        error => error.to_string(),
+    }
+}
+
+/// The problem of a document that is not there: the place of the first reference to it.
+pub(super) fn unresolved(
+    config: &SchemaConfig,
+    folder: &str,
+    error: &referencing::Error,
+) -> Problem {
+    let referencing::Error::Unretrievable { uri, .. } = error else {
+        return Problem::new(None, "", error.to_string());
+    };
+    let base = config.base.as_deref().unwrap_or(super::INLINE);
+    let documents = std::iter::once((None, base, &config.schema)).chain(
+        config
+            .documents
+            .iter()
+            .map(|(name, document)| (Some(name.as_str()), name.as_str(), document)),
+    );
+    for (name, place, document) in documents {
+        let Ok(base) = url(folder, place) else {
+            continue;
+        };
+        for (pointer, text) in references(document) {
+            if url(base.as_str(), text).is_ok_and(|url| url.as_str() == uri) {
+                return Problem::new(name, &pointer, format!("the `$ref` `{text}` leads nowhere"))
+                    .hint(explain(error));
+            }
+        }
+    }
+    Problem::new(
+        None,
+        "",
+        format!("the schema needs the document `{uri}`, which is not there"),
+    )
+}
+
+/// The references in a document, with their places.
+pub(super) fn references(document: &Value) -> Vec<(String, &str)> {
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), document)];
+    while let Some((at, value)) = open.pop() {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    let place = pointer::join(&at, key);
+                    match value {
+                        Value::String(text) if REFERENCES.contains(&key.as_str()) => {
+                            found.push((place, text.as_str()));
+                        }
+                        _ => open.push((place, value)),
+                    }
+                }
+            }
+            Value::Array(items) => open.extend(
+                items
+                    .iter()
+                    .enumerate()
+                    .map(|(index, value)| (pointer::join(&at, &index.to_string()), value)),
+            ),
+            _ => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,167 @@
+use std::path::Path;
+
+use toml::{Spanned, de::DeTable};
+
+use super::{Kind, check_limits, origin, place_of};
+use crate::source::{self, Source, SourceError};
+use crate::types::{CommandConfig, DRAFT_FILE, Evaluator};
+
+pub(super) const KIND: Kind = Kind {
+    name: "command",
+    keys: source::fields::<CommandConfig>,
+    schema: source::schema_of::<CommandConfig>,
+    read,
+};
+
+fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
+    let whole = table.span();
+    let outline = table.clone();
+    let place = |key| place_of(&outline, key);
+    let mut config: CommandConfig = source::table_into(source, table)?;
+    config.origin = origin(source, &whole);
+    check_command(source, &outline, &config.command)?;
+    let plain = config.extension.trim_start_matches('.').to_owned();
+    if plain.is_empty()
+        || plain.len() > 32
+        || !plain
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+'))
+    {
+        let message = format!(
+            "`extension` must be the ending of a file name, not `{}`",
+            config.extension
+        );
+        return Err(source
+            .error(place("extension"), &message)
+            .help("for example: extension = \"rs\""));
+    }
+    config.extension = plain;
+    if config.processes == 0 || config.processes > CommandConfig::MAX_PROCESSES {
+        let most = CommandConfig::MAX_PROCESSES;
+        let message = format!(
+            "`processes` must be from 1 to {most}, not {}",
+            config.processes
+        );
+        return Err(source.error(place("processes"), &message));
+    }
+    let time = (config.timeout, CommandConfig::MAX_TIMEOUT);
+    let range = CommandConfig::MIN_MEMORY..=CommandConfig::MAX_MEMORY;
+    check_limits(source, &outline, time, (config.memory, range))?;
+    for name in &config.env {
+        check_variable(source, &outline, name)?;
+    }
+    // What a file says is meant from where the file is, not from where the user happens to be.
+    if let Some(folder) = source.path().and_then(Path::parent) {
+        config.cwd = config.cwd.map(|cwd| folder.join(cwd));
+        if let Some(program) = config.command.first_mut()
+            && program.contains(std::path::is_separator)
+            && let Some(path) = folder.join(&*program).to_str()
+        {
+            path.clone_into(program);
+        }
+    }
+    if let Some(cwd) = config.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
+        let message = format!("`cwd`: there is no folder `{}`", cwd.display());
+        return Err(source.error(place("cwd"), &message));
+    }
+    Ok(Evaluator::Command(config))
+}
+
+fn check_command(
+    source: &Source,
+    table: &Spanned<DeTable<'_>>,
+    command: &[String],
+) -> Result<(), SourceError> {
+    let place = place_of(table, "command");
+    let Some(program) = command.first().filter(|program| !program.is_empty()) else {
+        return Err(source
+            .error(place, "`command` is empty")
+            .help("for example: command = [\"rustc\", \"--emit=metadata\", \"{draft_file}\"]"));
+    };
+    if program.contains(DRAFT_FILE) {
+        return Err(source
+            .error(place, "the draft itself cannot be the program")
+            .help(
+                "name the program that reads it first, for example: [\"sh\", \"{draft_file}\"]",
+            ));
+    }
+    if command.iter().any(|word| word.contains('\0')) {
+        return Err(source.error(place, "`command` holds a zero byte"));
+    }
+    Ok(())
+}
+
+/// Names of variables that hold keys, or that are ours, are not passed on, whoever allowed the command: a
+/// criteria file that wants a key wants it for something else.
+fn check_variable(
+    source: &Source,
+    table: &Spanned<DeTable<'_>>,
+    name: &str,
+) -> Result<(), SourceError> {
+    let place = place_of(table, "env");
+    let upper = name.to_ascii_uppercase();
+    if upper.ends_with("API_KEY") || upper.starts_with("REFLECT_") {
+        return Err(source.error(
+            place,
+            &format!("`env`: `{name}` is not passed on, since it may hold a key of a model"),
+        ));
+    }
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(source
+            .error(place, &format!("`env`: `{name}` is no name of a variable"))
+            .help("`env` lists names only; the values are those of the user's environment"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::criteria::{load, parse, schema, to_toml};
+    use crate::types::{CommandConfig, Evaluator};
+
+    const COMMAND: &str = "[[criteria]]\nname = 'x'\nevaluator = 'command'\n";
+
+    fn read(folder: &Path, keys: &str) -> CommandConfig {
+        let path = folder.join("c.toml");
+        std::fs::write(&path, format!("# mine\n{COMMAND}{keys}\n")).unwrap();
+        let criteria = load(&path).unwrap();
+        let again = parse(&to_toml(&criteria).unwrap(), "elsewhere").unwrap();
+        assert_eq!(again, criteria, "what is written reads as the same");
+        match &criteria.criteria[0].evaluator {
+            Evaluator::Command(config) => config.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn paths_are_seen_from_the_file_and_names_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(folder.join("in")).unwrap();
+        let config = read(&folder, "command = ['./check.sh', './a']\ncwd = 'in'");
+        assert_eq!(Path::new(&config.command[0]), folder.join("./check.sh"));
+        assert_eq!(config.command[1], "./a");
+        assert_eq!(config.cwd, Some(folder.join("in")));
+        assert_eq!(config.origin.line, 2);
+        let config = read(&folder, "command = 'rustc {draft_file}'\nextension = '.rs'");
+        assert_eq!(config.command, ["rustc", "{draft_file}"]);
+        assert_eq!(config.extension, "rs");
+        assert_eq!(config.cwd, None);
+    }
+
+    #[test]
+    fn the_schema_knows_both_ways_to_write_a_command() {
+        let schema = jsonschema::validator_for(&schema()).unwrap();
+        let valid = |keys: &str| {
+            let value: toml::Value = toml::from_str(&format!("{COMMAND}{keys}")).unwrap();
+            schema.is_valid(&serde_json::to_value(value).unwrap())
+        };
+        assert!(valid("command = 'true'\noutput = 'json'"));
+        assert!(valid("command = ['true']\nenv = ['A']\nprocesses = 9"));
+        assert!(!valid("command = 3"));
+        assert!(!valid("command = 'true'\norigin = 'x'"));
+        assert!(!valid(""));
+    }
+}

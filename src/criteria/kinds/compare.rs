@@ -1,0 +1,41 @@
+use toml::{Spanned, de::DeTable};
+
+use super::{Kind, place_of, reference};
+use crate::source::{self, Source, SourceError};
+use crate::types::{CompareConfig, CompareKeys, Evaluator};
+
+pub(super) const KIND: Kind = Kind {
+    name: "compare",
+    keys: source::fields::<CompareKeys>,
+    schema: source::schema_of::<CompareKeys>,
+    read,
+};
+
+fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
+    let places = table.clone();
+    let mut keys: CompareKeys = source::table_into(source, table)?;
+    let mut reference = "reference";
+    if let Some(path) = keys.reference_file.take() {
+        let at = place_of(&places, "reference_file");
+        if keys.reference.is_some() {
+            return Err(source
+                .error(at, "the reference is given twice, as a file and as a text")
+                .also(place_of(&places, "reference"), "the text is here")
+                .help("leave out one of the two"));
+        }
+        keys.reference = Some(reference::read(source, at, &path)?);
+        // What is wrong with the text is wrong with the file.
+        reference = "reference_file";
+    }
+    CompareConfig::try_from(keys)
+        .map(Evaluator::Compare)
+        .map_err(|error| {
+            let key = match error.key {
+                "reference" => reference,
+                key => key,
+            };
+            source
+                .error(place_of(&places, key), &error.message)
+                .help_if(error.hint)
+        })
+}

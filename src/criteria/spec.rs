@@ -1,0 +1,328 @@
+//! A single evaluator in a file of its own, in the form of seed 001: `type: schema`, `llm` or `custom`, with
+//! that type's keys. It becomes a set of one criterion.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::kinds::{self, Manner};
+use super::{check, json_schema};
+use crate::source::{self, Data, DataFormat, Source, SourceError, pointer};
+use crate::types::{
+    Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD, Evaluator,
+    JudgeExample, JudgeSettings, LlmConfig, LoopSettings, ProbeTexts, ScoreRange,
+};
+
+/// The types of evaluators, with the keys of each.
+const TYPES: &[(&str, &[&str])] = &[
+    ("schema", &["schema", "coerce", "formats"]),
+    ("llm", &["prompt", "examples", "model"]),
+    ("custom", &["run", "language"]),
+];
+
+/// The keys that every type has.
+const COMMON: &[&str] = &["type", "name", "description", "threshold"];
+
+/// What keys are called elsewhere (seed 001's standalone action, other tools), and what they are called here.
+const ALIASES: &[(&str, &str)] = &[("evaluator_type", "type"), ("code", "run")];
+
+/// Reads the file of a single evaluator: YAML, JSON or TOML, by its ending.
+pub fn load(path: &Path) -> Result<Criteria, SourceError> {
+    of_data(&Data::read(path)?)
+}
+
+/// Reads the text of a single evaluator; the name stands for its path.
+pub fn parse(text: &str, name: &str, format: DataFormat) -> Result<Criteria, SourceError> {
+    of_data(&Data::parse(&Source::new(name, text), format)?)
+}
+
+fn of_data(data: &Data) -> Result<Criteria, SourceError> {
+    let spec = Spec::of(data)?;
+    let evaluator = match spec.kind {
+        "schema" => spec.schema()?,
+        "llm" => spec.llm()?,
+        _ => spec.custom()?,
+    };
+    let floor = match &evaluator {
+        // A judge's score is good enough where it would be in a set of criteria (seed 003 §2.2).
+        Evaluator::Llm(_) => DEFAULT_THRESHOLD.max(DEFAULT_FLOOR),
+        _ => DEFAULT_HARD_FLOOR,
+    };
+    let threshold = match spec.get("threshold") {
+        None => floor,
+        Some(Value::Number(number)) => {
+            let value = number.as_f64().unwrap_or(f64::NAN);
+            check::threshold(data.source(), data.span("/threshold"), value)?;
+            value
+        }
+        Some(_) => return Err(data.error("/threshold", "`threshold`: a number is wanted here")),
+    };
+    let name = spec.text("name")?.unwrap_or(spec.kind).to_owned();
+    let criterion = Criterion {
+        description: spec.text("description")?.unwrap_or_default().to_owned(),
+        name: name.clone(),
+        weight: 1.0,
+        threshold,
+        required: false,
+        evaluator,
+    };
+    Ok(Criteria {
+        name,
+        description: None,
+        // There is only one score, and its own floor says what is good enough.
+        threshold: 0.0,
+        loop_settings: LoopSettings::default(),
+        judge_settings: JudgeSettings::default(),
+        probe: ProbeTexts::default(),
+        criteria: vec![criterion],
+    })
+}
+
+/// A single evaluator as it is written down: an object with known keys of the right type.
+struct Spec<'a> {
+    data: &'a Data,
+    kind: &'static str,
+    values: IndexMap<&'static str, (&'a Value, String)>,
+}
+
+impl<'a> Spec<'a> {
+    fn of(data: &'a Data) -> Result<Self, SourceError> {
+        let Value::Object(map) = data.value() else {
+            return Err(data
+                .error("", "an evaluator is an object with a `type`")
+                .help("for example: {\"type\": \"schema\", \"schema\": {\"type\": \"object\"}}"));
+        };
+        let written = |key: &'static str| {
+            let alias = ALIASES.iter().find(|(_, name)| *name == key);
+            let names = std::iter::once(key).chain(alias.map(|(alias, _)| *alias));
+            names
+                .into_iter()
+                .find_map(|name| map.get(name).map(|value| (value, pointer::join("", name))))
+        };
+        let kind = match written("type") {
+            None => {
+                return Err(data
+                    .error("", "the key `type` is missing")
+                    .help(known_types()));
+            }
+            Some((Value::String(name), place)) => TYPES
+                .iter()
+                .map(|(kind, _)| *kind)
+                .find(|kind| kind == name)
+                .ok_or_else(|| {
+                    let near = source::similar(name, TYPES.iter().map(|(kind, _)| *kind));
+                    let error = data.error(&place, &format!("unknown evaluator type `{name}`"));
+                    if json_schema::TYPES.contains(&name.as_str()) {
+                        return error.help(
+                            "this is a JSON Schema itself; an evaluator names it: \
+                             {\"type\": \"schema\", \"schema\": \"FILE\"}",
+                        );
+                    }
+                    error
+                        .help_if(near.map(|near| format!("did you mean `{near}`?")))
+                        .help(known_types())
+                })?,
+            Some((_, place)) => {
+                return Err(data
+                    .error(&place, "`type`: a text is wanted here")
+                    .help(known_types()));
+            }
+        };
+        let own = TYPES
+            .iter()
+            .find(|(name, _)| *name == kind)
+            .map_or(&[][..], |(_, keys)| *keys);
+        let known: Vec<&'static str> = COMMON.iter().chain(own).copied().collect();
+        for key in map.keys() {
+            let name = ALIASES
+                .iter()
+                .find(|(alias, _)| alias == key)
+                .map_or(key.as_str(), |(_, name)| *name);
+            if !known.contains(&name) {
+                let place = data.span(&pointer::join("", key));
+                return Err(
+                    match TYPES.iter().find(|(_, keys)| keys.contains(&name)) {
+                        Some((other, _)) => data.source().error(
+                            place,
+                            &format!(
+                                "the key `{key}` belongs to the type `{other}`, and this evaluator's type is `{kind}`"
+                            ),
+                        ),
+                        None => source::unknown_key(data.source(), place, key, &known),
+                    },
+                );
+            }
+        }
+        Ok(Self {
+            data,
+            kind,
+            values: known
+                .into_iter()
+                .filter_map(|key| Some((key, written(key)?)))
+                .collect(),
+        })
+    }
+
+    fn get(&self, key: &str) -> Option<&'a Value> {
+        self.values.get(key).map(|(value, _)| *value)
+    }
+
+    fn text(&self, key: &str) -> Result<Option<&'a str>, SourceError> {
+        match self.values.get(key) {
+            None => Ok(None),
+            Some((Value::String(text), _)) => Ok(Some(text)),
+            Some((_, place)) => Err(self
+                .data
+                .error(place, &format!("`{key}`: a text is wanted here"))),
+        }
+    }
+
+    fn flag(&self, key: &str, default: bool) -> Result<bool, SourceError> {
+        match self.values.get(key) {
+            None => Ok(default),
+            Some((Value::Bool(flag), _)) => Ok(*flag),
+            Some((_, place)) => Err(self
+                .data
+                .error(place, &format!("`{key}`: true or false is wanted here"))),
+        }
+    }
+
+    fn missing(&self, key: &str, hint: &str) -> SourceError {
+        let message = format!("the type `{}` needs the key `{key}`", self.kind);
+        self.data.error("", &message).help(hint)
+    }
+
+    /// The schema itself, or the file that it is in.
+    fn schema(&self) -> Result<Evaluator, SourceError> {
+        let manner = Manner {
+            coerce: self.flag("coerce", true)?,
+            formats: self.flag("formats", false)?,
+        };
+        let folder = self.data.source().folder();
+        match self.get("schema") {
+            None => Err(self.missing("schema", "give the JSON Schema, or the path of its file")),
+            Some(Value::String(file)) => {
+                let place = |message: &str| self.data.error("/schema", message);
+                let (base, root) = json_schema::open(file, folder, kinds::REACH, &place)?;
+                kinds::assemble(&root, Some(base), IndexMap::new(), folder, manner)
+            }
+            Some(_) => {
+                let root = self
+                    .data
+                    .get("schema")
+                    .ok_or_else(|| self.missing("schema", ""))?;
+                kinds::assemble(&root, None, IndexMap::new(), folder, manner)
+            }
+        }
+    }
+
+    /// A judge with a prompt of its own: an `llm` criterion with the same keys.
+    fn llm(&self) -> Result<Evaluator, SourceError> {
+        let own = |key| Ok::<_, SourceError>(self.text(key)?.map(str::to_owned));
+        let config = LlmConfig {
+            scale: ScoreRange::new(0.0, 1.0),
+            prompt: own("prompt")?,
+            model: own("model")?,
+            examples: match self.values.get("examples") {
+                Some((examples, place)) => self.examples(examples, place)?,
+                None => Vec::new(),
+            },
+            ..LlmConfig::default()
+        };
+        let at = |key: &str| {
+            let place = self.values.get(key).map_or("", |(_, place)| place.as_str());
+            self.data.span(place)
+        };
+        kinds::llm::check(self.data.source(), &at, &config)?;
+        Ok(Evaluator::Llm(config))
+    }
+
+    /// Pairs of a draft and the verdict on it. The verdict is an object, or its JSON as a text; any other
+    /// text is a reason.
+    fn examples(&self, examples: &Value, place: &str) -> Result<Vec<JudgeExample>, SourceError> {
+        let wrong = |place: &str| {
+            self.data
+                .error(place, "`examples`: a list of pairs is wanted here")
+                .help("each with an `input`, and the verdict on it as `output`: {\"valid\": true, \"score\": 1}")
+        };
+        let as_text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        let Value::Array(items) = examples else {
+            return Err(wrong(place));
+        };
+        let read = |(index, item): (usize, &Value)| {
+            let place = pointer::join(place, &index.to_string());
+            let (Some(input), Some(output)) = (item.get("input"), item.get("output")) else {
+                return Err(wrong(&place));
+            };
+            let verdict = match output {
+                Value::String(text) => serde_json::from_str(text)
+                    .ok()
+                    .filter(Value::is_object)
+                    .unwrap_or_else(|| serde_json::json!({ "reason": text })),
+                other => other.clone(),
+            };
+            Ok(JudgeExample {
+                draft: as_text(input),
+                score: verdict.get("score").and_then(Value::as_f64),
+                verdict: verdict.get("valid").and_then(Value::as_bool),
+                reason: verdict.get("reason").map(as_text),
+            })
+        };
+        items.iter().enumerate().map(read).collect()
+    }
+
+    /// Code: a `script` criterion.
+    fn custom(&self) -> Result<Evaluator, SourceError> {
+        let Some(code) = self.text("run")? else {
+            return Err(self.missing("run", "give the code that judges the draft"));
+        };
+        let language = self.text("language")?.unwrap_or("python");
+        let mut table = DeTable::new();
+        self.put(&mut table, "run", "code", code);
+        self.put(&mut table, "language", "language", language);
+        self.as_criterion("script", table)
+    }
+
+    fn put(&self, table: &mut DeTable<'static>, from: &str, to: &'static str, text: &str) {
+        let span = match self.values.get(from) {
+            Some((_, place)) => self.data.span(place),
+            None => self.data.span(""),
+        };
+        table.insert(
+            Spanned::new(span.clone(), Cow::Borrowed(to)),
+            Spanned::new(span, DeValue::String(Cow::Owned(text.to_owned()))),
+        );
+    }
+
+    /// Reads keys as a criterion of this kind has them.
+    fn as_criterion(&self, kind: &str, table: DeTable<'static>) -> Result<Evaluator, SourceError> {
+        let source = self.data.source();
+        let type_place = self
+            .values
+            .get("type")
+            .map_or("", |(_, place)| place.as_str());
+        let kind = kinds::named(source, kind, self.data.span(type_place))?;
+        kinds::check_keys(source, kind, &table)?;
+        (kind.read)(source, Spanned::new(self.data.span(""), table))
+    }
+}
+
+fn known_types() -> String {
+    format!(
+        "known types: {}",
+        source::list(TYPES.iter().map(|(kind, _)| *kind))
+    )
+}
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{Finding, HardCheck, Subject};
+use crate::types::Status;
+
+/// How long a check may take. Those of a megabyte take less than a second; but a pattern can be written that
+/// takes hours.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A check that does nothing but compute.
+pub(super) trait Measure: Send + Sync + 'static {
+    /// Measures a draft; `prior` is the version that it revises.
+    fn measure(&self, draft: &str, prior: Option<&str>) -> Finding;
+}
+
+/// Runs a check on a thread of its own, and gives it up at a limit: criteria files are other people's, and
+/// neither a signal nor another check may have to wait for them.
+pub(super) struct Apart<M> {
+    check: Arc<M>,
+    limit: Duration,
+}
+
+impl<M> Apart<M> {
+    pub(super) fn new(check: M) -> Self {
+        Self {
+            check: Arc::new(check),
+            limit: LIMIT,
+        }
+    }
+}
+
+#[async_trait]
+impl<M: Measure> HardCheck for Apart<M> {
+    async fn check(&self, subject: &Subject<'_>) -> Finding {
+        let check = Arc::clone(&self.check);
+        let draft = subject.draft.to_owned();
+        let prior = subject.prior.map(str::to_owned);
+        let measured = tokio::task::spawn_blocking(move || check.measure(&draft, prior.as_deref()));
+        match tokio::time::timeout(self.limit, measured).await {
+            Ok(Ok(finding)) => finding,
+            Ok(Err(_)) => Finding::none(
+                Status::Failed,
+                "the check broke off: this is a fault of ours",
+            ),
+            Err(_) => Finding::none(
+                Status::Failed,
+                format!(
+                    "the check took longer than {} s on this text, and was given up",
+                    self.limit.as_secs_f64()
+                ),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::Progress;
+    use crate::types::Task;
+
+    /// Takes as long as the draft says, in milliseconds.
+    struct Slow;
+
+    impl Measure for Slow {
+        fn measure(&self, draft: &str, prior: Option<&str>) -> Finding {
+            std::thread::sleep(Duration::from_millis(draft.parse().unwrap()));
+            Finding::graded(1.0, prior.unwrap_or("none"))
+        }
+    }
+
+    async fn check(draft: &str, prior: Option<&str>) -> Finding {
+        let check = Apart {
+            limit: Duration::from_millis(500),
+            ..Apart::new(Slow)
+        };
+        let subject = Subject {
+            draft,
+            prior,
+            attempt: 0,
+            progress: Progress {
+                iteration: 1,
+                task: &Task::new(""),
+                earlier: &[],
+            },
+        };
+        check.check(&subject).await
+    }
+
+    #[tokio::test]
+    async fn what_takes_too_long_is_neither_a_pass_nor_a_zero() {
+        let quick = check("0", Some("before")).await;
+        assert_eq!(
+            (quick.score, quick.evidence.as_str()),
+            (Some(1.0), "before")
+        );
+        let slow = check("3000", None).await;
+        assert_eq!((slow.score, slow.status), (None, Status::Failed));
+        assert_eq!(
+            slow.evidence,
+            "the check took longer than 0.5 s on this text, and was given up"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_fault_of_ours_is_not_the_end() {
+        let broken = check("no number", None).await;
+        assert_eq!(broken.status, Status::Failed);
+    }
+}

@@ -1,0 +1,217 @@
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::answer::{self, clip};
+use super::tools::ExecPermission;
+use super::{Fault, Finding, HardCheck, Subject};
+use crate::sandbox::{
+    CommandEnd, CommandOutput, CommandSpec, Limits, Scratch, minimal_env, run_command,
+};
+use crate::types::{CommandConfig, CommandVerdict, DRAFT_FILE, IssueType, Status};
+
+/// The most characters of a program's output that a reviser is shown: its head, where compilers say what
+/// is wrong first, and its tail, where test runners sum up.
+const MAX_OUTPUT: usize = 4000;
+/// The most of it that is shown beside the score.
+const MAX_EVIDENCE: usize = 300;
+
+/// The `command` evaluator: a program of the user's gives the verdict.
+pub(super) struct CommandCheck {
+    config: CommandConfig,
+    /// The floor of its criterion.
+    floor: f64,
+}
+
+impl CommandCheck {
+    /// The permission is not looked at: that there is one is what counts.
+    pub(super) fn new(config: &CommandConfig, floor: f64, _: &ExecPermission) -> Self {
+        Self {
+            config: config.clone(),
+            floor,
+        }
+    }
+
+    /// Runs the program on the draft; gives its output with the name of the draft's file.
+    async fn run(&self, draft: &str) -> Result<(CommandOutput, PathBuf), String> {
+        let config = &self.config;
+        let scratch = Scratch::new()
+            .map_err(|error| format!("there is no place for the draft's file: {error}"))?;
+        let file = scratch
+            .write(&format!("draft.{}", config.extension), draft.as_bytes())
+            .map_err(|error| format!("the draft's file cannot be written: {error}"))?;
+        let path = file.to_string_lossy();
+        let argv: Vec<OsString> = config
+            .command
+            .iter()
+            .enumerate()
+            .map(|(at, word)| match at {
+                0 => word.into(),
+                _ => word.replace(DRAFT_FILE, &path).into(),
+            })
+            .collect();
+        let names: Vec<&str> = config.env.iter().map(String::as_str).collect();
+        let spec = CommandSpec {
+            argv,
+            stdin: draft.as_bytes().to_vec(),
+            cwd: config.cwd.clone(),
+            env: minimal_env(&names),
+            limits: Limits {
+                time: config.timeout.get(),
+                memory: config.memory.bytes(),
+                processes: config.processes,
+                ..Limits::COMMAND
+            },
+            scratch,
+        };
+        let output = run_command(&spec)
+            .await
+            .map_err(|error| error.to_string())?;
+        Ok((output, file))
+    }
+}
+
+#[async_trait]
+impl HardCheck for CommandCheck {
+    async fn check(&self, subject: &Subject<'_>) -> Finding {
+        let (output, file) = match self.run(subject.draft).await {
+            Ok(ran) => ran,
+            Err(problem) => return Finding::none(Status::Failed, problem),
+        };
+        let program = self.config.command.first().map_or("", String::as_str);
+        match self.config.output {
+            CommandVerdict::Exit => by_exit(program, &output, &said(&output, &file)),
+            CommandVerdict::Json => by_json(program, &output, &said(&output, &file), self.floor),
+        }
+    }
+}
+
+/// Exit code 0 passes. Everything else is the draft's fault: where a program hangs or is killed on one
+/// draft, it may well not on the next.
+fn by_exit(program: &str, output: &CommandOutput, said: &str) -> Finding {
+    let how = output.end.to_string();
+    let evidence = match clip(said, MAX_EVIDENCE) {
+        short if short.is_empty() => how.clone(),
+        short => format!("{how}: {short}"),
+    };
+    if output.success() {
+        return Finding::graded(1.0, evidence);
+    }
+    let description = if said.is_empty() {
+        format!("`{program}` {how}, and wrote nothing")
+    } else {
+        // Indented, so that it stays one item in a list of issues.
+        format!("`{program}` {how}:\n    {}", said.replace('\n', "\n    "))
+    };
+    Finding::graded(0.0, evidence).with_faults([Fault::new(IssueType::Incorrect, description)])
+}
+
+/// The verdict is what it writes; many programs end with an exit code of their own where they find
+/// something.
+fn by_json(program: &str, output: &CommandOutput, said: &str, floor: f64) -> Finding {
+    let none = |problem: String| {
+        let shown = clip(said, MAX_EVIDENCE);
+        let reason = format!("`{program}` gave no verdict: {problem} (it {})", output.end);
+        let reason = if shown.is_empty() {
+            reason
+        } else {
+            format!("{reason}: {shown}")
+        };
+        Finding::none(Status::Failed, reason)
+    };
+    if matches!(output.end, CommandEnd::Limit(_) | CommandEnd::Signal(_)) {
+        return none("it did not end by itself".to_owned());
+    }
+    let Some(bytes) = output.stdout.complete() else {
+        return none(format!(
+            "it wrote {} bytes, which is too much",
+            output.stdout.total()
+        ));
+    };
+    let value: Value = match serde_json::from_slice(&bytes) {
+        Ok(value) => value,
+        Err(_) if bytes.trim_ascii().is_empty() => {
+            return none("its standard output is empty".to_owned());
+        }
+        Err(error) => return none(format!("its standard output is not JSON ({error})")),
+    };
+    match answer::read(&value, floor) {
+        Ok(finding) => finding,
+        Err(problem) => none(problem),
+    }
+}
+
+/// What the program wrote, standard error first: free of colours and other controls, with the draft's
+/// file under the same name each time, and cut to what a reviser can use.
+fn said(output: &CommandOutput, file: &std::path::Path) -> String {
+    let streams = [output.stderr.text(), output.stdout.text()].map(|text| {
+        let plain = console::strip_ansi_codes(&text)
+            .replace("\r\n", "\n")
+            .replace(|c: char| c.is_control() && c != '\n' && c != '\t', " ");
+        let folder = file.parent().map(|it| it.display().to_string());
+        let plain = match folder {
+            Some(folder) => plain
+                .replace(&format!("{folder}{}", std::path::MAIN_SEPARATOR), "")
+                .replace(&folder, "."),
+            None => plain,
+        };
+        plain.trim().to_owned()
+    });
+    let filled = streams
+        .iter()
+        .filter(|text| !text.is_empty())
+        .count()
+        .max(1);
+    let parts: Vec<String> = streams
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| cut(&text, MAX_OUTPUT / filled))
+        .collect();
+    parts.join("\n")
+}
+
+/// Head and tail of a text, at the ends of lines where there are some: two thirds and one third.
+fn cut(text: &str, chars: usize) -> String {
+    let total = text.chars().count();
+    if total <= chars {
+        return text.to_owned();
+    }
+    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    let head = &text[..at(chars * 2 / 3)];
+    let tail = &text[at(total - chars / 3)..];
+    let head = head.rfind('\n').map_or(head, |end| &head[..end]);
+    let tail = tail.find('\n').map_or(tail, |start| &tail[start + 1..]);
+    let left = total - head.chars().count() - tail.chars().count();
+    format!("{head}\n[... {left} characters cut ...]\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_cut_keeps_whole_lines_of_head_and_tail() {
+        let lines: Vec<String> = (0..100).map(|n| format!("line {n}\n")).collect();
+        let text = lines.concat();
+        let short = cut(&text, 90);
+        assert!(short.starts_with("line 0\nline 1\n"), "{short}");
+        assert!(short.ends_with("line 98\nline 99\n"), "{short}");
+        assert!(short.contains("characters cut ...]"), "{short}");
+        assert_eq!(cut("short", 90), "short");
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_is_short_and_tells_how_much_is_gone(text in "(?s).{0,300}", chars in 1_usize..100) {
+            let short = cut(&text, chars);
+            prop_assert!(short.chars().count() <= chars.max(1) + 40);
+            if text.chars().count() <= chars {
+                prop_assert_eq!(short, text);
+            }
+        }
+    }
+}

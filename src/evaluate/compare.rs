@@ -1,0 +1,295 @@
+use std::collections::HashMap;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::apart::Measure;
+use super::passage::{MAX_FAULTS, ratio};
+use super::terms::{self, Words};
+use super::{Fault, Finding};
+use crate::source;
+use crate::types::{Against, Bounds, CompareConfig, IssueType, Terms};
+
+/// The most words of each text that are laid against each other, for the time it takes: 50,000 wholly
+/// different ones take about a second. What goes beyond them counts as different.
+const MAX_WORDS: usize = 50_000;
+
+/// The `compare` evaluator. Within the bounds the score is 1; outside it is the share of the way from the
+/// far end to the bound: half of the least likeness is 0.5.
+pub(super) struct CompareCheck {
+    config: CompareConfig,
+}
+
+impl CompareCheck {
+    pub(super) fn new(config: CompareConfig) -> Self {
+        Self { config }
+    }
+}
+
+impl Measure for CompareCheck {
+    fn measure(&self, draft: &str, prior: Option<&str>) -> Finding {
+        let other = match (self.config.against(), prior) {
+            (None, _) => "",
+            (Some(Against::Reference(text)), _) => text,
+            (Some(Against::Prior), Some(prior)) => prior,
+            (Some(Against::Prior), None) => {
+                return Finding::graded(1.0, "there is no version before to compare with");
+            }
+        };
+        match &self.config {
+            CompareConfig::Similarity { to, bounds } => alike(draft, other, to, *bounds),
+            CompareConfig::Terms {
+                of: Terms::Listed(terms),
+                min,
+            } => shared(draft, terms, *min),
+            CompareConfig::Terms {
+                of: Terms::Drawn(_),
+                min,
+            } => shared(draft, &terms::drawn_from(other), *min),
+        }
+    }
+}
+
+/// Whether the draft is as like the other text as it is to be.
+fn alike(draft: &str, other: &str, to: &Against, Bounds { min, max }: Bounds) -> Finding {
+    let likeness = likeness(draft, other);
+    let name = to.name();
+    let evidence = format!("likeness to {name} {likeness:.2}");
+    let (score, fault) = if likeness < min {
+        let fault = Fault::new(
+            IssueType::Incorrect,
+            format!("the likeness to {name} is {likeness:.2}, at least {min} is wanted"),
+        )
+        .fix(match to {
+            Against::Reference(_) => {
+                format!("stay closer to {name}: keep its words and their order")
+            }
+            Against::Prior => {
+                format!("change less of {name}: keep every passage that is not at fault")
+            }
+        });
+        (likeness / min, fault)
+    } else if likeness > max {
+        let fault = Fault::new(
+            IssueType::Incorrect,
+            format!("the likeness to {name} is {likeness:.2}, at most {max} is allowed"),
+        )
+        .fix(format!("say it in other words than {name}"));
+        ((1.0 - likeness) / (1.0 - max), fault)
+    } else {
+        return Finding::graded(1.0, evidence);
+    };
+    Finding::graded(score, evidence).with_faults([fault])
+}
+
+/// Whether the draft has enough of the terms. A fault for each missing one would drown the others: one
+/// names them.
+fn shared(draft: &str, terms: &[String], min: f64) -> Finding {
+    if terms.is_empty() {
+        return Finding::graded(1.0, "the other text has no key terms");
+    }
+    let words = Words::of(draft);
+    let missing: Vec<&str> = terms
+        .iter()
+        .map(String::as_str)
+        .filter(|term| !words.have(term))
+        .collect();
+    let found = terms.len() - missing.len();
+    let share = ratio(found as u64, terms.len() as u64);
+    let evidence = format!("{found} of {} key terms", terms.len());
+    if share >= min {
+        return Finding::graded(1.0, evidence);
+    }
+    let named = source::list(missing.iter().take(MAX_FAULTS).copied());
+    let more = match missing.len().saturating_sub(MAX_FAULTS) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let wanted = if min >= 1.0 {
+        "all are".to_owned()
+    } else {
+        format!("at least {:.0} % are", min * 100.0)
+    };
+    let fault = Fault::new(
+        IssueType::Missing,
+        format!(
+            "the text has {found} of {} key terms, {wanted} wanted; missing: {named}{more}",
+            terms.len()
+        ),
+    )
+    .fix(format!("deal with what is missing: {named}{more}"));
+    Finding::graded(share / min, evidence).with_faults([fault])
+}
+
+/// How alike two texts are, 0 to 1: twice the words that they share in the same order, by all words of
+/// both. Case and what stands between the words make no difference.
+fn likeness(one: &str, other: &str) -> f64 {
+    // Numbers are compared faster than words.
+    let mut numbers: HashMap<String, u32> = HashMap::new();
+    let mut numbered = |text: &str| {
+        let mut words = text.unicode_words();
+        let first: Vec<u32> = words
+            .by_ref()
+            .take(MAX_WORDS)
+            .map(|word| {
+                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                *numbers.entry(word.to_lowercase()).or_insert(next)
+            })
+            .collect();
+        let count = first.len() + words.count();
+        (first, count)
+    };
+    let (one, one_count) = numbered(one);
+    let (other, other_count) = numbered(other);
+    let all = one_count + other_count;
+    if all == 0 {
+        return 1.0;
+    }
+    let same: usize = capture_diff_slices(Algorithm::Myers, &one, &other)
+        .iter()
+        .map(|op| match op {
+            DiffOp::Equal { len, .. } => *len,
+            _ => 0,
+        })
+        .sum();
+    ratio(2 * same as u64, all as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn similarity(to: Against, min: f64, max: f64) -> CompareCheck {
+        CompareCheck::new(CompareConfig::Similarity {
+            to,
+            bounds: Bounds { min, max },
+        })
+    }
+
+    fn reference(text: &str) -> Against {
+        Against::Reference(text.to_owned())
+    }
+
+    #[test]
+    fn likeness_is_the_share_of_words_in_the_same_order() {
+        let pairs = [
+            ("", "", 1.0),
+            ("a b c d", "", 0.0),
+            ("a b c d", "A b. C\nd!", 1.0),
+            ("a b c d", "a x c d", 0.75),
+            ("a b", "a b c d", 4.0 / 6.0),
+            ("a b", "b a", 0.5),
+            ("…", "?!", 1.0),
+        ];
+        for (one, other, expected) in pairs {
+            assert!(
+                (likeness(one, other) - expected).abs() < 1e-9,
+                "{one:?} {other:?} {}",
+                likeness(one, other)
+            );
+        }
+    }
+
+    #[test]
+    fn outside_the_bounds_the_score_is_the_way_to_the_bound() {
+        let check = similarity(reference("a b c d"), 0.5, 0.75);
+        let score = |draft| check.measure(draft, None).score.unwrap();
+        assert!((score("a b x y") - 1.0).abs() < 1e-9);
+        assert!((score("a x y z") - 0.5).abs() < 1e-9);
+        assert!(score("a b c d").abs() < 1e-9);
+        assert!(score("x y").abs() < 1e-9);
+        let few = check.measure("a x y z", None);
+        assert_eq!(few.evidence, "likeness to the reference text 0.25");
+        assert_eq!(
+            few.faults[0].description,
+            "the likeness to the reference text is 0.25, at least 0.5 is wanted"
+        );
+        let copied = check.measure("a b c d", None);
+        assert_eq!(
+            copied.faults[0].suggested_fix.as_deref(),
+            Some("say it in other words than the reference text")
+        );
+    }
+
+    #[test]
+    fn without_a_version_before_there_is_nothing_to_say() {
+        let check = similarity(Against::Prior, 0.9, 1.0);
+        let first = check.measure("a b", None);
+        assert_eq!(first.score, Some(1.0));
+        assert_eq!(first.evidence, "there is no version before to compare with");
+        let revised = check.measure("a b", Some("c d"));
+        assert_eq!(revised.score, Some(0.0));
+        assert!(revised.faults[0].description.contains("the version before"));
+    }
+
+    #[test]
+    fn missing_terms_are_named() {
+        let listed = CompareCheck::new(CompareConfig::Terms {
+            of: Terms::Listed(vec![
+                "error".into(),
+                "write-ahead log".into(),
+                "index".into(),
+            ]),
+            min: 1.0,
+        });
+        let finding = listed.measure("Errors go to the write-ahead log.", None);
+        assert!((finding.score.unwrap() - 2.0 / 3.0).abs() < 1e-9);
+        assert_eq!(
+            finding.faults[0].description,
+            "the text has 2 of 3 key terms, all are wanted; missing: `index`"
+        );
+        assert_eq!(
+            listed.measure("Index, error, write-ahead log", None).faults,
+            []
+        );
+        let drawn = |min| {
+            CompareCheck::new(CompareConfig::Terms {
+                of: Terms::Drawn(reference("The cache keeps the index.")),
+                min,
+            })
+        };
+        assert_eq!(
+            drawn(0.6).measure("An index in a cache", None).score,
+            Some(1.0)
+        );
+        let most = drawn(1.0).measure("A cache", None);
+        assert_eq!(most.evidence, "1 of 3 key terms");
+        assert!(
+            most.faults[0]
+                .description
+                .ends_with("missing: `keeps` and `index`")
+        );
+        assert_eq!(drawn(1.0).measure("", None).score, Some(0.0));
+    }
+
+    /// Two texts of a hundred kilobytes.
+    #[test]
+    fn long_texts_are_compared_in_time() {
+        let text = |step: u64| -> String {
+            let words = (0..20_000_u64).map(|n| format!("w{}", n * n * step % 4_999));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let started = std::time::Instant::now();
+        let likeness = likeness(&text(7), &text(11));
+        assert!(likeness > 0.0 && likeness < 0.9, "{likeness}");
+        // Unoptimized, on a busy machine: it takes a hundredth of that otherwise.
+        assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn what_goes_beyond_the_limit_counts_as_different() {
+        let text = "word ".repeat(MAX_WORDS * 2);
+        assert!((likeness(&text, &text) - 0.5).abs() < 1e-9);
+    }
+
+    proptest! {
+        #[test]
+        fn likeness_is_a_share(one in "[a-d ]{0,40}", other in "[a-d ]{0,40}") {
+            let share = likeness(&one, &other);
+            prop_assert!((0.0..=1.0).contains(&share));
+            prop_assert!((likeness(&one, &one) - 1.0).abs() < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+use ::regex::Regex;
+
+use super::apart::Measure;
+use super::passage::{MAX_FAULTS, bounded, clip, counted, line_of, place_of, ratio};
+use super::{Fault, Finding};
+use crate::source;
+use crate::types::{ContainsConfig, IssueType};
+
+/// The `contains` evaluator: texts that must or must not be there. The score is the share of the rules that
+/// are kept: each text of `all`, each of `none`, and `any` as a whole is one.
+pub(super) struct ContainsCheck {
+    all: Vec<Wanted>,
+    any: Vec<Wanted>,
+    none: Vec<Wanted>,
+}
+
+/// A text, and what finds it.
+struct Wanted {
+    text: String,
+    finder: Regex,
+}
+
+impl ContainsCheck {
+    pub(super) fn new(config: &ContainsConfig) -> Result<Self, String> {
+        let wanted = |texts: &[String]| {
+            texts
+                .iter()
+                .map(|text| {
+                    let finder = config.finder(text).map_err(|error| error.to_string())?;
+                    let text = text.clone();
+                    Ok(Wanted { text, finder })
+                })
+                .collect::<Result<Vec<_>, String>>()
+        };
+        Ok(Self {
+            all: wanted(&config.all)?,
+            any: wanted(&config.any)?,
+            none: wanted(&config.none)?,
+        })
+    }
+}
+
+impl Measure for ContainsCheck {
+    fn measure(&self, draft: &str, _: Option<&str>) -> Finding {
+        let is_there = |wanted: &&Wanted| wanted.finder.is_match(draft);
+        let missing: Vec<&Wanted> = self.all.iter().filter(|text| !is_there(text)).collect();
+        let banned: Vec<&Wanted> = self.none.iter().filter(is_there).collect();
+        let any_missing = !self.any.is_empty() && !self.any.iter().any(|text| is_there(&text));
+
+        let rules = self.all.len() + self.none.len() + usize::from(!self.any.is_empty());
+        let broken = missing.len() + banned.len() + usize::from(any_missing);
+        let faults = missing
+            .iter()
+            .map(|wanted| not_there(&wanted.text))
+            .chain(any_missing.then(|| self.none_of_any()))
+            .chain(banned.iter().map(|wanted| there(wanted, draft)));
+        let faults = bounded(faults, broken, |rest| {
+            Fault::new(
+                IssueType::Incorrect,
+                format!("and {rest} more of this kind"),
+            )
+        });
+        // A rule is there, or the criteria file would not have been read.
+        let score = ratio((rules - broken) as u64, rules.max(1) as u64);
+        Finding::graded(score, self.evidence(&missing, any_missing, &banned)).with_faults(faults)
+    }
+}
+
+impl ContainsCheck {
+    fn evidence(&self, missing: &[&Wanted], any_missing: bool, banned: &[&Wanted]) -> String {
+        let mut parts = Vec::new();
+        if !self.all.is_empty() {
+            let found = self.all.len() - missing.len();
+            parts.push(format!("{found} of {} there", self.all.len()));
+        }
+        if !self.any.is_empty() {
+            let which = if any_missing { "none" } else { "one" };
+            parts.push(format!("{which} of {} to choose from", self.any.len()));
+        }
+        if !self.none.is_empty() {
+            parts.push(format!(
+                "{} of {} not allowed",
+                banned.len(),
+                self.none.len()
+            ));
+        }
+        parts.join(", ")
+    }
+
+    fn none_of_any(&self) -> Fault {
+        let texts: Vec<String> = self.any.iter().map(|wanted| clip(&wanted.text)).collect();
+        let shown = source::list(texts.iter().take(MAX_FAULTS).map(String::as_str));
+        let more = match texts.len().saturating_sub(MAX_FAULTS) {
+            0 => String::new(),
+            more => format!(", or {more} others"),
+        };
+        Fault::new(
+            IssueType::Missing,
+            format!("the text contains none of {shown}{more}, one of which is wanted"),
+        )
+        .fix(format!("use one of {shown}{more}"))
+    }
+}
+
+fn not_there(text: &str) -> Fault {
+    let shown = clip(text);
+    Fault::new(
+        IssueType::Missing,
+        format!("the text does not contain `{shown}`"),
+    )
+    .fix(format!("add `{shown}`"))
+}
+
+/// A text that is there and must not be, with its first place.
+fn there(wanted: &Wanted, draft: &str) -> Fault {
+    let mut places = wanted.finder.find_iter(draft);
+    let first = places.next().map(|found| found.range()).unwrap_or_default();
+    let shown = clip(&draft[first.clone()]);
+    let line = line_of(draft, first.start);
+    let more = match places.count() as u64 {
+        0 => String::new(),
+        more => format!(", {} in all", counted(more + 1, "times")),
+    };
+    Fault::new(
+        IssueType::Incorrect,
+        format!("the text contains `{shown}` in line {line}{more}, which is not allowed"),
+    )
+    .fix(format!("remove or reword `{shown}`"))
+    .at(place_of(draft, first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn measure(config: &ContainsConfig, draft: &str) -> Finding {
+        ContainsCheck::new(config).unwrap().measure(draft, None)
+    }
+
+    fn said(finding: &Finding) -> Vec<&str> {
+        let faults = finding.faults.iter();
+        faults.map(|fault| fault.description.as_str()).collect()
+    }
+
+    #[test]
+    fn the_score_is_the_share_of_the_rules_that_are_kept() {
+        let config = ContainsConfig {
+            all: texts(&["one", "two"]),
+            any: texts(&["red", "blue"]),
+            none: texts(&["bad"]),
+            ..ContainsConfig::default()
+        };
+        let finding = measure(&config, "one two blue");
+        assert_eq!(finding.score, Some(1.0));
+        assert_eq!(finding.faults, []);
+        assert_eq!(
+            finding.evidence,
+            "2 of 2 there, one of 2 to choose from, 0 of 1 not allowed"
+        );
+        let finding = measure(&config, "one\na bad\nbad line");
+        assert_eq!(finding.score, Some(0.25));
+        assert_eq!(
+            said(&finding),
+            [
+                "the text does not contain `two`",
+                "the text contains none of `red` and `blue`, one of which is wanted",
+                "the text contains `bad` in line 2, 2 times in all, which is not allowed",
+            ]
+        );
+        assert_eq!(finding.faults[2].place.line, Some(2));
+        assert_eq!(finding.faults[2].place.quote.as_deref(), Some("bad"));
+        assert_eq!(finding.faults[0].kind, IssueType::Missing);
+    }
+
+    #[test]
+    fn case_and_whole_words() {
+        let config = |words, ignore_case| ContainsConfig {
+            all: texts(&["Art", "C++"]),
+            words,
+            ignore_case,
+            ..ContainsConfig::default()
+        };
+        let score = |words, ignore_case, draft| measure(&config(words, ignore_case), draft).score;
+        assert_eq!(score(false, false, "start c++"), Some(0.0));
+        assert_eq!(score(false, true, "start c++"), Some(1.0));
+        assert_eq!(score(true, true, "start c++"), Some(0.5));
+        assert_eq!(score(true, true, "ART, C++!"), Some(1.0));
+    }
+
+    #[test]
+    fn signs_are_signs_and_no_pattern() {
+        let config = ContainsConfig {
+            none: texts(&["a.c", "[x]"]),
+            ..ContainsConfig::default()
+        };
+        assert_eq!(measure(&config, "abc x").score, Some(1.0));
+        assert_eq!(measure(&config, "a.c [x]").score, Some(0.0));
+    }
+
+    #[test]
+    fn of_many_faults_the_rest_is_counted() {
+        let many: Vec<String> = (0..30).map(|n| format!("t{n:02}")).collect();
+        let config = ContainsConfig {
+            all: many,
+            ..ContainsConfig::default()
+        };
+        let finding = measure(&config, "t00");
+        assert_eq!(finding.faults.len(), MAX_FAULTS + 1);
+        assert_eq!(said(&finding)[MAX_FAULTS], "and 19 more of this kind");
+    }
+}

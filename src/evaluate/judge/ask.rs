@@ -1,0 +1,196 @@
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::cache::{self, VerdictCache};
+use super::expected::expected;
+use crate::model::{
+    CallObserver, ChatModel, ChatRequest, EndReason, Message, ModelError, Purpose, Reply,
+    ResponseSchema, Sampling, Think, call,
+};
+use crate::prompt::Prompts;
+use crate::types::MAX_SAMPLES;
+
+/// A reply that reaches its limit is asked for once more with so many times as much, for reasoning models spend
+/// many tokens before the first one of the answer.
+const CAP_FACTOR: u32 = 4;
+
+/// How often an answer is asked for: once, and once more if the reply cannot be used.
+const TRIES: u32 = 2;
+
+/// How much of an unreadable reply is shown to people, in characters.
+const SHOWN: usize = 200;
+
+/// The temperature of a judge that is asked several times, where it would always take the likeliest token: the
+/// answers would all be the same, and their spread nothing.
+const SAMPLING_TEMPERATURE: f64 = 0.7;
+
+/// A model that answers in JSON, and how it is asked.
+#[derive(Clone)]
+pub(super) struct Asker {
+    pub(super) model: Arc<dyn ChatModel>,
+    pub(super) sampling: Sampling,
+    pub(super) think: Think,
+    /// Keeps what it said.
+    pub(super) cache: Option<Arc<dyn VerdictCache>>,
+}
+
+/// A question to it.
+pub(super) struct Inquiry {
+    pub(super) messages: Vec<Message>,
+    pub(super) schema: Arc<ResponseSchema>,
+    /// The most tokens of an answer, at first.
+    pub(super) cap: u32,
+    /// How many alternatives to each token are asked for, with their probabilities.
+    pub(super) alternatives: Option<u8>,
+    /// The criteria, in the order of their questions.
+    pub(super) names: Vec<String>,
+    /// Which of several answers to the same question, from 0.
+    pub(super) sample: u32,
+    /// Whether there are several.
+    pub(super) sampled: bool,
+}
+
+/// What a judge said, as far as it is kept: its own words, so that they are read by the rules of today.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Said {
+    pub(super) text: String,
+    /// The expected score of each criterion, where the probabilities tell.
+    #[serde(default)]
+    pub(super) expected: Vec<Option<f64>>,
+    /// Whether the server gave probabilities.
+    #[serde(default)]
+    pub(super) has_probabilities: bool,
+}
+
+impl Said {
+    fn new(reply: &Reply, names: &[String]) -> Self {
+        let only = names.len() == 1;
+        Self {
+            expected: names
+                .iter()
+                .map(|name| expected(&reply.logprobs, name, only))
+                .collect(),
+            has_probabilities: !reply.logprobs.is_empty(),
+            text: reply.text.clone(),
+        }
+    }
+}
+
+impl Asker {
+    /// What was answered before, if that was kept and can be read.
+    pub(super) fn recall<T>(
+        &self,
+        inquiry: &Inquiry,
+        read: impl Fn(&Said) -> Result<T, String>,
+    ) -> Option<T> {
+        let kept = self.cache.as_ref()?.get(&self.key(inquiry))?;
+        read(&serde_json::from_str(&kept).ok()?).ok()
+    }
+
+    /// Asks: one call; one more if the reply was cut off or cannot be read; then there is no answer, for the
+    /// reason in the inner error.
+    ///
+    /// # Errors
+    /// If the model fails for good.
+    pub(super) async fn ask<T>(
+        &self,
+        inquiry: &Inquiry,
+        attempt: u32,
+        read: impl Fn(&Said) -> Result<T, String>,
+        observer: &CallObserver<'_>,
+    ) -> Result<Result<T, String>, ModelError> {
+        let mut conversation = inquiry.messages.clone();
+        let mut cap = self.sampling.max_tokens.unwrap_or(inquiry.cap);
+        let mut problem = String::new();
+        for try_number in 0..TRIES {
+            let offset = attempt.saturating_mul(MAX_SAMPLES * TRIES) + try_number;
+            let mut request = self.request(inquiry, offset);
+            request.messages.clone_from(&conversation);
+            request.sampling.max_tokens = Some(cap);
+            let reply = call(&*self.model, request, observer).await?;
+            problem = match &reply.end {
+                Some(EndReason::Length) => {
+                    // What is left of a verdict that was cut off must not be pieced together.
+                    cap = cap.saturating_mul(CAP_FACTOR);
+                    format!(
+                        "it was cut off after {} characters",
+                        reply.text.chars().count()
+                    )
+                }
+                Some(EndReason::Repetition) => {
+                    format!("it repeats itself: {}", clip(&reply.text))
+                }
+                Some(EndReason::Refused(why)) => {
+                    return Ok(Err(format!("the judge refused: {why}")));
+                }
+                _ => {
+                    let said = Said::new(&reply, &inquiry.names);
+                    match read(&said) {
+                        Ok(answer) => {
+                            self.keep(inquiry, &said);
+                            return Ok(Ok(answer));
+                        }
+                        Err(problem) => {
+                            if !reply.text.trim().is_empty() {
+                                conversation = Prompts::repair(conversation, &reply.text, &problem);
+                            }
+                            match clip(&reply.text) {
+                                shown if shown.is_empty() => problem,
+                                shown => format!("{problem}: {shown}"),
+                            }
+                        }
+                    }
+                }
+            };
+        }
+        Ok(Err(format!(
+            "the judge's reply could not be used: {problem}"
+        )))
+    }
+
+    fn keep(&self, inquiry: &Inquiry, said: &Said) {
+        if let Some(cache) = &self.cache
+            && let Ok(text) = serde_json::to_string(said)
+        {
+            cache.put(&self.key(inquiry), &text);
+        }
+    }
+
+    /// The key under which an answer is kept. With a server that has no seeds, the requests of several samples
+    /// do not differ, and their answers do.
+    fn key(&self, inquiry: &Inquiry) -> String {
+        let key = cache::key(&*self.model, &self.request(inquiry, 0));
+        match inquiry.sample {
+            0 => key,
+            sample => format!("{key}-{sample}"),
+        }
+    }
+
+    fn request(&self, inquiry: &Inquiry, offset: u32) -> ChatRequest {
+        let mut request = ChatRequest::new(Purpose::Judge, inquiry.messages.clone());
+        let offset = u64::from(inquiry.sample * TRIES) + u64::from(offset);
+        request.sampling = Sampling {
+            seed: self.sampling.seed.map(|seed| seed.wrapping_add(offset)),
+            temperature: match self.sampling.temperature {
+                Some(temperature) if inquiry.sampled && temperature <= 0.0 => {
+                    Some(SAMPLING_TEMPERATURE)
+                }
+                temperature => temperature,
+            },
+            ..self.sampling.clone()
+        };
+        request.think = self.think;
+        request.schema = Some(Arc::clone(&inquiry.schema));
+        request.top_logprobs = inquiry.alternatives;
+        request
+    }
+}
+
+fn clip(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,228 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::ask::{Asker, Inquiry, Said};
+use super::question::{Question, Scale, schema};
+use super::verdict::{self, Verdict};
+use super::{Case, evidence, expected};
+use crate::model::{CallEvent, ChatEvent, Message, ModelError, ResponseSchema};
+use crate::types::{Criterion, JudgeScore, Status};
+
+/// The most calls at the same time: more only wait in the server's queue.
+const CONCURRENT: usize = 8;
+
+/// How often a judge is asked whose server does not give the probabilities that were asked for.
+const SAMPLES_INSTEAD: u32 = 3;
+
+/// What a call about one criterion needs of a verdict's tokens at most, and what each further one adds. It
+/// bounds a judge that rambles.
+const BASE_TOKENS: u32 = 1024;
+const TOKENS_PER_CRITERION: u32 = 192;
+
+/// The most tokens that a verdict on so many criteria may take, at first.
+pub(super) fn cap(criteria: usize) -> u32 {
+    let criteria = u32::try_from(criteria).unwrap_or(u32::MAX);
+    BASE_TOKENS.saturating_add(TOKENS_PER_CRITERION.saturating_mul(criteria))
+}
+
+/// One model, and all that it judges.
+pub(super) struct Bench {
+    asker: Asker,
+    samples: u32,
+    score: JudgeScore,
+    calls: Vec<Call>,
+}
+
+/// Criteria that are judged in one call.
+pub(super) struct Call {
+    /// Their places among those of the judge.
+    pub(super) places: Vec<usize>,
+    criteria: Vec<Criterion>,
+    pub(super) questions: Vec<Question>,
+    schema: Arc<ResponseSchema>,
+    cap: u32,
+}
+
+impl Call {
+    /// A call on these criteria, each with its place. Those that are not the judge's are passed over.
+    pub(super) fn new(criteria: Vec<(usize, Criterion)>) -> Self {
+        let (places, criteria): (Vec<usize>, Vec<Criterion>) = criteria.into_iter().unzip();
+        let questions: Vec<Question> = criteria.iter().filter_map(Question::of).collect();
+        Self {
+            schema: Arc::new(ResponseSchema {
+                name: "verdict".to_owned(),
+                schema: schema(&questions),
+            }),
+            cap: cap(criteria.len()),
+            places,
+            criteria,
+            questions,
+        }
+    }
+
+    fn read(&self, said: &Said, draft: &str) -> Result<Verdict, String> {
+        let mut verdict = verdict::read(&said.text, &self.questions)?;
+        for ((answer, question), expected) in verdict
+            .answers
+            .iter_mut()
+            .zip(&self.questions)
+            .zip(&said.expected)
+        {
+            if let (Scale::Steps, Some(expected)) = (question.scale, expected) {
+                answer.score = *expected;
+            }
+        }
+        verdict.has_probabilities = said.has_probabilities;
+        evidence::verify(&mut verdict.issues, draft);
+        Ok(verdict)
+    }
+}
+
+/// What came of asking once.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    /// The verdict; or why there is none.
+    pub(super) verdict: Result<Verdict, (Status, String)>,
+    /// Whether it was remembered.
+    pub(super) cached: bool,
+}
+
+impl Bench {
+    pub(super) fn new(asker: Asker, samples: u32, score: JudgeScore, calls: Vec<Call>) -> Self {
+        Self {
+            asker,
+            samples,
+            score,
+            calls,
+        }
+    }
+
+    /// Asks everything that is not known already: one call first, which brings the task, the criteria and the
+    /// draft into the server's prompt cache, then the others at the same time. Returns what came of it, for
+    /// each call a list of its samples.
+    pub(super) async fn judge<'a>(
+        &'a self,
+        case: &Case<'_>,
+    ) -> Result<Vec<(&'a Call, Vec<Told>)>, ModelError> {
+        let messages: Vec<Result<Vec<Message>, String>> = self
+            .calls
+            .iter()
+            .map(|call| {
+                let criteria: Vec<&Criterion> = call.criteria.iter().collect();
+                case.prompts.evaluate(case.draft, &criteria)
+            })
+            .collect();
+        let mut told: BTreeMap<(usize, u32), Told> = BTreeMap::new();
+        let mut samples = self.samples;
+        let mut warm = false;
+        loop {
+            let mut open = Vec::new();
+            for sample in 0..samples {
+                for (number, call) in self.calls.iter().enumerate() {
+                    let place = (number, sample);
+                    if told.contains_key(&place) {
+                        continue;
+                    }
+                    match &messages[number] {
+                        Ok(messages) => {
+                            let inquiry = self.inquiry(call, messages, sample, samples);
+                            let read = |said: &Said| call.read(said, case.draft);
+                            match self.asker.recall(&inquiry, read) {
+                                Some(verdict) => {
+                                    let verdict = Ok(verdict);
+                                    let cached = true;
+                                    told.insert(place, Told { verdict, cached });
+                                }
+                                None => open.push((place, call, inquiry)),
+                            }
+                        }
+                        Err(problem) => {
+                            let verdict = Err((
+                                Status::Failed,
+                                format!("its prompt cannot be filled in: {problem}"),
+                            ));
+                            let cached = false;
+                            told.insert(place, Told { verdict, cached });
+                        }
+                    }
+                }
+            }
+            let mut open = open.into_iter();
+            if !warm && let Some((place, call, inquiry)) = open.next() {
+                told.insert(place, self.ask(call, &inquiry, case).await?);
+                warm = true;
+            }
+            if samples < SAMPLES_INSTEAD && self.lacks_probabilities(&told) {
+                (case.observer)(CallEvent::Chat(&ChatEvent::Notice(format!(
+                    "{} gives no probabilities: instead of the expected score, the median of {SAMPLES_INSTEAD} verdicts counts",
+                    self.asker.model.id()
+                ))));
+                samples = SAMPLES_INSTEAD;
+                continue;
+            }
+            let rest: Vec<((usize, u32), Told)> = stream::iter(open)
+                .map(|(place, call, inquiry)| async move {
+                    Ok::<_, ModelError>((place, self.ask(call, &inquiry, case).await?))
+                })
+                .buffer_unordered(CONCURRENT)
+                .try_collect()
+                .await?;
+            told.extend(rest);
+            break;
+        }
+        let mut by_call: Vec<(&Call, Vec<Told>)> =
+            self.calls.iter().map(|call| (call, Vec::new())).collect();
+        // In the order of the samples, whichever came first.
+        for ((number, _), told) in told {
+            by_call[number].1.push(told);
+        }
+        Ok(by_call)
+    }
+
+    /// Whether expected scores are wanted, and the server does not give what they are made of.
+    fn lacks_probabilities(&self, told: &BTreeMap<(usize, u32), Told>) -> bool {
+        self.score == JudgeScore::Expected
+            && self.has_steps()
+            && told
+                .values()
+                .any(|told| matches!(&told.verdict, Ok(verdict) if !verdict.has_probabilities))
+    }
+
+    /// Whether any score is a step of the scale: only these have an expected score.
+    fn has_steps(&self) -> bool {
+        let mut questions = self.calls.iter().flat_map(|call| &call.questions);
+        questions.any(|question| question.scale == Scale::Steps)
+    }
+
+    fn inquiry(&self, call: &Call, messages: &[Message], sample: u32, samples: u32) -> Inquiry {
+        Inquiry {
+            messages: messages.to_vec(),
+            schema: Arc::clone(&call.schema),
+            cap: call.cap,
+            alternatives: (self.score == JudgeScore::Expected && self.has_steps())
+                .then_some(expected::ALTERNATIVES),
+            names: call.questions.iter().map(|q| q.name.clone()).collect(),
+            sample,
+            sampled: samples > 1,
+        }
+    }
+
+    async fn ask(
+        &self,
+        call: &Call,
+        inquiry: &Inquiry,
+        case: &Case<'_>,
+    ) -> Result<Told, ModelError> {
+        let read = |said: &Said| call.read(said, case.draft);
+        let verdict = self
+            .asker
+            .ask(inquiry, case.attempt, read, case.observer)
+            .await?;
+        Ok(Told {
+            verdict: verdict.map_err(|problem| (Status::Unparsed, problem)),
+            cached: false,
+        })
+    }
+}

@@ -1,0 +1,61 @@
+//! Verdicts that were given already.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::model::{ChatModel, ChatRequest};
+use crate::prompt::PROMPT_VERSION;
+
+/// Keeps verdicts, so that the same draft is not judged twice. Given from above: this room knows no disk.
+///
+/// A cache that fails has nothing and keeps nothing: a verdict can always be asked for again.
+pub trait VerdictCache: Send + Sync {
+    /// What was kept under a key.
+    fn get(&self, key: &str) -> Option<String>;
+
+    /// Keeps a verdict.
+    fn put(&self, key: &str, verdict: &str);
+}
+
+/// Keeps verdicts for as long as it lives.
+#[derive(Debug, Default)]
+pub struct MemoryCache(Mutex<HashMap<String, String>>);
+
+impl VerdictCache for MemoryCache {
+    fn get(&self, key: &str) -> Option<String> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(key).cloned()
+    }
+
+    fn put(&self, key: &str, verdict: &str) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(key.to_owned(), verdict.to_owned());
+    }
+}
+
+/// The key of what a model answers to a request: a hash of all that the answer depends on. The messages hold
+/// the task, its context, the criteria, the draft and every word of the prompt, so nothing of these can change
+/// unnoticed.
+pub(super) fn key(model: &dyn ChatModel, request: &ChatRequest) -> String {
+    let sampling = &request.sampling;
+    let parts = serde_json::json!([
+        PROMPT_VERSION,
+        model.id().to_string(),
+        // Without the limit on tokens: a verdict that could be read did not reach it.
+        [sampling.temperature, sampling.top_p],
+        sampling.seed,
+        request.think,
+        request.top_logprobs,
+        request.schema.as_ref().map(|schema| &schema.schema),
+        request.messages,
+    ]);
+    let mut key = String::with_capacity(64);
+    for byte in Sha256::digest(parts.to_string()) {
+        // Writing to a text does not fail.
+        let _ = write!(key, "{byte:02x}");
+    }
+    key
+}

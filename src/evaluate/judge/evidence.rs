@@ -1,0 +1,173 @@
+//! Whether what a judge quotes is in the draft.
+
+use crate::types::{Issue, IssueType};
+
+/// Looks each issue's quote up in the draft, and says so in the issue; where it is, the issue gets its line.
+/// An issue that quotes nothing although its fault is in the draft is not borne out, either.
+pub(super) fn verify(issues: &mut [Issue], draft: &str) {
+    let plain = Plain::new(draft);
+    for issue in issues {
+        let place = &mut issue.place;
+        match &place.quote {
+            None => {
+                // What is missing cannot be quoted.
+                place.verified = (issue.kind != IssueType::Missing).then_some(false);
+            }
+            Some(quote) => {
+                let found = plain.find(quote);
+                place.verified = Some(found.is_some());
+                place.line = place.line.or(found);
+            }
+        }
+    }
+}
+
+/// A text without what models change when they copy: kinds of white space and of quotation marks.
+struct Plain {
+    text: String,
+    /// The lines of the original, counted from 1, each with where it begins in `text`.
+    lines: Vec<usize>,
+}
+
+impl Plain {
+    fn new(original: &str) -> Self {
+        let mut text = String::with_capacity(original.len());
+        let mut lines = Vec::new();
+        for line in original.split('\n') {
+            lines.push(text.len());
+            push_plain(&mut text, line);
+            push_plain(&mut text, " ");
+        }
+        Self { text, lines }
+    }
+
+    /// The line in which a quote begins. A quote that leaves something out, shown by dots, must have its parts
+    /// in the text, in order.
+    fn find(&self, quote: &str) -> Option<u64> {
+        let mut plain = String::new();
+        push_plain(&mut plain, &quote.replace("[...]", "…").replace("[…]", "…"));
+        let quote = unwrapped(plain.trim());
+        let parts = quote
+            .split('…')
+            .flat_map(|part| part.split("..."))
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
+        // Dots may be in the draft, too.
+        let whole = self.text.find(quote).filter(|_| !quote.is_empty());
+        let begin = whole.or_else(|| {
+            let mut first = None;
+            let mut from = 0;
+            for part in parts {
+                let at = from + self.text[from..].find(part)?;
+                first = first.or(Some(at));
+                from = at + part.len();
+            }
+            first
+        })?;
+        let line = self.lines.partition_point(|start| *start <= begin);
+        Some(line as u64)
+    }
+}
+
+/// Adds a text with one space for white space, and one kind of quotation mark.
+fn push_plain(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            c if c.is_whitespace() => {
+                if !out.ends_with(' ') {
+                    out.push(' ');
+                }
+            }
+            '“' | '”' | '„' | '‟' | '«' | '»' | '"' | '‘' | '’' | '‚' | '‛' | '‹' | '›' | '`'
+            | '\'' => out.push('\''),
+            c => out.push(c),
+        }
+    }
+}
+
+/// Without quotation marks around the whole.
+fn unwrapped(quote: &str) -> &str {
+    quote
+        .strip_prefix('\'')
+        .and_then(|rest| rest.strip_suffix('\''))
+        .unwrap_or(quote)
+        .trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::types::{Place, Severity};
+
+    const DRAFT: &str = "The pond is old.\n\nA frog — they say “leaps” —\ninto it … and\tis gone.";
+
+    #[test]
+    fn quotes_are_found_whatever_the_white_space_and_the_marks() {
+        let draft = Plain::new(DRAFT);
+        for (quote, line) in [
+            ("The pond is old.", Some(1)),
+            ("\"The pond is old.\"", Some(1)),
+            ("old. A frog", Some(1)),
+            ("they say \"leaps\"", Some(3)),
+            ("they say 'leaps' — into it", Some(3)),
+            ("into it … and is gone.", Some(4)),
+            ("The pond ... is gone", Some(1)),
+            ("A frog […] is gone", Some(3)),
+            ("is gone ... The pond", None),
+            ("The pool is old.", None),
+            ("the pond is OLD", None),
+            ("", None),
+            ("...", None),
+            ("''", None),
+        ] {
+            assert_eq!(draft.find(quote), line, "{quote:?}");
+        }
+    }
+
+    #[test]
+    fn issues_without_evidence_are_marked() {
+        let issue = |kind, quote: Option<&str>| {
+            let mut issues = [Issue {
+                kind,
+                severity: Severity::Major,
+                description: String::new(),
+                suggested_fix: None,
+                criterion: None,
+                place: Place {
+                    quote: quote.map(str::to_owned),
+                    ..Place::default()
+                },
+            }];
+            verify(&mut issues, DRAFT);
+            (issues[0].place.verified, issues[0].place.line)
+        };
+        assert_eq!(issue(IssueType::Missing, None), (None, None));
+        assert_eq!(issue(IssueType::Incorrect, None), (Some(false), None));
+        assert_eq!(
+            issue(IssueType::Incorrect, Some("a bird")),
+            (Some(false), None)
+        );
+        assert_eq!(
+            issue(IssueType::Unsupported, Some("is gone")),
+            (Some(true), Some(4))
+        );
+        assert_eq!(
+            issue(IssueType::Missing, Some("a bird")),
+            (Some(false), None)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_passage_of_a_draft_is_found(draft in "(?s).{1,60}", from in 0usize..60, length in 1usize..60) {
+            let quote: String = draft.chars().skip(from).take(length).collect();
+            let mut plain = String::new();
+            push_plain(&mut plain, &quote);
+            let has_words = unwrapped(plain.trim()).chars().any(|c| c != '…' && c != '.' && c != ' ');
+            let line = Plain::new(&draft).find(&quote);
+            prop_assert!(line.is_some() || !has_words, "{:?} in {:?}", quote, draft);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! One verdict from several.
+
+use super::bench::Told;
+use super::verdict::Verdict;
+use crate::evaluate::Finding;
+use crate::types::{Issue, Status};
+
+/// What several verdicts on the same criteria come to.
+pub(super) struct Combined {
+    /// One for each criterion.
+    pub(super) findings: Vec<Finding>,
+    pub(super) issues: Vec<Issue>,
+    pub(super) confidence: Option<f64>,
+}
+
+/// The median of each criterion's scores; reasons and issues are those of the verdict that is nearest to it.
+/// Where less than half of the verdicts could be read there is none.
+pub(super) fn combine(criteria: usize, told: &[Told]) -> Combined {
+    let verdicts: Vec<&Verdict> = told
+        .iter()
+        .filter_map(|told| told.verdict.as_ref().ok())
+        .collect();
+    let medians: Vec<f64> = (0..criteria)
+        .map(|place| median(verdicts.iter().map(|verdict| score(verdict, place))))
+        .collect();
+    let distance = |verdict: &Verdict| -> f64 {
+        let scores = medians.iter().enumerate();
+        scores
+            .map(|(place, median)| (score(verdict, place) - median).abs())
+            .sum()
+    };
+    let typical = verdicts
+        .iter()
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        .filter(|_| verdicts.len() * 2 >= told.len());
+    let Some(typical) = typical else {
+        let why = told.iter().find_map(|told| told.verdict.as_ref().err());
+        let (status, problem) = why
+            .cloned()
+            .unwrap_or((Status::Failed, "the judge was not asked".to_owned()));
+        return Combined {
+            findings: vec![Finding::none(status, problem); criteria],
+            issues: Vec::new(),
+            confidence: None,
+        };
+    };
+    let findings = medians
+        .iter()
+        .enumerate()
+        .zip(&typical.answers)
+        .map(|((place, median), answer)| Finding {
+            valid: answer.valid,
+            samples: told
+                .iter()
+                .map(|told| told.verdict.as_ref().ok().map(|v| score(v, place)))
+                .collect(),
+            cached: told.iter().all(|told| told.cached),
+            ..Finding::graded(*median, answer.reason.clone())
+        })
+        .collect();
+    Combined {
+        findings,
+        issues: typical.issues.clone(),
+        confidence: typical.confidence,
+    }
+}
+
+fn score(verdict: &Verdict, place: usize) -> f64 {
+    verdict
+        .answers
+        .get(place)
+        .map_or(0.0, |answer| answer.score)
+}
+
+/// The middle one; the mean of the two middle ones of an even number. 0 of none.
+fn median(scores: impl Iterator<Item = f64>) -> f64 {
+    let mut scores: Vec<f64> = scores.collect();
+    scores.sort_by(f64::total_cmp);
+    let middle = scores.len() / 2;
+    match scores.get(middle) {
+        None => 0.0,
+        Some(upper) if scores.len().is_multiple_of(2) => f64::midpoint(scores[middle - 1], *upper),
+        Some(middle) => *middle,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::verdict::Answer;
+    use super::*;
+
+    fn told(scores: &[f64], reason: &str) -> Told {
+        Told {
+            verdict: Ok(Verdict {
+                answers: scores
+                    .iter()
+                    .map(|score| Answer {
+                        score: *score,
+                        valid: None,
+                        reason: reason.to_owned(),
+                    })
+                    .collect(),
+                issues: Vec::new(),
+                confidence: Some(scores[0]),
+                has_probabilities: false,
+            }),
+            cached: false,
+        }
+    }
+
+    fn unread() -> Told {
+        Told {
+            verdict: Err((Status::Unparsed, "no JSON".to_owned())),
+            cached: false,
+        }
+    }
+
+    #[test]
+    fn the_median_counts_and_the_nearest_verdict_speaks() {
+        let told = [
+            told(&[0.0, 0.3], "low"),
+            told(&[0.85, 0.6], "middle"),
+            told(&[1.0, 0.6], "high"),
+        ];
+        let combined = combine(2, &told);
+        assert_eq!(combined.findings[0].score, Some(0.85));
+        assert_eq!(combined.findings[1].score, Some(0.6));
+        assert_eq!(combined.findings[0].evidence, "middle");
+        assert_eq!(combined.confidence, Some(0.85));
+        assert_eq!(
+            combined.findings[0].samples,
+            [Some(0.0), Some(0.85), Some(1.0)]
+        );
+    }
+
+    #[test]
+    fn half_of_the_verdicts_must_be_readable() {
+        let one_of_two = combine(1, &[unread(), told(&[0.6], "")]);
+        assert_eq!(one_of_two.findings[0].score, Some(0.6));
+        let one_of_three = combine(1, &[unread(), told(&[0.6], ""), unread()]);
+        assert_eq!(one_of_three.findings[0].status, Status::Unparsed);
+        assert_eq!(one_of_three.findings[0].evidence, "no JSON");
+        assert_eq!(combine(1, &[]).findings[0].status, Status::Failed);
+    }
+
+    #[test]
+    fn only_what_was_remembered_throughout_is_cached() {
+        let cached = Told {
+            cached: true,
+            ..told(&[1.0], "")
+        };
+        assert!(combine(1, &[cached.clone(), cached.clone()]).findings[0].cached);
+        assert!(!combine(1, &[cached, told(&[1.0], "")]).findings[0].cached);
+    }
+
+    proptest! {
+        #[test]
+        fn the_median_has_as_many_above_as_below(scores in prop::collection::vec(0.0f64..=1.0, 1..17)) {
+            let middle = median(scores.iter().copied());
+            let above = scores.iter().filter(|score| **score > middle).count();
+            let below = scores.iter().filter(|score| **score < middle).count();
+            prop_assert!(above * 2 <= scores.len() && below * 2 <= scores.len());
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Reading a judge's reply: what it asks for, and all that models write instead.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::question::{Question, Scale};
+use super::reply::{any, number, objects, truth};
+use crate::prompt::{MAX_ISSUES, SCALE};
+use crate::types::{Issue, IssueType, Place, Severity};
+
+/// Keys under which scores per criterion stand.
+const SCORES: [&str; 4] = ["scores", "criteria", "criteria_scores", "evaluation"];
+/// Keys of a score (seeds 000 to 003 differ).
+const SCORE: [&str; 5] = ["score", "overall_score", "quality_score", "rating", "value"];
+/// Keys of a word on whether the draft is good enough.
+const VALID: [&str; 6] = [
+    "valid",
+    "pass",
+    "passes",
+    "passed",
+    "satisfactory",
+    "success",
+];
+/// Keys of answers of yes or no.
+const ANSWERS: [&str; 3] = ["answers", "checks", "results"];
+/// Keys of a reason.
+const REASON: [&str; 6] = [
+    "reason",
+    "feedback",
+    "evidence",
+    "explanation",
+    "comment",
+    "rationale",
+];
+
+/// A verdict that could be read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Verdict {
+    /// One for each criterion, in the order asked for.
+    pub(super) answers: Vec<Answer>,
+    pub(super) issues: Vec<Issue>,
+    /// 0 to 1; `None` if the judge did not say.
+    pub(super) confidence: Option<f64>,
+    /// Whether the server gave the probabilities of the judge's words.
+    #[serde(default)]
+    pub(super) has_probabilities: bool,
+}
+
+/// What the judge says of one criterion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Answer {
+    /// 0 to 1.
+    pub(super) score: f64,
+    /// Its word on whether the criterion is met, where that counts: a refusal always, approval only on a scale
+    /// that the user has brought along. On our own scale nobody asks for it.
+    pub(super) valid: Option<bool>,
+    pub(super) reason: String,
+}
+
+/// Reads a verdict on these criteria.
+///
+/// Fences, prose around the JSON, reasoning before it and other common forms are accepted; a missing criterion
+/// or a score that is not on the scale is not, for both would have to be made up.
+///
+/// # Errors
+/// What is wrong, to be told to the judge and to people.
+pub(super) fn read(reply: &str, questions: &[Question]) -> Result<Verdict, String> {
+    if reply.trim().is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    // The last object that is meant as a verdict counts: before it, models think aloud or repeat the example.
+    // If it cannot be used, an earlier one that was taken back does not stand in for it.
+    let found = objects(reply);
+    let meant = found
+        .iter()
+        .rev()
+        .find(|object| is_meant_as_verdict(object, questions))
+        .or(found.last())
+        .ok_or("it holds no complete JSON object")?;
+    read_object(meant, questions)
+}
+
+fn is_meant_as_verdict(object: &Map<String, Value>, questions: &[Question]) -> bool {
+    let known = [&SCORES[..], &SCORE, &VALID, &ANSWERS].concat();
+    object.keys().any(|key| {
+        known.contains(&key.as_str())
+            || questions
+                .iter()
+                .any(|question| same_name(key, &question.name))
+    })
+}
+
+fn read_object(object: &Map<String, Value>, questions: &[Question]) -> Result<Verdict, String> {
+    let answers: Vec<Answer> = questions
+        .iter()
+        .map(|question| {
+            let entry = find(object, &question.name, questions.len() == 1)
+                .ok_or_else(|| format!("it has no score for the criterion `{}`", question.name))?;
+            answer(entry, question)
+        })
+        .collect::<Result<_, String>>()?;
+    let mut issues: Vec<Issue> = match any(object, &["issues", "errors"]) {
+        Some(Value::Array(items)) => items
+            .iter()
+            .filter_map(|item| issue(item, questions))
+            .collect(),
+        Some(single) => issue(single, questions).into_iter().collect(),
+        None => Vec::new(),
+    };
+    if let ([question], [answer], []) = (questions, &answers[..], &issues[..]) {
+        issues = of_suggestions(object, question, answer);
+    }
+    issues.truncate(MAX_ISSUES);
+    Ok(Verdict {
+        answers,
+        issues,
+        confidence: object
+            .get("confidence")
+            .and_then(number)
+            .filter(|value| (0.0..=1.0).contains(value)),
+        has_probabilities: false,
+    })
+}
+
+/// What the judge says of one criterion, wherever it has put that.
+fn find<'a>(object: &'a Map<String, Value>, name: &str, only: bool) -> Option<Entry<'a>> {
+    for key in SCORES {
+        match object.get(key) {
+            Some(Value::Object(scores)) => {
+                if let Some(found) = lookup(scores, name) {
+                    return Some(Entry::of(found));
+                }
+            }
+            Some(Value::Array(entries)) => {
+                let named = |entry: &&Value| {
+                    ["criterion", "name", "id"]
+                        .iter()
+                        .filter_map(|key| entry.get(key)?.as_str())
+                        .any(|found| same_name(found, name))
+                };
+                if let Some(found) = entries.iter().find(named) {
+                    return Some(Entry::of(found));
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some(found) = lookup(object, name) {
+        return Some(Entry::of(found));
+    }
+    // One criterion only: a verdict that does not name it can mean no other.
+    let says = [&SCORE[..], &VALID, &ANSWERS].concat();
+    (only && any(object, &says).is_some()).then_some(Entry::Table(object))
+}
+
+/// What stands for one criterion.
+#[derive(Clone, Copy)]
+enum Entry<'a> {
+    Table(&'a Map<String, Value>),
+    Bare(&'a Value),
+}
+
+impl<'a> Entry<'a> {
+    fn of(value: &'a Value) -> Self {
+        match value {
+            Value::Object(table) => Self::Table(table),
+            bare => Self::Bare(bare),
+        }
+    }
+}
+
+fn answer(entry: Entry<'_>, question: &Question) -> Result<Answer, String> {
+    let (table, bare) = match entry {
+        Entry::Table(table) => (Some(table), None),
+        Entry::Bare(value) => (None, Some(value)),
+    };
+    let valid = table.and_then(|table| any(table, &VALID)).and_then(truth);
+    let score = match question.scale {
+        Scale::Checks(count) => {
+            let answers = table.and_then(|table| any(table, &ANSWERS)).or(bare);
+            share_of_yes(answers.unwrap_or(&Value::Null), count, &question.name)?
+        }
+        scale => {
+            let score = table.and_then(|table| any(table, &SCORE)).or(bare);
+            match (score, valid) {
+                // It says whether, and not how much.
+                (None, Some(valid)) => f64::from(u8::from(valid)),
+                (score, _) => scaled(score.unwrap_or(&Value::Null), scale, &question.name)?,
+            }
+        }
+    };
+    Ok(Answer {
+        score,
+        valid: valid.filter(|valid| !valid || matches!(question.scale, Scale::Range(_))),
+        reason: table.map(reason).unwrap_or_default(),
+    })
+}
+
+fn lookup<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    object.get(name).or_else(|| {
+        object
+            .iter()
+            .find(|(key, _)| same_name(key, name))
+            .map(|(_, value)| value)
+    })
+}
+
+fn reason(object: &Map<String, Value>) -> String {
+    REASON
+        .iter()
+        .find_map(|key| object.get(*key)?.as_str())
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+/// Whether a judge that wrote `found` meant `name`: models change case, and put spaces for hyphens.
+fn same_name(found: &str, name: &str) -> bool {
+    let plain = |text: &str| {
+        text.chars()
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+            .collect::<String>()
+    };
+    found == name || (plain(found) == plain(name) && !plain(name).is_empty())
+}
+
+/// The score, 0 to 1, of what was written on a scale.
+fn scaled(value: &Value, scale: Scale, name: &str) -> Result<f64, String> {
+    let (low, high) = match scale {
+        Scale::Range(range) => {
+            return number(value)
+                .and_then(|score| range.share(score))
+                .ok_or_else(|| {
+                    format!(
+                        "the score of `{name}` is {value}, but only numbers from {} to {} are scores",
+                        range.low(),
+                        range.high()
+                    )
+                });
+        }
+        Scale::Steps | Scale::Checks(_) => (SCALE[0].step, SCALE[SCALE.len() - 1].step),
+    };
+    let step = match value {
+        Value::String(text) => number(&Value::from(text.trim().trim_end_matches("/5"))),
+        value => number(value),
+    };
+    step.and_then(score_of_step).ok_or_else(|| {
+        format!(
+            "the score of `{name}` is {value}, but only whole numbers from {low} to {high} are scores"
+        )
+    })
+}
+
+/// The score of a step of the scale; steps between two are interpolated. `None` off the scale.
+fn score_of_step(step: f64) -> Option<f64> {
+    SCALE.windows(2).find_map(|pair| {
+        let (low, high) = (f64::from(pair[0].step), f64::from(pair[1].step));
+        (low..=high).contains(&step).then(|| {
+            let share = (step - low) / (high - low);
+            pair[0].score + share * (pair[1].score - pair[0].score)
+        })
+    })
+}
+
+/// The share of yes among the answers, which must all be there.
+fn share_of_yes(answers: &Value, count: usize, name: &str) -> Result<f64, String> {
+    let one = |value: &Value| match value {
+        Value::Object(table) => any(table, &["answer", "value", "result"]).and_then(truth),
+        value => truth(value),
+    };
+    let found: Vec<Option<bool>> = match answers {
+        Value::Array(items) => items.iter().map(one).collect(),
+        // By number; or, under other names, in order.
+        Value::Object(table) if table.contains_key("1") => (1..=count)
+            .map(|number| table.get(&number.to_string()).and_then(one))
+            .collect(),
+        Value::Object(table) => table.values().map(one).collect(),
+        _ => Vec::new(),
+    };
+    let yes = found.iter().filter(|answer| **answer == Some(true)).count();
+    if found.len() != count || found.contains(&None) {
+        return Err(format!(
+            "it does not answer all {count} questions of the criterion `{name}` with true or false"
+        ));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a handful of questions")]
+    Ok(yes as f64 / count as f64)
+}
+
+/// The issues of a verdict that has suggestions instead (seeds 001 and 003): if the criterion is not met, the
+/// first one goes with the reason.
+fn of_suggestions(object: &Map<String, Value>, question: &Question, answer: &Answer) -> Vec<Issue> {
+    let fails =
+        answer.valid == Some(false) || (answer.valid.is_none() && answer.score < question.floor);
+    let suggestions: Vec<&str> = match object.get("suggestions") {
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+        Some(Value::String(text)) => vec![text.as_str()],
+        _ => Vec::new(),
+    };
+    let mut suggestions = suggestions
+        .into_iter()
+        .map(str::trim)
+        .filter(|text| !says_nothing(text));
+    let new = |description: &str, fix: Option<&str>| Issue {
+        kind: IssueType::Incorrect,
+        severity: if fails {
+            Severity::Major
+        } else {
+            Severity::Minor
+        },
+        description: description.to_owned(),
+        suggested_fix: fix.map(str::to_owned),
+        criterion: Some(question.name.clone()),
+        place: Place::default(),
+    };
+    let mut issues = Vec::new();
+    if fails && answer.valid == Some(false) && !answer.reason.is_empty() {
+        issues.push(new(&answer.reason, suggestions.next()));
+    }
+    issues.extend(suggestions.map(|text| new(text, Some(text))));
+    issues
+}
+
+/// Whether a judge wrote that there is no issue where one would stand.
+fn says_nothing(text: &str) -> bool {
+    let plain: String = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || *c == ' ')
+        .flat_map(char::to_lowercase)
+        .collect();
+    matches!(
+        plain.trim(),
+        "" | "none" | "na" | "null" | "nothing" | "no issue" | "no issues" | "no issues found"
+    )
+}
+
+/// An issue; `None` if it says nothing. What cannot be read of it is taken to be grave, so that a
+/// judge's slip does not make a draft pass.
+fn issue(item: &Value, questions: &[Question]) -> Option<Issue> {
+    let text = |keys: &[&str]| {
+        keys.iter()
+            .find_map(|key| item.get(key)?.as_str())
+            .map(|text| text.trim().to_owned())
+            .filter(|text| !text.is_empty())
+    };
+    let description = match item {
+        Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        _ => text(&["description", "message", "issue", "problem"]),
+    }
+    .filter(|description| !says_nothing(description))?;
+    if text(&["severity"]).is_some_and(|severity| says_nothing(&severity)) {
+        return None;
+    }
+    let kind = match text(&["type", "kind"])
+        .map(|kind| kind.to_lowercase())
+        .as_deref()
+    {
+        Some("missing") => IssueType::Missing,
+        Some("unsupported") => IssueType::Unsupported,
+        _ => IssueType::Incorrect,
+    };
+    let severity = match text(&["severity"]).map(|s| s.to_lowercase()).as_deref() {
+        Some("minor" | "low") => Severity::Minor,
+        Some("critical" | "blocker") => Severity::Critical,
+        _ => Severity::Major,
+    };
+    let criterion = text(&["criterion"]).and_then(|found| {
+        questions
+            .iter()
+            .find(|question| same_name(&found, &question.name))
+            .map(|question| question.name.clone())
+    });
+    Some(Issue {
+        kind,
+        severity,
+        description,
+        suggested_fix: text(&["suggested_fix", "suggestion", "fix"]),
+        criterion,
+        place: Place {
+            // What is quoted where nothing backs it is the claim.
+            claim: text(&["claim", "quote"])
+                .filter(|claim| kind == IssueType::Unsupported && !says_nothing(claim)),
+            quote: text(&["quote", "evidence", "excerpt"]).filter(|quote| !says_nothing(quote)),
+            ..Place::default()
+        },
+    })
+}
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;

@@ -1,0 +1,375 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::question::schema;
+use super::*;
+use crate::types::ScoreRange;
+
+const NAMES: [&str; 2] = ["clarity", "edge-cases"];
+
+fn question(name: &str, scale: Scale) -> Question {
+    Question {
+        name: name.to_owned(),
+        floor: 0.7,
+        scale,
+    }
+}
+
+fn both() -> Vec<Question> {
+    NAMES.map(|name| question(name, Scale::Steps)).to_vec()
+}
+
+/// A verdict on one criterion, on a scale of the user's from 0 to 1, as in seeds 001 and 003.
+fn single(reply: &str) -> Result<Verdict, String> {
+    let scale = Scale::Range(ScoreRange::new(0.0, 1.0).unwrap());
+    read(reply, &[question("clarity", scale)])
+}
+
+fn good() -> Value {
+    json!({
+        "scores": {
+            "clarity": { "reason": "Line 1 is clear.", "score": 5 },
+            "edge-cases": { "reason": "No word on empty input.", "score": 3 },
+        },
+        "issues": [{
+            "type": "missing", "severity": "major", "criterion": "edge-cases",
+            "quote": "", "description": "Empty input.", "suggested_fix": "Say what happens.",
+        }],
+        "confidence": 0.9,
+    })
+}
+
+fn scores(reply: &str) -> Vec<f64> {
+    let verdict = read(reply, &both()).unwrap_or_else(|problem| panic!("{problem}: {reply}"));
+    verdict.answers.iter().map(|answer| answer.score).collect()
+}
+
+#[test]
+fn the_form_asked_for_is_read_whole() {
+    let verdict = read(&good().to_string(), &both()).unwrap();
+    let answer = |score, reason: &str| Answer {
+        score,
+        valid: None,
+        reason: reason.to_owned(),
+    };
+    assert_eq!(verdict.answers[0], answer(1.0, "Line 1 is clear."));
+    assert_eq!(verdict.answers[1], answer(0.6, "No word on empty input."));
+    assert_eq!(verdict.confidence, Some(0.9));
+    let issue = &verdict.issues[0];
+    assert_eq!(issue.kind, IssueType::Missing);
+    assert_eq!(issue.severity, Severity::Major);
+    assert_eq!(issue.criterion.as_deref(), Some("edge-cases"));
+    assert_eq!(issue.suggested_fix.as_deref(), Some("Say what happens."));
+}
+
+#[test]
+fn the_form_asked_for_satisfies_its_own_schema() {
+    let validator = jsonschema::validator_for(&schema(&both())).unwrap();
+    assert!(validator.is_valid(&good()));
+    assert!(!validator.is_valid(&json!({ "scores": {}, "issues": [], "confidence": 1 })));
+}
+
+#[test]
+fn fences_prose_and_other_forms_are_read() {
+    let bare = good().to_string();
+    for reply in [
+        format!("```json\n{bare}\n```"),
+        format!("Here is my verdict:\n\n{bare}\n\nI hope this helps {{really}}."),
+        format!("<think>maybe {{\"scores\": 1}}</think>{bare}"),
+        format!("{{\"note\": 1}}\n{bare}"),
+        r#"{"scores": {"clarity": 5, "edge-cases": 3}}"#.to_owned(),
+        r#"{"scores": {"Clarity": "5", "Edge cases": "3/5"}}"#.to_owned(),
+        r#"{"clarity": {"score": 5}, "edge_cases": {"score": 3}}"#.to_owned(),
+        r#"{"criteria": [{"name": "clarity", "score": 5}, {"id": "edge-cases", "rating": 3}]}"#
+            .to_owned(),
+    ] {
+        assert_eq!(scores(&reply), [1.0, 0.6], "{reply}");
+    }
+}
+
+#[test]
+fn of_several_verdicts_the_last_counts() {
+    let reply = r#"{"scores": {"clarity": 1, "edge-cases": 1}} No, wait.
+        {"scores": {"clarity": 5, "edge-cases": 5}}"#;
+    assert_eq!(scores(reply), [1.0, 1.0]);
+}
+
+#[test]
+fn a_single_criterion_needs_no_name() {
+    let clarity = [question("clarity", Scale::Steps)];
+    let verdict = read(r#"{"score": 4, "feedback": "Fine."}"#, &clarity).unwrap();
+    assert!((verdict.answers[0].score - 0.85).abs() < 1e-9);
+    assert_eq!(verdict.answers[0].reason, "Fine.");
+    assert!(read(r#"{"score": 4}"#, &both()).is_err());
+}
+
+#[test]
+fn what_would_have_to_be_made_up_is_an_error_that_says_so() {
+    for (reply, problem) in [
+        ("", "it is empty"),
+        ("  \n", "it is empty"),
+        ("The draft is valid.", "it holds no complete JSON object"),
+        (r#"{"scores": {"clarity": 5, "edge-ca"#, "no complete JSON"),
+        (
+            r#"{"scores": {"clarity": 5}}"#,
+            "no score for the criterion `edge-cases`",
+        ),
+        (
+            r#"{"scores": {"clarity": 0, "edge-cases": 3}}"#,
+            "`clarity` is 0",
+        ),
+        (
+            r#"{"scores": {"clarity": 6, "edge-cases": 3}}"#,
+            "from 1 to 5",
+        ),
+        (
+            r#"{"scores": {"clarity": 85, "edge-cases": 3}}"#,
+            "`clarity` is 85",
+        ),
+        (
+            r#"{"scores": {"clarity": 0.8, "edge-cases": 3}}"#,
+            "`clarity` is 0.8",
+        ),
+        (
+            r#"{"scores": {"clarity": "good", "edge-cases": 3}}"#,
+            "\"good\"",
+        ),
+        (r#"{"scores": {"clarity": null, "edge-cases": 3}}"#, "null"),
+        (r#"{"scores": {"clarity": true, "edge-cases": 3}}"#, "true"),
+        (r#"{"scores": {"clarity": [5], "edge-cases": 3}}"#, "[5]"),
+        ("[1, 2]", "no complete JSON object"),
+        ("42", "no complete JSON object"),
+    ] {
+        let error = read(reply, &both()).expect_err(reply);
+        assert!(error.contains(problem), "{reply}: {error}");
+    }
+}
+
+/// The rows `evaluate.llm` of the conformance cases: a judge that was asked by a prompt of the user's own.
+#[test]
+fn verdicts_under_other_names_are_read() {
+    for (reply, score, valid) in [
+        (
+            r#"{"valid": true, "score": 0.9, "reason": "Good output"}"#,
+            0.9,
+            Some(true),
+        ),
+        (
+            r#"Here: {"pass": false, "score": 0.3, "feedback": "Needs work"} Thanks!"#,
+            0.3,
+            Some(false),
+        ),
+        (
+            "```json\n{\"valid\": false, \"score\": 0.2}\n```",
+            0.2,
+            Some(false),
+        ),
+        (r#"{"valid": "false", "score": 0.1}"#, 0.1, Some(false)),
+        (r#"{"score": 0.95}"#, 0.95, None),
+        (r#"{"valid": true}"#, 1.0, Some(true)),
+        (r#"{"valid": false}"#, 0.0, Some(false)),
+        (r#"{"valid": true, "score": "0.8"}"#, 0.8, Some(true)),
+        (r#"{"valid": true, "score": null}"#, 1.0, Some(true)),
+        (
+            r#"{"valid": false, "score": -0.5, "reason": "x"}"#,
+            0.0,
+            Some(false),
+        ),
+        (
+            r#"{"overall_score":0.85,"criteria_scores":{"depth":0.9},"satisfactory":true,"issues":[]}"#,
+            0.85,
+            Some(true),
+        ),
+        (
+            "<think>It says \"invalid\" somewhere {x}</think>\n{\"valid\": true, \"score\": 0.7}",
+            0.7,
+            Some(true),
+        ),
+        (
+            r#"{"quality_score": 0.5, "passes": "no"}"#,
+            0.5,
+            Some(false),
+        ),
+        (
+            r#"{"clarity": {"success": true, "score": 0.4}}"#,
+            0.4,
+            Some(true),
+        ),
+    ] {
+        let verdict = single(reply).unwrap_or_else(|problem| panic!("{problem}: {reply}"));
+        let answer = &verdict.answers[0];
+        assert!((answer.score - score).abs() < 1e-9, "{reply}: {answer:?}");
+        assert_eq!(answer.valid, valid, "{reply}");
+    }
+    for (reply, problem) in [
+        ("The output is not valid.", "no complete JSON object"),
+        ("VALID", "no complete JSON object"),
+        ("[1,2]", "no complete JSON object"),
+        (
+            r#"{"valid": true, "score": 85}"#,
+            "only numbers from 0 to 1",
+        ),
+        (r#"{"valid": "perhaps"}"#, "the score of `clarity` is null"),
+        (
+            r#"{"note": "fine"}"#,
+            "no score for the criterion `clarity`",
+        ),
+    ] {
+        let error = single(reply).expect_err(reply);
+        assert!(error.contains(problem), "{reply}: {error}");
+    }
+}
+
+/// On our own scale nobody asks the judge whether the draft passes: its approval counts for nothing.
+#[test]
+fn on_our_own_scale_a_judge_may_refuse_and_not_approve() {
+    let valid = |word: bool| {
+        let reply = json!({ "score": 2, "passed": word }).to_string();
+        read(&reply, &[question("clarity", Scale::Steps)])
+            .unwrap()
+            .answers[0]
+            .valid
+    };
+    assert_eq!(valid(false), Some(false));
+    assert_eq!(valid(true), None);
+}
+
+#[test]
+fn a_verdict_that_cannot_be_used_is_not_replaced_by_an_earlier_one() {
+    let reply = r#"{"valid": true, "score": 1} On second thought: {"valid": false, "score": 7}"#;
+    assert!(single(reply).unwrap_err().contains("is 7"));
+    // What follows is no verdict at all.
+    let reply = r#"{"valid": false, "score": 0.1} {"note": "that was strict"}"#;
+    assert_eq!(single(reply).unwrap().answers[0].valid, Some(false));
+}
+
+#[test]
+fn suggestions_stand_in_for_issues() {
+    let reply = r#"{"valid": false, "score": 0.3, "reason": "Dull", "suggestions": ["Add jokes", "Cut it", "none"]}"#;
+    let issues = single(reply).unwrap().issues;
+    let found: Vec<_> = issues
+        .iter()
+        .map(|i| {
+            (
+                i.severity,
+                i.description.as_str(),
+                i.suggested_fix.as_deref(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Severity::Major, "Dull", Some("Add jokes")),
+            (Severity::Major, "Cut it", Some("Cut it")),
+        ]
+    );
+    let passed = single(r#"{"valid": true, "score": 0.9, "suggestions": ["More jokes"]}"#).unwrap();
+    assert_eq!(passed.issues[0].severity, Severity::Minor);
+    assert_eq!(
+        single(r#"{"valid": false, "score": 0.4}"#).unwrap().issues,
+        []
+    );
+}
+
+#[test]
+fn answers_of_yes_and_no_are_counted() {
+    let read = |answers: &str| {
+        let reply =
+            format!(r#"{{"scores": {{"clarity": {{"reason": "r", "answers": {answers}}}}}}}"#);
+        read(&reply, &[question("clarity", Scale::Checks(4))]).map(|v| v.answers[0].score)
+    };
+    for answers in [
+        r#"{"1": true, "2": true, "3": false, "4": true}"#,
+        r#"{"4": true, "3": "no", "2": "yes", "1": {"answer": true}}"#,
+        r#"{"a": true, "b": true, "c": true, "d": false}"#,
+        "[true, true, true, false]",
+    ] {
+        assert_eq!(read(answers), Ok(0.75), "{answers}");
+    }
+    for answers in [
+        r#"{"1": true, "2": true, "3": false}"#,
+        "[true, true, true]",
+        "[true, true, true, false, false]",
+        r#"[true, true, true, "perhaps"]"#,
+        "4",
+    ] {
+        let error = read(answers).expect_err(answers);
+        assert!(error.contains("all 4 questions"), "{answers}: {error}");
+    }
+}
+
+#[test]
+fn issues_are_read_with_care() {
+    let read_issue = |item: Value| {
+        let reply = json!({ "scores": { "clarity": 5, "edge-cases": 5 }, "issues": [item] });
+        read(&reply.to_string(), &both()).unwrap().issues
+    };
+    let plain = read_issue(json!("Too long."));
+    assert_eq!(plain[0].description, "Too long.");
+    assert_eq!(
+        plain[0].severity,
+        Severity::Major,
+        "unknown severities are grave"
+    );
+    assert_eq!(
+        read_issue(json!({ "message": "x", "severity": "LOW" }))[0].severity,
+        Severity::Minor
+    );
+    assert_eq!(read_issue(json!({ "description": " " })), []);
+    assert_eq!(read_issue(json!(7)), []);
+    for nothing in [
+        json!("None"),
+        json!("N/A"),
+        json!({ "description": "No issues found." }),
+        json!({ "description": "x", "severity": "none" }),
+    ] {
+        assert_eq!(read_issue(nothing.clone()), [], "{nothing}");
+    }
+    let kind = read_issue(json!({ "description": "x", "type": "Missing" }))[0].kind;
+    assert_eq!(kind, IssueType::Missing);
+    let quoted = read_issue(json!({ "description": "x", "quote": " so it is " }));
+    assert_eq!(quoted[0].place.quote.as_deref(), Some("so it is"));
+    let quoted = read_issue(json!({ "description": "x", "quote": "" }));
+    assert_eq!(quoted[0].place.quote, None);
+    let unknown = read_issue(json!({ "description": "x", "criterion": "beauty" }));
+    assert_eq!(unknown[0].criterion, None);
+}
+
+#[test]
+fn a_confidence_off_the_scale_is_unknown() {
+    let with = |confidence: Value| {
+        let reply =
+            json!({ "scores": { "clarity": 5, "edge-cases": 5 }, "confidence": confidence });
+        read(&reply.to_string(), &both()).unwrap().confidence
+    };
+    assert_eq!(with(json!(0)), Some(0.0));
+    assert_eq!(with(json!("0.5")), Some(0.5));
+    assert_eq!(with(json!(90)), None);
+    assert_eq!(with(json!(null)), None);
+}
+
+proptest! {
+    #[test]
+    fn no_reply_makes_it_panic(reply in r#"([{}\[\]":,0-9a-z \n]|"scores"|"clarity"|\\u00e9|😀)*"#) {
+        let _ = read(&reply, &both());
+    }
+
+    #[test]
+    fn prose_around_a_verdict_changes_nothing(before in "[^{}]{0,80}", after in "[^{}]{0,80}") {
+        let reply = format!("{before}{}{after}", good());
+        prop_assert_eq!(read(&reply, &both()), read(&good().to_string(), &both()));
+    }
+
+    #[test]
+    fn every_score_is_on_the_scale_or_refused(score in -3.0f64..12.0) {
+        let reply = json!({ "scores": { "clarity": score, "edge-cases": 5 } }).to_string();
+        match read(&reply, &both()) {
+            Ok(verdict) => {
+                prop_assert!((1.0..=5.0).contains(&score));
+                prop_assert!((0.0..=1.0).contains(&verdict.answers[0].score));
+            }
+            Err(_) => prop_assert!(!(1.0..=5.0).contains(&score)),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The `schema` evaluator: the JSON value in a draft must be valid under a JSON Schema.
+
+mod coerce;
+mod fault;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::{Map, Value, json};
+
+use self::coerce::Change;
+use super::{Fault, Finding, HardCheck, Subject, json_text};
+use crate::criteria::json_schema::Compiled;
+use crate::types::{IssueType, Place, SchemaConfig, Status};
+
+/// What each error takes from the score (TEA's Rust runtime, `seeds-origin.md` §1.1): so that of two invalid
+/// drafts the one with fewer errors is the better one.
+const PER_ERROR: f64 = 0.2;
+/// The most errors that are counted and told: a reviser mends no more at once.
+const MAX_ERRORS: usize = 50;
+/// How long one check may take. A schema that refers to itself in two ways can take time without end.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Stack for a check, in bytes: a value of 128 levels, the most that is read, times a chain of schemas for each.
+/// It is reserved, and used only where it is needed.
+const STACK: usize = 128 << 20;
+/// The keys of an object that is not the answer but the envelope it came in (`llm.call` of TEA, and chat
+/// servers' messages).
+const ENVELOPE: [&str; 9] = [
+    "content",
+    "usage",
+    "model",
+    "role",
+    "finish_reason",
+    "reasoning",
+    "thinking",
+    "attempts",
+    "total_delay",
+];
+
+/// The `schema` evaluator. Whether a draft is valid is decided strictly; the score is 1, less 0.2 for each
+/// error, at least 0.
+pub(super) struct SchemaCheck {
+    checker: Arc<Checker>,
+}
+
+impl SchemaCheck {
+    pub(super) fn new(config: &SchemaConfig) -> Result<Self, String> {
+        let compiled = Compiled::new(config).map_err(|problem| problem.message)?;
+        Ok(Self {
+            checker: Arc::new(Checker::new(compiled, config.coerce)),
+        })
+    }
+}
+
+#[async_trait]
+impl HardCheck for SchemaCheck {
+    /// On a thread of its own: with a stack that is large enough, and a limit on time.
+    async fn check(&self, subject: &Subject<'_>) -> Finding {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let checker = Arc::clone(&self.checker);
+        let draft = subject.draft.to_owned();
+        let started = std::thread::Builder::new()
+            .name("schema".to_owned())
+            .stack_size(STACK)
+            .spawn(move || {
+                // Nobody waits any more once the limit has passed.
+                let _ = sender.send(checker.check(&draft));
+            });
+        if let Err(error) = started {
+            return Finding::none(
+                Status::Failed,
+                format!("the schema check could not be started: {error}"),
+            );
+        }
+        match tokio::time::timeout(LIMIT, receiver).await {
+            Ok(Ok(finding)) => finding,
+            Ok(Err(_)) => Finding::none(Status::Failed, "the schema check broke off"),
+            Err(_) => Finding::none(
+                Status::Failed,
+                format!(
+                    "the schema check took longer than {} seconds: the schema refers to itself in too many ways",
+                    LIMIT.as_secs()
+                ),
+            ),
+        }
+    }
+}
+
+/// What checks drafts.
+struct Checker {
+    compiled: Compiled,
+    coerce: bool,
+    /// Whether neither an object nor an array can be valid: then a text without JSON in it is a value, too.
+    scalar: bool,
+}
+
+/// A value that was found in a draft.
+struct Candidate {
+    value: Value,
+    /// The byte of the draft that it begins at; `None` if the draft does not hold it as it is.
+    start: Option<usize>,
+}
+
+impl Checker {
+    fn new(compiled: Compiled, coerce: bool) -> Self {
+        let mut checker = Self {
+            compiled,
+            coerce,
+            scalar: false,
+        };
+        let refused = |value: Value| checker.refuses(&value, &["type", "enum", "const"]);
+        checker.scalar = refused(json!({})) && refused(json!([]));
+        checker
+    }
+
+    /// Whether a value as a whole violates one of these keywords.
+    fn refuses(&self, value: &Value, keywords: &[&str]) -> bool {
+        self.compiled.validator().iter_errors(value).any(|error| {
+            error.instance_path().is_empty() && keywords.contains(&error.kind().keyword())
+        })
+    }
+
+    fn check(&self, draft: &str) -> Finding {
+        let Candidate { mut value, start } = match self.candidate(draft) {
+            Ok(candidate) => candidate,
+            Err((problem, line)) => return no_json(problem, line),
+        };
+        let validator = self.compiled.validator();
+        let changes = if self.coerce && !validator.is_valid(&value) {
+            coerce::coerce(&self.compiled, &mut value)
+        } else {
+            Vec::new()
+        };
+        let found = start.map(|start| &draft[start..]);
+        let first_line = start.map_or(0, |start| lines_before(draft, start));
+        let mut faults = Vec::new();
+        for error in validator.iter_errors(&value).take(MAX_ERRORS) {
+            if let Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } =
+                error.kind()
+            {
+                // Nobody knows whether the value matches: that is no error of the draft.
+                let reason = format!(
+                    "the schema's pattern at `{}` takes too long on this draft",
+                    error.evaluation_path()
+                );
+                return Finding::none(Status::Failed, reason);
+            }
+            faults.push(fault::fault(&error, &self.compiled, found, first_line));
+        }
+        let errors = u32::try_from(faults.len()).unwrap_or(u32::MAX);
+        let mut finding =
+            Finding::graded(score(errors), evidence(errors, &changes)).with_faults(faults);
+        finding.valid = Some(errors == 0);
+        finding.value = Some(value);
+        finding
+    }
+
+    /// The value that a draft is about: the whole of it, or the last complete value in it that is of a type
+    /// that the schema wants.
+    ///
+    /// # Errors
+    /// Why there is none, and in which line.
+    fn candidate(&self, draft: &str) -> Result<Candidate, (String, Option<u64>)> {
+        let text = draft.trim();
+        match serde_json::from_str::<Value>(text) {
+            // A text that holds JSON, as a text: models and tools encode twice.
+            Ok(Value::String(inner)) if !self.scalar => {
+                return self.candidate(&inner).map(|found| Candidate {
+                    start: None,
+                    ..found
+                });
+            }
+            Ok(value) => {
+                if let Some(content) = self.content(&value)
+                    && let Ok(found) = self.candidate(content)
+                {
+                    return Ok(Candidate {
+                        value: found.value,
+                        start: None,
+                    });
+                }
+                let start = draft.len() - draft.trim_start().len();
+                return Ok(Candidate {
+                    value,
+                    start: Some(start),
+                });
+            }
+            Err(_) => {}
+        }
+        if self.scalar {
+            let text = unfenced(text);
+            let value =
+                serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
+            return Ok(Candidate { value, start: None });
+        }
+        let mut scan = json_text::scan(draft, &['{', '[']);
+        let wanted = scan
+            .found
+            .iter()
+            .rposition(|found| !self.refuses(&found.value, &["type"]));
+        // Without a type in the schema, an array in prose is rather a reference than the answer.
+        let objects = scan.found.iter().rposition(|found| found.value.is_object());
+        let chosen = match (wanted, objects) {
+            (Some(wanted), Some(object)) if !self.refuses(&scan.found[object].value, &["type"]) => {
+                if self.wants_arrays() {
+                    wanted
+                } else {
+                    object
+                }
+            }
+            (Some(wanted), _) => wanted,
+            (None, object) => match object.or(scan.found.len().checked_sub(1)) {
+                Some(any) => any,
+                None => {
+                    return Err(match scan.broken {
+                        Some(broken) => {
+                            let line = |at| lines_before(draft, at) + 1;
+                            let (begins, fails) = (line(broken.start), line(broken.end));
+                            (
+                                format!(
+                                    "the JSON that begins in line {begins} is not valid: {} (line {fails})",
+                                    broken.reason
+                                ),
+                                Some(fails),
+                            )
+                        }
+                        None => ("there is no JSON value in the text".to_owned(), None),
+                    });
+                }
+            },
+        };
+        let found = scan.found.swap_remove(chosen);
+        Ok(Candidate {
+            value: found.value,
+            start: Some(found.start),
+        })
+    }
+
+    /// Whether an array can be valid and an object cannot.
+    fn wants_arrays(&self) -> bool {
+        self.refuses(&json!({}), &["type"])
+    }
+
+    /// The text in an envelope, where the schema does not want the envelope itself.
+    fn content<'v>(&self, value: &'v Value) -> Option<&'v str> {
+        let object = value.as_object()?;
+        let content = object.get("content")?.as_str()?;
+        let is_envelope =
+            |object: &Map<String, Value>| object.keys().all(|key| ENVELOPE.contains(&key.as_str()));
+        (is_envelope(object) && !self.compiled.validator().is_valid(value)).then_some(content)
+    }
+}
+
+fn score(errors: u32) -> f64 {
+    let score = (1.0 - PER_ERROR * f64::from(errors)).max(0.0);
+    // 1 - 0.2 - 0.2 - 0.2 is not quite 0.4.
+    (score * 1e6).round() / 1e6
+}
+
+fn evidence(errors: u32, changes: &[Change]) -> String {
+    /// The most conversions that are told one by one.
+    const TOLD: usize = 5;
+    let verdict = match errors {
+        0 => "valid".to_owned(),
+        1 => "1 error".to_owned(),
+        errors => format!("{errors} errors"),
+    };
+    let mut told: Vec<String> = changes.iter().take(TOLD).map(Change::describe).collect();
+    if changes.len() > TOLD {
+        told.push(format!("{} more", changes.len() - TOLD));
+    }
+    if told.is_empty() {
+        verdict
+    } else {
+        format!("{verdict}, having read {}", told.join(", "))
+    }
+}
+
+/// A draft that holds no value is as bad as can be; it is not a failure of the check.
+fn no_json(problem: String, line: Option<u64>) -> Finding {
+    let fault = Fault::new(IssueType::Missing, problem.clone())
+        .fix("answer with the complete JSON value, and nothing else")
+        .at(Place {
+            line,
+            path: Some(String::new()),
+            keyword: Some("type".to_owned()),
+            ..Place::default()
+        });
+    let mut finding = Finding::graded(0.0, problem).with_faults([fault]);
+    finding.valid = Some(false);
+    finding
+}
+
+/// The text without a fence around all of it.
+fn unfenced(text: &str) -> &str {
+    let inner = || {
+        let body = text.strip_prefix("```")?.strip_suffix("```")?;
+        Some(body.split_once('\n')?.1.trim())
+    };
+    inner().unwrap_or(text)
+}
+
+fn lines_before(text: &str, at: usize) -> u64 {
+    memchr::memchr_iter(b'\n', &text.as_bytes()[..at.min(text.len())]).count() as u64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::sandbox::ScriptPool;
+
+/// Proof that the user has allowed the programs that criteria name to run on this machine: commands, and
+/// the interpreters of Python and Prolog. Criteria files are other people's; nothing in this library
+/// makes one of these but who asked the user.
+#[derive(Debug, Clone)]
+pub struct ExecPermission(());
+
+impl ExecPermission {
+    /// The user has seen what would run, or has said that it need not be shown, and allows it.
+    pub fn given_by_user() -> Self {
+        Self(())
+    }
+}
+
+/// What evaluators may use beside models. Cheap to clone; clones share one pool of interpreters, so that
+/// a process has only one.
+#[derive(Debug, Clone, Default)]
+pub struct Tools {
+    scripts: Option<Arc<ScriptPool>>,
+    exec: Option<ExecPermission>,
+}
+
+impl Tools {
+    /// No scripts and no programs: for criteria that need none.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Scripts in Lua. `worker` is a program whose `main` calls
+    /// [`worker_main`](crate::sandbox::worker_main) before all else: it is started with arguments of its
+    /// own, and any other program would do whatever those mean to it.
+    pub fn with_worker(worker: PathBuf) -> Self {
+        Self {
+            scripts: Some(Arc::new(ScriptPool::new(worker))),
+            exec: None,
+        }
+    }
+
+    /// The same, with scripts in all languages, and with commands.
+    #[must_use]
+    pub fn allow(self, permission: ExecPermission) -> Self {
+        Self {
+            exec: Some(permission),
+            ..self
+        }
+    }
+
+    /// The interpreters.
+    pub(super) fn scripts(&self) -> Result<Arc<ScriptPool>, String> {
+        self.scripts.clone().ok_or_else(|| {
+            "these criteria have scripts, and there is nothing to run them".to_owned()
+        })
+    }
+
+    /// The permission, if it was given.
+    pub(super) fn exec(&self) -> Result<ExecPermission, String> {
+        self.exec
+            .clone()
+            .ok_or_else(|| "these criteria run programs, and nobody has allowed that".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_pool_however_often_tools_are_handed_on() {
+        let tools = Tools::with_worker("reflect".into());
+        let other = tools.clone().allow(ExecPermission::given_by_user());
+        let (pool, same) = (tools.scripts().unwrap(), other.scripts().unwrap());
+        assert!(Arc::ptr_eq(&pool, &same));
+    }
+
+    #[test]
+    fn what_was_not_given_is_not_there() {
+        assert!(Tools::none().scripts().is_err());
+        assert!(Tools::with_worker("reflect".into()).exec().is_err());
+    }
+}

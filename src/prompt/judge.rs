@@ -1,0 +1,192 @@
+//! What the judge is asked.
+
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+use serde_json::{Map, json};
+
+use super::{MAX_ISSUES, Prompts, SCALE, own};
+use crate::model::Message;
+use crate::types::{Criterion, Evaluator, JudgeExample, LlmConfig};
+
+/// How scores of some criteria are given: a line, and one for each step or question.
+#[derive(Serialize)]
+struct Scores {
+    title: String,
+    lines: Vec<String>,
+}
+
+/// A judged draft that is shown as an example.
+#[derive(Serialize)]
+struct Example<'a> {
+    criterion: &'a str,
+    draft: &'a str,
+    verdict: String,
+}
+
+impl Prompts {
+    /// Asks for a verdict on a draft, on these criteria, which are the judge's. A criterion with a prompt of its
+    /// own is asked about alone.
+    ///
+    /// # Errors
+    /// If the criterion's own prompt cannot be filled in, with the reason.
+    pub fn evaluate(&self, draft: &str, criteria: &[&Criterion]) -> Result<Vec<Message>, String> {
+        let names: Vec<String> = criteria.iter().map(|c| format!("`{}`", c.name)).collect();
+        let template = match criteria {
+            [only] => config(only).and_then(|config| config.prompt.as_deref().map(|t| (*only, t))),
+            _ => None,
+        };
+        let own = template
+            .map(|(criterion, template)| {
+                own::render(template, &criterion.name, &criterion.description, draft)
+            })
+            .transpose()?;
+        let shown = template.is_some_and(|(_, template)| own::shows_draft(template));
+        Ok(self.messages(
+            "evaluate.j2",
+            context! {
+                draft,
+                shown,
+                own,
+                names,
+                scores => Value::from(Serde(scores(criteria))),
+                examples => Value::from(Serde(examples(criteria))),
+                form => form(criteria),
+                max_issues => MAX_ISSUES,
+            },
+        ))
+    }
+
+    /// Asks which of two drafts meets the criteria better.
+    pub fn compare(&self, first: &str, second: &str) -> Vec<Message> {
+        self.messages("compare.j2", context! { first, second })
+    }
+}
+
+fn config(criterion: &Criterion) -> Option<&LlmConfig> {
+    match &criterion.evaluator {
+        Evaluator::Llm(config) => Some(config),
+        _ => None,
+    }
+}
+
+fn scores(criteria: &[&Criterion]) -> Vec<Scores> {
+    let mut plain = Vec::new();
+    let mut own = Vec::new();
+    for criterion in criteria {
+        let name = format!("`{}`", criterion.name);
+        let Some(config) = config(criterion) else {
+            continue;
+        };
+        if let Some(anchors) = &config.anchors {
+            own.push(Scores {
+                title: format!("The score of {name}, from 1 to 5:"),
+                lines: anchors
+                    .steps()
+                    .map(|(step, meaning)| match meaning {
+                        Some(meaning) => format!("{step} = {}", meaning.trim()),
+                        None => format!("{step} = between the steps beside it"),
+                    })
+                    .collect(),
+            });
+        } else if !config.checks.is_empty() {
+            own.push(Scores {
+                title: format!("The answers of {name}, true for yes and false for no or not sure:"),
+                lines: (1..)
+                    .zip(&config.checks)
+                    .map(|(number, check)| format!("{number}: {}", check.trim()))
+                    .collect(),
+            });
+        } else if let Some(scale) = config.scale {
+            own.push(Scores {
+                title: format!(
+                    "The score of {name}: a number from {} (worst) to {} (best).",
+                    scale.low(),
+                    scale.high()
+                ),
+                lines: Vec::new(),
+            });
+        } else {
+            plain.push(name);
+        }
+    }
+    if !plain.is_empty() {
+        let of = match (own.is_empty(), &plain[..]) {
+            (true, [_]) => "The score".to_owned(),
+            (true, _) => "The scores".to_owned(),
+            (false, [name]) => format!("The score of {name}"),
+            (false, names) => format!("The scores of {}", names.join(", ")),
+        };
+        own.insert(
+            0,
+            Scores {
+                title: format!("{of}, from 1 to 5:"),
+                lines: SCALE
+                    .iter()
+                    .map(|anchor| format!("{} = {}", anchor.step, anchor.meaning))
+                    .collect(),
+            },
+        );
+    }
+    own
+}
+
+fn examples<'a>(criteria: &[&'a Criterion]) -> Vec<Example<'a>> {
+    criteria
+        .iter()
+        .flat_map(|criterion| {
+            let examples = config(criterion).map_or(&[][..], |config| &config.examples);
+            examples.iter().map(|example| Example {
+                criterion: &criterion.name,
+                draft: &example.draft,
+                verdict: verdict(example),
+            })
+        })
+        .collect()
+}
+
+fn verdict(example: &JudgeExample) -> String {
+    let mut verdict = match (example.score, example.verdict) {
+        (Some(score), _) => format!("score {score}"),
+        (None, Some(true)) => "met".to_owned(),
+        (None, _) => "not met".to_owned(),
+    };
+    if let Some(reason) = &example.reason {
+        verdict.push_str(". ");
+        verdict.push_str(reason.trim());
+    }
+    verdict
+}
+
+/// What a verdict on these criteria looks like.
+fn form(criteria: &[&Criterion]) -> String {
+    let mut scores = Map::new();
+    for criterion in criteria {
+        let config = config(criterion);
+        let checks = config.map_or(&[][..], |config| &config.checks);
+        let entry = if !checks.is_empty() {
+            let answers: Map<_, _> = (1..=checks.len())
+                .map(|number| (number.to_string(), json!(number % 2 == 1)))
+                .collect();
+            json!({ "reason": "...", "answers": answers })
+        } else if let Some(scale) = config.and_then(|config| config.scale) {
+            json!({ "reason": "...", "score": f64::midpoint(scale.low(), scale.high()) })
+        } else {
+            json!({ "reason": "...", "score": 3 })
+        };
+        scores.insert(criterion.name.clone(), entry);
+    }
+    json!({
+        "scores": scores,
+        "issues": [{
+            "type": "incorrect",
+            "severity": "major",
+            "criterion": criteria.first().map_or("", |criterion| &criterion.name),
+            "quote": "...",
+            "description": "...",
+            "suggested_fix": "..."
+        }],
+        "confidence": 0.7
+    })
+    .to_string()
+}

@@ -1,0 +1,256 @@
+//! The verdict of a single evaluator in the form of seed 001: `success`, `valid`, `score`, `errors`,
+//! `suggestions`.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::markdown::{cell, one_line};
+use crate::types::{
+    CriterionResult, Evaluation, Issue, Models, RunRecord, SCHEMA_VERSION, Severity, Status,
+    TokenUsage,
+};
+
+/// The verdict on one text. A figure that is not known is null.
+#[derive(Serialize)]
+struct Verdict<'a> {
+    schema_version: u32,
+    run_id: Option<Uuid>,
+    /// The file; null for standard input.
+    file: Option<&'a str>,
+    /// The evaluator's kind.
+    evaluator: Option<&'a str>,
+    /// Whether there is a verdict; not whether it is a good one.
+    success: bool,
+    /// Whether the text is good enough.
+    valid: bool,
+    /// 0 to 1. Of a schema 1 or 0 (seed 002).
+    score: Option<f64>,
+    /// 0 to 1, for telling which of two invalid texts is the better one.
+    ranking_score: Option<f64>,
+    errors: Vec<Fault<'a>>,
+    suggestions: &'a [String],
+    /// `ok`, `unparsed` or `failed`.
+    status: Status,
+    /// What the verdict rests on, or why there is none.
+    reason: Option<&'a str>,
+    /// What the evaluator has made of the text, where that is a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a Value>,
+    total_llm_calls: u32,
+    token_usage: TokenUsage,
+    /// Seconds.
+    execution_time: Option<f64>,
+    models: Option<&'a Models>,
+    warnings: &'a [String],
+    error: Option<&'a str>,
+}
+
+/// One thing that is wrong.
+#[derive(Serialize)]
+struct Fault<'a> {
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keyword: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema_path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<&'a str>,
+}
+
+impl<'a> Fault<'a> {
+    fn of(issue: &'a Issue) -> Self {
+        Self {
+            message: &issue.description,
+            path: issue.place.path.as_deref(),
+            keyword: issue.place.keyword.as_deref(),
+            schema_path: issue.place.schema_path.as_deref(),
+            line: issue.place.line,
+            severity: Some(issue.severity),
+            suggestion: issue.suggested_fix.as_deref(),
+        }
+    }
+
+    fn said(message: &'a str) -> Self {
+        Self {
+            message,
+            path: None,
+            keyword: None,
+            schema_path: None,
+            line: None,
+            severity: None,
+            suggestion: None,
+        }
+    }
+}
+
+impl<'a> Verdict<'a> {
+    fn of(file: Option<&'a str>, record: &'a RunRecord) -> Self {
+        let evaluation = record
+            .versions
+            .first()
+            .and_then(|version| version.evaluation.as_ref());
+        let result = evaluation.and_then(|evaluation| evaluation.criteria.first());
+        let valid = evaluation.is_some_and(|evaluation| evaluation.satisfactory);
+        let ranking_score = result.and_then(|result| result.score);
+        let strict = result.is_some_and(|result| result.evaluator == "schema");
+        let score = ranking_score.map(|score| match (strict, valid) {
+            (false, _) => score,
+            (true, true) => 1.0,
+            (true, false) => 0.0,
+        });
+        let status = evaluation.map_or(Status::Failed, |evaluation| evaluation.status);
+        Self {
+            schema_version: SCHEMA_VERSION,
+            run_id: record.run_id,
+            file,
+            evaluator: result.map(|result| result.evaluator.as_str()),
+            success: status == Status::Ok,
+            valid,
+            score,
+            ranking_score,
+            errors: errors(evaluation, result, record),
+            suggestions: evaluation.map_or(&[], |evaluation| &evaluation.suggestions),
+            status,
+            reason: result.and_then(|result| result.evidence.as_deref()),
+            value: result.and_then(|result| result.value.as_ref()),
+            total_llm_calls: record.total_llm_calls,
+            token_usage: record.token_usage,
+            execution_time: record.execution_time(),
+            models: record.models.as_ref(),
+            warnings: &record.warnings,
+            error: record.error.as_deref(),
+        }
+    }
+
+    fn headline(&self) -> String {
+        let verdict = match (self.success, self.valid) {
+            (true, true) => "valid",
+            (true, false) => "invalid",
+            (false, _) => return "could not be judged".to_owned(),
+        };
+        match (self.score, self.ranking_score) {
+            (Some(score), Some(ranking)) if (score - ranking).abs() > f64::EPSILON => {
+                format!("{verdict}, score {score:.2} ({ranking:.2} for ranking)")
+            }
+            (Some(score), _) => format!("{verdict}, score {score:.2}"),
+            (None, _) => verdict.to_owned(),
+        }
+    }
+}
+
+/// What is wrong, one by one. A judge that refuses a text without naming an issue has still given a reason.
+fn errors<'a>(
+    evaluation: Option<&'a Evaluation>,
+    result: Option<&'a CriterionResult>,
+    record: &'a RunRecord,
+) -> Vec<Fault<'a>> {
+    let (Some(evaluation), Some(result)) = (evaluation, result) else {
+        return record
+            .error
+            .as_deref()
+            .map(Fault::said)
+            .into_iter()
+            .collect();
+    };
+    if !evaluation.issues.is_empty() {
+        return evaluation.issues.iter().map(Fault::of).collect();
+    }
+    let reason = result.evidence.as_deref();
+    match (result.status, result.passed) {
+        (Status::Ok, true) => Vec::new(),
+        (Status::Ok, false) if result.evaluator != "llm" => Vec::new(),
+        (Status::Ok, false) => vec![Fault::said(reason.unwrap_or("the judge gave no reason"))],
+        _ => vec![Fault::said(reason.unwrap_or("there is no verdict"))],
+    }
+}
+
+/// The verdicts in the order given: one object for one text, else an array of them.
+pub fn verdicts_json(records: &[(Option<String>, RunRecord)]) -> String {
+    let verdicts: Vec<Verdict<'_>> = records
+        .iter()
+        .map(|(file, record)| Verdict::of(file.as_deref(), record))
+        .collect();
+    let text = match verdicts.as_slice() {
+        [only] => serde_json::to_string_pretty(only),
+        all => serde_json::to_string_pretty(all),
+    };
+    let mut text = text.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"));
+    text.push('\n');
+    text
+}
+
+/// The verdict on one text for people: a headline, then what is wrong.
+pub fn verdict_text(name: &str, record: &RunRecord) -> String {
+    let verdict = Verdict::of(None, record);
+    let mut out = format!("{name}: {}\n", verdict.headline());
+    if let Some(reason) = verdict.reason {
+        let _ = writeln!(out, "  {}", one_line(reason));
+    }
+    for fault in &verdict.errors {
+        let _ = writeln!(out, "  - {}{}", at(fault), one_line(fault.message));
+        if let Some(fix) = fault.suggestion {
+            let _ = writeln!(out, "    fix: {}", one_line(fix));
+        }
+    }
+    for suggestion in unsaid(&verdict) {
+        let _ = writeln!(out, "  suggestion: {}", one_line(suggestion));
+    }
+    out
+}
+
+/// The same in Markdown.
+pub fn verdict_markdown(name: &str, record: &RunRecord) -> String {
+    let verdict = Verdict::of(None, record);
+    let mut out = format!("## {}: {}\n", cell(name), verdict.headline());
+    if let Some(reason) = verdict.reason {
+        let _ = write!(out, "\n{}\n", one_line(reason));
+    }
+    if !verdict.errors.is_empty() {
+        out.push_str("\n### Errors\n\n");
+    }
+    for fault in &verdict.errors {
+        let _ = writeln!(out, "- {}{}", at(fault), one_line(fault.message));
+        if let Some(fix) = fault.suggestion {
+            let _ = writeln!(out, "  - Fix: {}", one_line(fix));
+        }
+    }
+    let suggestions: Vec<&str> = unsaid(&verdict).collect();
+    if !suggestions.is_empty() {
+        out.push_str("\n### Suggestions\n\n");
+    }
+    for suggestion in suggestions {
+        let _ = writeln!(out, "- {}", one_line(suggestion));
+    }
+    out
+}
+
+/// The line of a fault, as the beginning of a sentence.
+fn at(fault: &Fault<'_>) -> String {
+    fault
+        .line
+        .map(|line| format!("line {line}: "))
+        .unwrap_or_default()
+}
+
+/// The suggestions that belong to no fault.
+fn unsaid<'v>(verdict: &'v Verdict<'_>) -> impl Iterator<Item = &'v str> {
+    verdict
+        .suggestions
+        .iter()
+        .map(String::as_str)
+        .filter(|text| {
+            !verdict
+                .errors
+                .iter()
+                .any(|fault| fault.suggestion == Some(text))
+        })
+}

@@ -1,0 +1,316 @@
+//! The `command` evaluator: what a program is given, and what its verdict is.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+
+use crate::harness::{Ran, Test};
+use crate::plan::{answering, draft};
+use crate::support::server::{Protocol, Reply};
+
+fn evaluate(keys: &str) -> Test {
+    Test::new()
+        .args([
+            "evaluate",
+            "text.txt",
+            "-c",
+            "c.toml",
+            "--allow-exec",
+            "--format",
+            "json",
+        ])
+        .file("text.txt", "one\ntwo\n")
+        .file(
+            "c.toml",
+            format!("[[criteria]]\nname = 'runs'\nevaluator = 'command'\n{keys}\n"),
+        )
+}
+
+/// A command that is a line of shell.
+fn sh(script: &str, keys: &str) -> Test {
+    assert!(!script.contains("'''"));
+    evaluate(&format!(
+        "command = ['sh', '-c', '''{script}''', '{{draft_file}}']\n{keys}"
+    ))
+}
+
+fn evaluation(ran: &Ran) -> Value {
+    ran.json()["evaluation"].clone()
+}
+
+#[test]
+fn exit_code_0_passes() {
+    let ran = sh("true", "").run();
+    let evaluation = evaluation(&ran);
+    assert_eq!(evaluation["overall_score"], 1.0);
+    assert_eq!(
+        evaluation["criteria"][0]["evidence"],
+        "ended with exit code 0"
+    );
+    assert_eq!(evaluation["criteria"][0]["threshold"], 0.7);
+}
+
+#[test]
+fn any_other_end_is_the_draft_s_fault_and_the_output_says_why() {
+    let ran = sh(
+        "echo 'draft.txt:2: two is wrong' >&2; echo summed up; exit 4",
+        "",
+    )
+    .code(3)
+    .run();
+    let evaluation = evaluation(&ran);
+    assert_eq!(evaluation["status"], "ok");
+    assert_eq!(evaluation["overall_score"], 0.0);
+    assert_eq!(
+        evaluation["issues"][0]["description"],
+        "`sh` ended with exit code 4:\n    draft.txt:2: two is wrong\n    summed up"
+    );
+    let ran = sh("kill -SEGV $$", "").code(3).run();
+    let description = self::evaluation(&ran)["issues"][0]["description"].clone();
+    assert_eq!(
+        description,
+        "`sh` was ended by signal 11 (segmentation fault), and wrote nothing"
+    );
+}
+
+#[test]
+fn the_draft_is_a_file_and_the_standard_input() {
+    sh(
+        "test \"$(cat)\" = \"$(cat $0)\" && test \"$(wc -l < $0)\" = 2",
+        "",
+    )
+    .run();
+    sh(
+        "case $0 in *.tar.rs) true;; *) false;; esac",
+        "extension = '.tar.rs'",
+    )
+    .run();
+    // Alone in its folder, which is also for temporary files, and is gone afterwards.
+    let ran = sh("pwd; test \"$(ls)\" = draft.txt && test \"$TMPDIR\" = \"$PWD\"; echo x > \"$TMPDIR/y\"; exit 1", "")
+        .code(3)
+        .run();
+    let description = evaluation(&ran)["issues"][0]["description"].clone();
+    assert_eq!(
+        description, "`sh` ended with exit code 1:\n    .",
+        "its own name differs each time"
+    );
+}
+
+#[test]
+fn a_text_is_a_command_without_a_shell() {
+    evaluate("command = 'grep -q \"^two$\" {draft_file}'").run();
+    evaluate("command = 'grep -q three {draft_file}'")
+        .code(3)
+        .run();
+}
+
+#[test]
+fn it_runs_where_the_criteria_say_seen_from_their_file() {
+    let test = Test::new()
+        .args(["evaluate", "text.txt", "-c", "set/c.toml", "--allow-exec"])
+        .file("text.txt", "x")
+        .file("set/checks/words.txt", "x\n")
+        .file("set/checks/check.sh", "#!/bin/sh\ngrep -qxf words.txt \"$1\"\n")
+        .file(
+            "set/c.toml",
+            "[[criteria]]\nname = 'x'\nevaluator = 'command'\ncwd = 'checks'\ncommand = ['checks/check.sh', '{draft_file}']\n",
+        );
+    let script = test.path("set/checks/check.sh");
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    test.run();
+}
+
+#[test]
+fn the_environment_is_what_is_allowed() {
+    let script = "test -z \"$OTHER\" && test \"$GIVEN\" = yes && test -z \"$OPENAI_API_KEY\" && test -n \"$PATH\"";
+    sh(script, "env = ['GIVEN', 'NOT_SET']")
+        .env("GIVEN", "yes")
+        .env("OTHER", "yes")
+        .env("OPENAI_API_KEY", crate::harness::KEY)
+        .run();
+    for name in ["OPENAI_API_KEY", "my_api_key", "REFLECT_MODEL"] {
+        sh("true", &format!("env = ['{name}']"))
+            .code(2)
+            .stderr_has("c.toml:5:7")
+            .stderr_has("is not passed on")
+            .run();
+    }
+}
+
+#[test]
+fn json_output_is_the_verdict_whatever_the_exit_code() {
+    let verdict = r#"echo '{"score": 0.85, "errors": [{"message": "m", "line": 2, "severity": "minor"}]}'; exit 1"#;
+    let ran = sh(verdict, "output = 'json'").run();
+    let evaluation = evaluation(&ran);
+    assert_eq!(evaluation["overall_score"], 0.85);
+    assert_eq!(evaluation["issues"][0]["line"], 2);
+    sh("echo false", "output = 'json'").code(3).run();
+}
+
+#[test]
+fn without_a_verdict_in_json_the_check_has_failed() {
+    for (script, said) in [
+        (
+            "echo oops >&2; exit 3",
+            "its standard output is empty (it ended with exit code 3): oops",
+        ),
+        ("echo hello", "its standard output is not JSON"),
+        ("echo '[1]'", "a list is no verdict"),
+        ("echo '{\"valid\":'", "not JSON"),
+        ("echo true; kill -9 $$", "it did not end by itself"),
+        ("yes | head -c 3000000", "which is too much"),
+    ] {
+        let ran = sh(script, "output = 'json'")
+            .code(6)
+            .stderr_has("the criterion `runs` could not be checked: `sh` gave no verdict: ")
+            .stderr_has(said)
+            .run();
+        assert_eq!(evaluation(&ran)["status"], "failed");
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_and_the_reviser_is_told() {
+    let ran = sh("echo before; sleep 60", "timeout = '500ms'")
+        .code(3)
+        .run();
+    assert!(ran.took.as_secs() < 20, "{:?}", ran.took);
+    let description = evaluation(&ran)["issues"][0]["description"].clone();
+    assert_eq!(
+        description,
+        "`sh` hit the time limit of 500ms and was ended:\n    before"
+    );
+}
+
+/// It stops after a hundred even if nobody stops it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_forks_is_ended() {
+    let ran = sh(
+        "for i in $(seq 100); do sleep 20 & done; wait",
+        "processes = 20",
+    )
+    .code(3)
+    .run();
+    assert!(ran.took.as_secs() < 15, "{:?}", ran.took);
+    let description = evaluation(&ran)["issues"][0]["description"].clone();
+    let description = description.as_str().unwrap();
+    assert!(
+        description.contains("hit the limit of 20 processes"),
+        "{description}"
+    );
+}
+
+#[test]
+fn a_gigabyte_of_output_is_cut_short() {
+    let ran = sh("echo first; yes | head -c 1000000000; echo last", "")
+        .code(3)
+        .run();
+    assert!(ran.took.as_secs() < 20, "{:?}", ran.took);
+    let description = evaluation(&ran)["issues"][0]["description"].clone();
+    let description = description.as_str().unwrap();
+    assert!(
+        description.contains("hit the output limit of 16 MiB and was ended:\n    first\n    y\n")
+    );
+    assert!(description.contains("characters cut ...]"));
+    assert!(description.len() < 20_000, "{}", description.len());
+}
+
+#[test]
+fn controls_in_the_output_do_not_reach_the_report() {
+    let ran = sh("printf '\\033[31mred\\033[0m\\007 text\\r\\n'; exit 1", "")
+        .code(3)
+        .run();
+    let description = evaluation(&ran)["issues"][0]["description"].clone();
+    assert_eq!(description, "`sh` ended with exit code 1:\n    red  text");
+}
+
+/// The writer knows the command beforehand, and then what it said.
+#[test]
+fn in_the_loop_the_output_reaches_the_reviser() {
+    let server = answering([Reply::text("The pond."), Reply::text("The frog.")]);
+    let criteria = "[[criteria]]\nname = 'frog'\nevaluator = 'command'\n\
+                    command = ['sh', '-c', 'grep -q frog || { echo no frog at all; exit 1; }']\n";
+    draft(&server, Protocol::OpenAi)
+        .file("criteria.toml", criteria)
+        .arg("--allow-exec")
+        .stdout("The frog.\n")
+        .run();
+    let requests = server.requests();
+    assert!(
+        requests[0]
+            .body
+            .to_string()
+            .contains("must end with exit code 0")
+    );
+    assert!(
+        requests
+            .last()
+            .unwrap()
+            .body
+            .to_string()
+            .contains("no frog at all")
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_command_is_said_with_its_place() {
+    for (keys, said) in [
+        ("", "the key `command` is missing"),
+        ("command = []", "`command` is empty"),
+        ("command = ''", "`command` is empty"),
+        (
+            "command = 3",
+            "a list of texts (the program and its arguments), or one text, is wanted here",
+        ),
+        ("command = 'a | b'", "`|` is for a shell"),
+        ("command = 'a \"b'", "has no end"),
+        (
+            "command = ['{draft_file}']",
+            "the draft itself cannot be the program",
+        ),
+        (
+            "command = 'x'\nextension = '../x'",
+            "must be the ending of a file name",
+        ),
+        (
+            "command = 'x'\ntimeout = '2h'",
+            "`timeout` must be at most 1h, not 2h",
+        ),
+        (
+            "command = 'x'\nprocesses = 0",
+            "`processes` must be from 1 to 4096, not 0",
+        ),
+        ("command = 'x'\nmemory = '1TB'", "no amount of memory"),
+        ("command = 'x'\ncwd = 'nowhere'", "there is no folder"),
+        ("command = 'x'\noutput = 'text'", "unknown value `text`"),
+        ("command = 'x'\nargs = 'y'", "unknown key `args`"),
+    ] {
+        evaluate(keys)
+            .code(2)
+            .stderr_has("c.toml:")
+            .stderr_has(said)
+            .run();
+    }
+}
+
+#[test]
+fn who_interrupts_leaves_no_program_behind() {
+    let test = sh("echo $$ > pid.new; mv pid.new pid; sleep 60", "cwd = '.'").code(130);
+    let file = test.path("pid");
+    let running = test.spawn();
+    let begun = std::time::Instant::now();
+    while !file.exists() && begun.elapsed().as_secs() < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let pid = std::fs::read_to_string(file).expect("the program has begun");
+    running.signal("INT");
+    running.finish();
+    let there = std::process::Command::new("ps")
+        .args(["-o", "stat=", "-p", pid.trim()])
+        .output()
+        .expect("ps");
+    let stat = String::from_utf8_lossy(&there.stdout).trim().to_owned();
+    // Where nobody reaps orphans it may be left as a zombie.
+    assert!(stat.is_empty() || stat.starts_with('Z'), "{stat}");
+}

@@ -1,0 +1,195 @@
+//! Leave to run code: who gives it, who cannot, and what is shown before.
+
+use crate::harness::Test;
+use crate::plan::draft;
+use crate::support::server::{Protocol, Server};
+
+const USER: &str = "../home/.config/reflect/config.toml";
+
+/// A command that is on every system these tests run on.
+const COMMAND: &str = "name = 'c'\n[[criteria]]\nname = 'other'\nevaluator = 'length'\nmin = 1\n\
+                       [[criteria]]\nname = 'runs'\nevaluator = 'command'\n\
+                       command = ['sh', '-c', 'grep -q \"a b\"', '{draft_file}']\nenv = ['EDITOR']\n";
+
+fn evaluate() -> Test {
+    evaluate_by("set/c.toml")
+}
+
+/// The same by criteria that are elsewhere.
+fn evaluate_by(criteria: &str) -> Test {
+    Test::new()
+        .args(["evaluate", "text.txt", "-c", criteria])
+        .file("text.txt", "a b\n")
+        .file("set/c.toml", COMMAND)
+}
+
+/// The config of a user who trusts this path.
+fn trusting(test: Test, path: &str) -> Test {
+    let full = test
+        .path(path)
+        .canonicalize()
+        .expect("a path that is there");
+    test.file(USER, format!("[trust]\nexec = ['{}']\n", full.display()))
+}
+
+#[test]
+fn without_leave_nothing_runs_and_what_would_run_is_shown() {
+    let ran = evaluate().code(2).run();
+    let said = ran.said();
+    for part in [
+        "reflect: error: these criteria run code on this machine, which has not been allowed:\n",
+        "/work/set/c.toml:6: `runs` runs the command\n      sh -c 'grep -q \"a b\"' {draft_file}\n",
+        "which may see the variables EDITOR\n",
+        "hint: if you trust what is shown, allow it for this call with `--allow-exec`, or always with these lines in ",
+        "/.config/reflect/config.toml:\n  [trust]\n  exec = [",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in\n{said}");
+    }
+}
+
+/// Before the first draft is paid for.
+#[test]
+fn leave_is_asked_for_before_any_model() {
+    let server = Server::start();
+    draft(&server, Protocol::OpenAi)
+        .file("criteria.toml", COMMAND)
+        .code(2)
+        .stderr_has("which has not been allowed")
+        .run();
+    assert!(server.requests().is_empty());
+    server.reply_text("a b");
+    draft(&server, Protocol::OpenAi)
+        .file("criteria.toml", COMMAND)
+        .arg("--allow-exec")
+        .stdout("a b\n")
+        .run();
+    assert_eq!(server.calls(), 1);
+}
+
+#[test]
+fn events_end_also_where_leave_is_missing() {
+    let ran = evaluate().args(["--format", "ndjson"]).code(2).run();
+    let lines = ran.lines();
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0]["event"], "run_end");
+    assert_eq!(lines[0]["exit_code"], 2);
+}
+
+#[test]
+fn leave_is_given_by_the_flag_or_by_the_user_s_own_config() {
+    evaluate().arg("--allow-exec").run();
+    trusting(evaluate(), "set/c.toml").run();
+    trusting(evaluate(), "set").run();
+    evaluate()
+        .file("mine.toml", "")
+        .args(["--config", "mine.toml"])
+        .code(2)
+        .stderr_has("mine.toml:\n  [trust]")
+        .run();
+    evaluate_by("../home/sets/c.toml")
+        .file("../home/sets/c.toml", COMMAND)
+        .file(USER, "[trust]\nexec = ['~/sets']\n")
+        .run();
+}
+
+#[test]
+fn leave_is_not_given_by_anybody_else() {
+    // Another folder whose name begins the same.
+    let test = evaluate().folder("se");
+    trusting(test, "se")
+        .code(2)
+        .stderr_has("not been allowed")
+        .run();
+    // What is trusted and is not there.
+    evaluate()
+        .file(USER, "[trust]\nexec = ['/nowhere/at/all']\n")
+        .code(2)
+        .stderr_has("not been allowed")
+        .run();
+    evaluate()
+        .file(USER, "[trust]\nexec = ['set/c.toml']\n")
+        .code(2)
+        .stderr_has("config.toml:2:8")
+        .stderr_has("is no full path")
+        .run();
+    evaluate()
+        .file(".reflect.toml", "[trust]\nexec = ['/']\n")
+        .code(2)
+        .stderr_has("`trust` may not be set by a project's file")
+        .run();
+    evaluate()
+        .file("set/c.toml", format!("trust.exec = ['/']\n{COMMAND}"))
+        .code(2)
+        .stderr_has("unknown key `trust`")
+        .run();
+    evaluate()
+        .file("set/c.toml", format!("loop.allow_exec = true\n{COMMAND}"))
+        .code(2)
+        .stderr_has("unknown key `allow_exec`")
+        .run();
+}
+
+/// What counts is where a file is, not by which name it is reached.
+#[cfg(unix)]
+#[test]
+fn a_link_in_a_trusted_folder_is_not_trusted() {
+    let test = evaluate_by("trusted/link.toml").folder("trusted");
+    std::os::unix::fs::symlink(test.path("set/c.toml"), test.path("trusted/link.toml"))
+        .expect("a link");
+    trusting(test, "trusted")
+        .code(2)
+        .stderr_has("not been allowed")
+        .stderr_has("/work/set/c.toml:6")
+        .run();
+}
+
+#[test]
+fn scripts_in_python_and_prolog_need_leave_and_are_shown() {
+    for language in ["python", "prolog"] {
+        let code = "first line\nsecond \u{202e}line";
+        evaluate()
+            .file(
+                "set/c.toml",
+                format!("[[criteria]]\nname = 'x'\nevaluator = 'script'\nlanguage = '{language}'\nfile = 'check.txt'\n"),
+            )
+            .file("set/check.txt", code)
+            .code(2)
+            .stderr_has(&format!("`x` runs this {language} script of "))
+            .stderr_has("/set/check.txt\n      first line\n      second \\u{202e}line\n")
+            .run();
+    }
+}
+
+/// Also before any model is asked, and with what to do about it.
+#[test]
+fn what_is_not_installed_is_found_beforehand() {
+    let server = Server::start();
+    for (criterion, said) in [
+        (
+            "evaluator = 'script'\nlanguage = 'python'\ncode = 'x'",
+            "apt install python3",
+        ),
+        (
+            "evaluator = 'script'\nlanguage = 'prolog'\ncode = 'x'",
+            "apt install swi-prolog-core",
+        ),
+        (
+            "evaluator = 'command'\ncommand = 'mdlint {draft_file}'",
+            "the program `mdlint` was not found",
+        ),
+    ] {
+        draft(&server, Protocol::OpenAi)
+            .env("PATH", "/nowhere")
+            .file(
+                "criteria.toml",
+                format!("[[criteria]]\nname = 'x'\n{criterion}\n"),
+            )
+            .arg("--allow-exec")
+            .code(2)
+            .stderr_has("criteria.toml:1: the criterion `x` cannot be checked: ")
+            .stderr_has(said)
+            .stderr_has("/nowhere")
+            .run();
+    }
+    assert!(server.requests().is_empty());
+}

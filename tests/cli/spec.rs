@@ -1,0 +1,195 @@
+//! `reflect evaluate --evaluator`: a single evaluator in the form of seed 001, and its verdict.
+
+use serde_json::json;
+
+use crate::harness::Test;
+
+const SPEC: &str = "type: schema\nschema:\n  type: object\n  required: [name, email]\n  properties:\n    name: {type: string, minLength: 1}\n    email: {type: string, pattern: '^[^@]+@[^@]+\\.[^@]+$'}\n    age: {type: integer}\n";
+
+fn verdict() -> Test {
+    Test::new()
+        .args(["evaluate", "--evaluator", "spec.yaml"])
+        .file("spec.yaml", SPEC)
+}
+
+#[test]
+fn the_verdict_has_the_form_of_the_seed() {
+    let ran = verdict()
+        .args(["--format", "json"])
+        .stdin("{\"name\": \"Ada\", \"email\": \"nope\", \"age\": \"x\"}")
+        .code(3)
+        .run();
+    let verdict = ran.json();
+    assert_eq!(verdict["success"], true, "it was judged");
+    assert_eq!(verdict["valid"], false);
+    assert_eq!(verdict["score"], 0.0, "a schema is met or not");
+    assert_eq!(verdict["ranking_score"], 0.6);
+    assert_eq!(verdict["status"], "ok");
+    assert_eq!(verdict["evaluator"], "schema");
+    assert_eq!(verdict["file"], json!(null));
+    assert_eq!(verdict["schema_version"], 1);
+    let errors = verdict["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 2);
+    assert_eq!(errors[0]["path"], "/email");
+    assert_eq!(errors[0]["keyword"], "pattern");
+    assert_eq!(
+        errors[1]["message"],
+        "`/age` is \"x\", but an integer is wanted"
+    );
+    assert_eq!(verdict["suggestions"][1], "make `/age` an integer");
+    assert_eq!(errors[1]["suggestion"], verdict["suggestions"][1]);
+}
+
+#[test]
+fn a_valid_value_comes_back_as_it_was_read() {
+    let ran = verdict()
+        .args(["--format", "json"])
+        .stdin("{\"name\": \"Ada\", \"email\": \"a@b.co\", \"age\": \"36\"}")
+        .run();
+    let verdict = ran.json();
+    assert_eq!(verdict["valid"], true);
+    assert_eq!(verdict["score"], 1.0);
+    assert_eq!(verdict["errors"], json!([]));
+    assert_eq!(verdict["value"]["age"], 36);
+}
+
+#[test]
+fn text_and_markdown_are_for_people() {
+    let bad = "{\n\"name\": \"Ada\"\n}";
+    verdict()
+        .stdin(bad)
+        .code(3)
+        .stdout(
+            "standard input: invalid, score 0.00 (0.80 for ranking)\n\
+             \x20 1 error\n\
+             \x20 - line 1: the property `email` is missing at the top level\n\
+             \x20   fix: add the property `email` (a string) at the top level\n",
+        )
+        .run();
+    verdict()
+        .args(["--format", "markdown"])
+        .stdin(bad)
+        .code(3)
+        .stdout(
+            "## standard input: invalid, score 0.00 (0.80 for ranking)\n\n\
+             1 error\n\n\
+             ### Errors\n\n\
+             - line 1: the property `email` is missing at the top level\n\
+             \x20 - Fix: add the property `email` (a string) at the top level\n",
+        )
+        .run();
+    verdict()
+        .stdin("{\"name\": \"Ada\", \"email\": \"a@b.co\"}")
+        .stdout("standard input: valid, score 1.00\n  valid\n")
+        .run();
+}
+
+#[test]
+fn events_and_reports_and_several_files_work_as_with_criteria() {
+    let test = || {
+        verdict()
+            .file("good.json", "{\"name\": \"Ada\", \"email\": \"a@b.co\"}")
+            .file("bad.json", "{}")
+            .args(["good.json", "bad.json"])
+            .code(3)
+    };
+    let lines = test().args(["--format", "ndjson"]).run().lines();
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|line| line["event"] == "run_end")
+            .count(),
+        2
+    );
+    let verdicts = test().args(["--format", "json"]).run().json();
+    assert_eq!(verdicts[0]["file"], "good.json");
+    assert_eq!(verdicts[0]["valid"], true);
+    assert_eq!(verdicts[1]["valid"], false);
+    assert_eq!(verdicts[1]["errors"].as_array().unwrap().len(), 2);
+    let ran = test().args(["--report", "report.json"]).run();
+    let report: serde_json::Value = serde_json::from_str(&ran.read("report.json")).unwrap();
+    assert_eq!(report[1]["ranking_score"], 0.6);
+}
+
+#[test]
+fn a_schema_may_be_in_a_file_beside() {
+    let test = |spec: &str| {
+        Test::new()
+            .args(["evaluate", "--evaluator", "specs/spec.json"])
+            .file("specs/spec.json", spec)
+            .file("specs/person.yaml", "$ref: age.json\n")
+            .file("specs/age.json", "{\"type\": \"integer\"}")
+    };
+    test("{\"type\": \"schema\", \"schema\": \"person.yaml\"}")
+        .stdin("\"7\"")
+        .run();
+    test("{\"type\": \"schema\", \"schema\": {\"$ref\": \"person.yaml\"}}")
+        .stdin("[7]")
+        .code(3)
+        .run();
+    test("{\"type\": \"schema\", \"schema\": {\"$ref\": \"none.yaml\"}}")
+        .code(2)
+        .stderr_has("the `$ref` `none.yaml` leads nowhere")
+        .stderr_has("specs/spec.json:1:39")
+        .run();
+}
+
+#[test]
+fn json_input_is_judged_by_what_it_says() {
+    let test = |input: &str| {
+        Test::new()
+            .args([
+                "evaluate",
+                "--evaluator",
+                "spec.toml",
+                "--input-format",
+                "json",
+            ])
+            .file(
+                "spec.toml",
+                "type = 'schema'\nschema = { type = 'string', maxLength = 3 }\n",
+            )
+            .stdin(input)
+    };
+    test("\"a\\nb\"").run();
+    test("\"four\"").code(3).run();
+    test("abc")
+        .code(2)
+        .stderr_has("standard input is not JSON")
+        .stderr_has("hint: leave `--input-format json` out")
+        .run();
+}
+
+#[test]
+fn what_cannot_be_used_is_said_before_anything_is_judged() {
+    let test = |spec: &str| {
+        Test::new()
+            .args(["evaluate", "--evaluator", "spec.yaml"])
+            .file("spec.yaml", spec)
+            .stdin("{}")
+            .code(2)
+            .stdout("")
+    };
+    test("type: magic")
+        .stderr_has("unknown evaluator type `magic`")
+        .stderr_has("known types: `schema`, `llm` and `custom`")
+        .run();
+    test("type: schema\nschema: {type: strange}")
+        .stderr_has("spec.yaml:2:16")
+        .run();
+    test("type: schema")
+        .stderr_has("needs the key `schema`")
+        .run();
+    test("a: [").stderr_has("this is not YAML").run();
+    verdict()
+        .args(["-c", "writing"])
+        .code(2)
+        .stderr_has("cannot be used with")
+        .run();
+    Test::new()
+        .args(["evaluate", "--evaluator", "none.yaml"])
+        .stdin("{}")
+        .code(2)
+        .stderr_has("there is no such file")
+        .run();
+}

@@ -1,0 +1,209 @@
+//! `reflect evaluate --evaluator SPEC`: the rows of TEA's `reflection.evaluate`.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::program::Program;
+use crate::rows;
+
+/// Types of evaluators that this version cannot run yet. Their rows are counted and not run.
+const ABSENT: &[&str] = &["custom", "llm"];
+
+/// Rows that we disagree with, and why. Each must differ: one that agrees does not belong here.
+const DISAGREE: &[(&str, &str)] = &[
+    (
+        "custom-009",
+        "a score of 3 is off the scale of 0 to 1: no verdict, rather than one that beats every other",
+    ),
+    (
+        "custom-020",
+        "code that fails has not judged the draft: `failed`, neither a pass nor a zero",
+    ),
+    (
+        "custom-031",
+        "an unknown language is a mistake in the evaluator's file: exit code 2 before anything is judged",
+    ),
+    (
+        "custom-041",
+        "a `return` at the top level of Python code works, as the documents show it",
+    ),
+    (
+        "custom-044",
+        "an interpreter that is missing is a failure, not a draft that is bad",
+    ),
+    (
+        "judge-040",
+        "a model that cannot be reached is exit code 4 (design §5), not a draft that is bad",
+    ),
+];
+
+/// Rows of these features that are about the loop around the evaluator, not about a verdict.
+fn is_about_the_loop(row: &Value) -> bool {
+    row["action"] == "reflection.loop"
+}
+
+#[test]
+fn verdicts_are_those_of_the_rows() {
+    let rows = rows::of_features(&[
+        "evaluate",
+        "evaluate.schema",
+        "evaluate.schema.coercion",
+        "evaluate.custom",
+        "evaluate.llm",
+        "sandbox",
+    ]);
+    let (mut agree, mut disagree, mut absent, mut of_loop) = (0, 0, 0, 0);
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let id = row["id"].as_str().expect("an id");
+        if is_about_the_loop(row) {
+            of_loop += 1;
+            continue;
+        }
+        if ABSENT.contains(&kind(row)) {
+            absent += 1;
+            continue;
+        }
+        let differences = rows::differences(row, &verdict(row));
+        let listed = DISAGREE.iter().find(|(listed, _)| *listed == id);
+        match (differences.is_empty(), listed) {
+            (true, None) => agree += 1,
+            (false, Some(_)) => disagree += 1,
+            (true, Some(_)) => {
+                wrong.push(format!("{id} agrees, and is listed as one that does not"));
+            }
+            (false, None) => {
+                wrong.push(format!(
+                    "{id} ({}): {}",
+                    row["title"],
+                    differences.join("; ")
+                ));
+            }
+        }
+    }
+    println!(
+        "{} rows: {agree} agree, {disagree} differ on purpose, {absent} need what is absent, {of_loop} are about the loop, {} are wrong",
+        rows.len(),
+        wrong.len()
+    );
+    assert!(agree + disagree >= 44, "rows are missing");
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// The type of a row's evaluator.
+fn kind(row: &Value) -> &str {
+    match row["evaluator"]["type"].as_str() {
+        Some(kind) => kind,
+        // Code that tries to run a command.
+        None => "custom",
+    }
+}
+
+/// What the program says of a row's data.
+fn verdict(row: &Value) -> Value {
+    let program = Program::new();
+    program.file("spec.json", &spec(row).to_string());
+    for (name, content) in row["files"].as_object().into_iter().flatten() {
+        program.file(name, &content.to_string());
+    }
+    let data = match (&row["data"], &row["state"]["reflection_output"]) {
+        (Value::Null, Value::Null) => json!("text under test"),
+        (Value::Null, data) | (data, _) => data.clone(),
+    };
+    let mut args = vec!["evaluate", "--evaluator", "spec.json", "--format", "json"];
+    args.extend(["--input-format", "json", "--quiet"]);
+    if kind(row) == "llm" {
+        program.file("judge.toml", &script(row));
+        args.extend(["--provider", "scripted:judge.toml"]);
+    }
+    let ran = program.run(&args, &data.to_string());
+    match ran.code {
+        Some(0 | 3 | 6) => serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{}", row["id"], ran.stdout)),
+        Some(2 | 4) => rows::refusal(&ran.stderr),
+        code => panic!("{}: exit code {code:?}\n{}", row["id"], ran.stderr),
+    }
+}
+
+/// The evaluator of a row as a file of ours.
+fn spec(row: &Value) -> Value {
+    let evaluator = &row["evaluator"];
+    match evaluator["type"].as_str() {
+        None => json!({
+            "type": "custom",
+            "language": "lua",
+            "run": "os.execute('true') return true",
+        }),
+        Some("custom") => match evaluator["returns"].get(0) {
+            Some(returned) => json!({
+                "type": "custom",
+                "language": "lua",
+                "run": match returned.get("$raise") {
+                    Some(message) => format!("error({message})"),
+                    None => format!("return {}", lua(returned)),
+                },
+            }),
+            None => evaluator.clone(),
+        },
+        Some("llm") => {
+            let mut spec = evaluator.clone();
+            spec.as_object_mut().expect("an object").remove("responses");
+            spec
+        }
+        Some(_) => evaluator.clone(),
+    }
+}
+
+/// What the judge answers, as a script; the last answer is given again and again. Where a row says what the judge
+/// is shown, it answers only if it is.
+fn script(row: &Value) -> String {
+    let answers = row["evaluator"]["responses"].as_array().expect("answers");
+    let shown = row["recommended"]["judge_prompt_contains"]
+        .get(0)
+        .or_else(|| {
+            let prompt = row["expected"]["judge_messages"].get(1)?.get("content")?;
+            // Without a template there is nothing to be filled in.
+            row["evaluator"]["prompt"]
+                .as_str()?
+                .contains("{{")
+                .then_some(prompt)
+        });
+    let mut script = String::new();
+    for (number, answer) in answers.iter().enumerate() {
+        script.push_str("[[reply]]\n");
+        if number + 1 == answers.len() {
+            script.push_str("times = 0\n");
+        }
+        if let Some(shown) = shown {
+            let _ = writeln!(script, "contains = {shown}");
+        }
+        let _ = match answer.get("$raise") {
+            Some(message) => writeln!(
+                script,
+                "error = {{ class = \"unreachable\", message = {message} }}"
+            ),
+            None => writeln!(script, "text = {answer}"),
+        };
+    }
+    script
+}
+
+/// A JSON value as a Lua expression.
+fn lua(value: &Value) -> String {
+    match value {
+        Value::Null => "nil".to_owned(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(lua).collect();
+            format!("{{{}}}", items.join(", "))
+        }
+        Value::Object(map) => {
+            let entries: Vec<String> = map
+                .iter()
+                .map(|(key, value)| format!("[{}] = {}", Value::from(key.as_str()), lua(value)))
+                .collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        scalar => scalar.to_string(),
+    }
+}

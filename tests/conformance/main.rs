@@ -1,0 +1,11 @@
+//! Cases of the tools that the seeds come from, run against the program: data in, verdict out.
+//!
+//! A row says what its tool does (`expected`) and, where that is a fault, what is to be done instead
+//! (`recommended`, which then goes before it). The wording of messages is each tool's own; where an error
+//! is and which keyword is violated is not. Rows that we disagree with are listed with the reason.
+
+#[cfg(unix)]
+mod custom;
+mod evaluate;
+mod program;
+mod rows;
