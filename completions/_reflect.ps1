@@ -34,6 +34,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
             [CompletionResult]::new('critique', 'critique', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
             [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
+            [CompletionResult]::new('criteria', 'criteria', [CompletionResultType]::ParameterValue, 'List, show, check and create criteria')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show or create the configuration')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print the completion script of a shell')
@@ -47,6 +48,10 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--criteria', '--criteria', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Give the model this file as context; repeatable')
             [CompletionResult]::new('--file', '--file', [CompletionResultType]::ParameterName, 'Give the model this file as context; repeatable')
+            [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'What is known already: message history, facts and procedures, as JSON')
+            [CompletionResult]::new('--context-messages', '--context-messages', [CompletionResultType]::ParameterName, 'How many of the last messages of the history are used [default: 3]')
+            [CompletionResult]::new('--evidence', '--evidence', [CompletionResultType]::ParameterName, 'Look for evidence in this file or folder of code or documents; repeatable')
+            [CompletionResult]::new('--evidence-tokens', '--evidence-tokens', [CompletionResultType]::ParameterName, 'The most tokens of evidence that one search adds to a prompt [default: 2000]')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Instructions that hold for the whole run')
             [CompletionResult]::new('--system', '--system', [CompletionResultType]::ParameterName, 'Instructions that hold for the whole run')
             [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'The model, as MODEL or PROVIDER:MODEL')
@@ -66,12 +71,14 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
             [CompletionResult]::new('--timeout-total', '--timeout-total', [CompletionResultType]::ParameterName, 'The most time of one call, retries included [default: 30m]')
             [CompletionResult]::new('--retries', '--retries', [CompletionResultType]::ParameterName, 'How often a call is made again after a fault that may pass [default: 3]')
+            [CompletionResult]::new('--judge-mode', '--judge-mode', [CompletionResultType]::ParameterName, 'One call for all criteria, or one for each [default: joint]')
+            [CompletionResult]::new('--judge-samples', '--judge-samples', [CompletionResultType]::ParameterName, 'Ask so often, and take the median [default: 1]')
+            [CompletionResult]::new('--judge-score', '--judge-score', [CompletionResultType]::ParameterName, 'The score: as the judge writes it, or as its probabilities say [default: verdict]')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'The most drafts to make, the first included [default: 3]')
             [CompletionResult]::new('--max-iterations', '--max-iterations', [CompletionResultType]::ParameterName, 'The most drafts to make, the first included [default: 3]')
             [CompletionResult]::new('--threshold', '--threshold', [CompletionResultType]::ParameterName, 'The score that is good enough, 0 to 1 [default: the criteria''s own, else 0.8]')
             [CompletionResult]::new('--plateau-iterations', '--plateau-iterations', [CompletionResultType]::ParameterName, 'Stop after so many revisions in a row that are no gain [default: 2]')
-            [CompletionResult]::new('--strategy', '--strategy', [CompletionResultType]::ParameterName, 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)')
-            [CompletionResult]::new('--max-revision-tokens', '--max-revision-tokens', [CompletionResultType]::ParameterName, 'The most tokens of one reply that revises')
+            [CompletionResult]::new('--strategy', '--strategy', [CompletionResultType]::ParameterName, 'How drafts are revised')
             [CompletionResult]::new('--select', '--select', [CompletionResultType]::ParameterName, 'Which draft is the answer; the one with the highest score by default')
             [CompletionResult]::new('--max-total-tokens', '--max-total-tokens', [CompletionResultType]::ParameterName, 'Stop once so many tokens are used')
             [CompletionResult]::new('--max-time', '--max-time', [CompletionResultType]::ParameterName, 'Stop after this time, for example 90s or 10m')
@@ -84,7 +91,10 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('--ignore-stdin', '--ignore-stdin', [CompletionResultType]::ParameterName, 'Do not read standard input even if it is piped')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Fetch nothing: use only models that are on this machine')
+            [CompletionResult]::new('--allow-exec', '--allow-exec', [CompletionResultType]::ParameterName, 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog')
+            [CompletionResult]::new('--judge-probe', '--judge-probe', [CompletionResultType]::ParameterName, 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad')
             [CompletionResult]::new('--judge-always', '--judge-always', [CompletionResultType]::ParameterName, 'Ask the judge even where a required criterion is not met')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Judge anew what was judged before')
             [CompletionResult]::new('--exit-zero', '--exit-zero', [CompletionResultType]::ParameterName, 'Exit with 0 also where the criteria are not met or a limit was reached')
             [CompletionResult]::new('--stream-deltas', '--stream-deltas', [CompletionResultType]::ParameterName, 'With `--format ndjson`, print the pieces of the answers as they come')
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
@@ -97,10 +107,16 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         'reflect;evaluate' {
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
             [CompletionResult]::new('--criteria', '--criteria', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
+            [CompletionResult]::new('--evaluator', '--evaluator', [CompletionResultType]::ParameterName, 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict')
+            [CompletionResult]::new('--input-format', '--input-format', [CompletionResultType]::ParameterName, 'What the texts are: with `json`, a JSON text is judged by what it says')
             [CompletionResult]::new('--prompt', '--prompt', [CompletionResultType]::ParameterName, 'What the texts were written for: the judge sees it')
             [CompletionResult]::new('--prompt-file', '--prompt-file', [CompletionResultType]::ParameterName, 'Read from a file what the texts were written for')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Show the judge this file as context; repeatable')
             [CompletionResult]::new('--file', '--file', [CompletionResultType]::ParameterName, 'Show the judge this file as context; repeatable')
+            [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'What is known already: message history, facts and procedures, as JSON')
+            [CompletionResult]::new('--context-messages', '--context-messages', [CompletionResultType]::ParameterName, 'How many of the last messages of the history are used [default: 3]')
+            [CompletionResult]::new('--evidence', '--evidence', [CompletionResultType]::ParameterName, 'Look for evidence in this file or folder of code or documents; repeatable')
+            [CompletionResult]::new('--evidence-tokens', '--evidence-tokens', [CompletionResultType]::ParameterName, 'The most tokens of evidence that one search adds to a prompt [default: 2000]')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Instructions that hold for all calls')
             [CompletionResult]::new('--system', '--system', [CompletionResultType]::ParameterName, 'Instructions that hold for all calls')
             [CompletionResult]::new('--threshold', '--threshold', [CompletionResultType]::ParameterName, 'The score that is good enough, 0 to 1 [default: the criteria''s own, else 0.8]')
@@ -121,6 +137,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
             [CompletionResult]::new('--timeout-total', '--timeout-total', [CompletionResultType]::ParameterName, 'The most time of one call, retries included [default: 30m]')
             [CompletionResult]::new('--retries', '--retries', [CompletionResultType]::ParameterName, 'How often a call is made again after a fault that may pass [default: 3]')
+            [CompletionResult]::new('--judge-mode', '--judge-mode', [CompletionResultType]::ParameterName, 'One call for all criteria, or one for each [default: joint]')
+            [CompletionResult]::new('--judge-samples', '--judge-samples', [CompletionResultType]::ParameterName, 'Ask so often, and take the median [default: 1]')
+            [CompletionResult]::new('--judge-score', '--judge-score', [CompletionResultType]::ParameterName, 'The score: as the judge writes it, or as its probabilities say [default: verdict]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
@@ -128,7 +147,11 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--allow-exec', '--allow-exec', [CompletionResultType]::ParameterName, 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Fetch nothing: use only models that are on this machine')
+            [CompletionResult]::new('--judge-probe', '--judge-probe', [CompletionResultType]::ParameterName, 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad')
+            [CompletionResult]::new('--judge-always', '--judge-always', [CompletionResultType]::ParameterName, 'Ask the judge even where a required criterion is not met')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Judge anew what was judged before')
             [CompletionResult]::new('--exit-zero', '--exit-zero', [CompletionResultType]::ParameterName, 'Exit with 0 also where the criteria are not met or a limit was reached')
             [CompletionResult]::new('--stream-deltas', '--stream-deltas', [CompletionResultType]::ParameterName, 'With `--format ndjson`, print the pieces of the answers as they come')
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
@@ -141,10 +164,16 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         'reflect;critique' {
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
             [CompletionResult]::new('--criteria', '--criteria', [CompletionResultType]::ParameterName, 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning')
+            [CompletionResult]::new('--evaluator', '--evaluator', [CompletionResultType]::ParameterName, 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict')
+            [CompletionResult]::new('--input-format', '--input-format', [CompletionResultType]::ParameterName, 'What the texts are: with `json`, a JSON text is judged by what it says')
             [CompletionResult]::new('--prompt', '--prompt', [CompletionResultType]::ParameterName, 'What the texts were written for: the judge sees it')
             [CompletionResult]::new('--prompt-file', '--prompt-file', [CompletionResultType]::ParameterName, 'Read from a file what the texts were written for')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Show the judge this file as context; repeatable')
             [CompletionResult]::new('--file', '--file', [CompletionResultType]::ParameterName, 'Show the judge this file as context; repeatable')
+            [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'What is known already: message history, facts and procedures, as JSON')
+            [CompletionResult]::new('--context-messages', '--context-messages', [CompletionResultType]::ParameterName, 'How many of the last messages of the history are used [default: 3]')
+            [CompletionResult]::new('--evidence', '--evidence', [CompletionResultType]::ParameterName, 'Look for evidence in this file or folder of code or documents; repeatable')
+            [CompletionResult]::new('--evidence-tokens', '--evidence-tokens', [CompletionResultType]::ParameterName, 'The most tokens of evidence that one search adds to a prompt [default: 2000]')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Instructions that hold for all calls')
             [CompletionResult]::new('--system', '--system', [CompletionResultType]::ParameterName, 'Instructions that hold for all calls')
             [CompletionResult]::new('--threshold', '--threshold', [CompletionResultType]::ParameterName, 'The score that is good enough, 0 to 1 [default: the criteria''s own, else 0.8]')
@@ -165,6 +194,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
             [CompletionResult]::new('--timeout-total', '--timeout-total', [CompletionResultType]::ParameterName, 'The most time of one call, retries included [default: 30m]')
             [CompletionResult]::new('--retries', '--retries', [CompletionResultType]::ParameterName, 'How often a call is made again after a fault that may pass [default: 3]')
+            [CompletionResult]::new('--judge-mode', '--judge-mode', [CompletionResultType]::ParameterName, 'One call for all criteria, or one for each [default: joint]')
+            [CompletionResult]::new('--judge-samples', '--judge-samples', [CompletionResultType]::ParameterName, 'Ask so often, and take the median [default: 1]')
+            [CompletionResult]::new('--judge-score', '--judge-score', [CompletionResultType]::ParameterName, 'The score: as the judge writes it, or as its probabilities say [default: verdict]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
@@ -172,7 +204,11 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--allow-exec', '--allow-exec', [CompletionResultType]::ParameterName, 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Fetch nothing: use only models that are on this machine')
+            [CompletionResult]::new('--judge-probe', '--judge-probe', [CompletionResultType]::ParameterName, 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad')
+            [CompletionResult]::new('--judge-always', '--judge-always', [CompletionResultType]::ParameterName, 'Ask the judge even where a required criterion is not met')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Judge anew what was judged before')
             [CompletionResult]::new('--exit-zero', '--exit-zero', [CompletionResultType]::ParameterName, 'Exit with 0 also where the criteria are not met or a limit was reached')
             [CompletionResult]::new('--stream-deltas', '--stream-deltas', [CompletionResultType]::ParameterName, 'With `--format ndjson`, print the pieces of the answers as they come')
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
@@ -234,6 +270,103 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             break
         }
         'reflect;history;help;help' {
+            break
+        }
+        'reflect;criteria' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the sets that can be asked for by name')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a set with its defaults filled in')
+            [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say what is wrong with criteria files, and where; no model is asked')
+            [CompletionResult]::new('init', 'init', [CompletionResultType]::ParameterValue, 'Write a criteria file to begin with')
+            [CompletionResult]::new('schema', 'schema', [CompletionResultType]::ParameterValue, 'Print the JSON Schema of criteria files, for editors')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;criteria;list' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;criteria;show' {
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;criteria;check' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;criteria;init' {
+            [CompletionResult]::new('--task-type', '--task-type', [CompletionResultType]::ParameterName, 'What kind of text is to be measured: code, writing, analysis or reasoning')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Replace an existing file')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;criteria;schema' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;criteria;help' {
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the sets that can be asked for by name')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a set with its defaults filled in')
+            [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say what is wrong with criteria files, and where; no model is asked')
+            [CompletionResult]::new('init', 'init', [CompletionResultType]::ParameterValue, 'Write a criteria file to begin with')
+            [CompletionResult]::new('schema', 'schema', [CompletionResultType]::ParameterValue, 'Print the JSON Schema of criteria files, for editors')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'reflect;criteria;help;list' {
+            break
+        }
+        'reflect;criteria;help;show' {
+            break
+        }
+        'reflect;criteria;help;check' {
+            break
+        }
+        'reflect;criteria;help;init' {
+            break
+        }
+        'reflect;criteria;help;schema' {
+            break
+        }
+        'reflect;criteria;help;help' {
             break
         }
         'reflect;models' {
@@ -392,6 +525,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('draft', 'draft', [CompletionResultType]::ParameterValue, 'Write a draft, judge it, and revise it until it meets the criteria')
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
             [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
+            [CompletionResult]::new('criteria', 'criteria', [CompletionResultType]::ParameterValue, 'List, show, check and create criteria')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show or create the configuration')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print the completion script of a shell')
@@ -414,6 +548,29 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             break
         }
         'reflect;help;history;show' {
+            break
+        }
+        'reflect;help;criteria' {
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the sets that can be asked for by name')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a set with its defaults filled in')
+            [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say what is wrong with criteria files, and where; no model is asked')
+            [CompletionResult]::new('init', 'init', [CompletionResultType]::ParameterValue, 'Write a criteria file to begin with')
+            [CompletionResult]::new('schema', 'schema', [CompletionResultType]::ParameterValue, 'Print the JSON Schema of criteria files, for editors')
+            break
+        }
+        'reflect;help;criteria;list' {
+            break
+        }
+        'reflect;help;criteria;show' {
+            break
+        }
+        'reflect;help;criteria;check' {
+            break
+        }
+        'reflect;help;criteria;init' {
+            break
+        }
+        'reflect;help;criteria;schema' {
             break
         }
         'reflect;help;models' {

@@ -31,6 +31,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
             cand critique 'Judge texts by criteria, without writing anything: a gate for CI'
             cand history 'Look at earlier runs'
+            cand criteria 'List, show, check and create criteria'
             cand models 'List and fetch models'
             cand config 'Show or create the configuration'
             cand completions 'Print the completion script of a shell'
@@ -43,6 +44,10 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --criteria 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
             cand -f 'Give the model this file as context; repeatable'
             cand --file 'Give the model this file as context; repeatable'
+            cand --context 'What is known already: message history, facts and procedures, as JSON'
+            cand --context-messages 'How many of the last messages of the history are used [default: 3]'
+            cand --evidence 'Look for evidence in this file or folder of code or documents; repeatable'
+            cand --evidence-tokens 'The most tokens of evidence that one search adds to a prompt [default: 2000]'
             cand -s 'Instructions that hold for the whole run'
             cand --system 'Instructions that hold for the whole run'
             cand -m 'The model, as MODEL or PROVIDER:MODEL'
@@ -62,12 +67,14 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
             cand --timeout-total 'The most time of one call, retries included [default: 30m]'
             cand --retries 'How often a call is made again after a fault that may pass [default: 3]'
+            cand --judge-mode 'One call for all criteria, or one for each [default: joint]'
+            cand --judge-samples 'Ask so often, and take the median [default: 1]'
+            cand --judge-score 'The score: as the judge writes it, or as its probabilities say [default: verdict]'
             cand -n 'The most drafts to make, the first included [default: 3]'
             cand --max-iterations 'The most drafts to make, the first included [default: 3]'
             cand --threshold 'The score that is good enough, 0 to 1 [default: the criteria''s own, else 0.8]'
             cand --plateau-iterations 'Stop after so many revisions in a row that are no gain [default: 2]'
-            cand --strategy 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)'
-            cand --max-revision-tokens 'The most tokens of one reply that revises'
+            cand --strategy 'How drafts are revised'
             cand --select 'Which draft is the answer; the one with the highest score by default'
             cand --max-total-tokens 'Stop once so many tokens are used'
             cand --max-time 'Stop after this time, for example 90s or 10m'
@@ -80,7 +87,10 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand --ignore-stdin 'Do not read standard input even if it is piped'
             cand --offline 'Fetch nothing: use only models that are on this machine'
+            cand --allow-exec 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
+            cand --judge-probe 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
             cand --judge-always 'Ask the judge even where a required criterion is not met'
+            cand --no-cache 'Judge anew what was judged before'
             cand --exit-zero 'Exit with 0 also where the criteria are not met or a limit was reached'
             cand --stream-deltas 'With `--format ndjson`, print the pieces of the answers as they come'
             cand --no-log 'Keep no record of the run'
@@ -92,10 +102,16 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;evaluate'= {
             cand -c 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
             cand --criteria 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
+            cand --evaluator 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict'
+            cand --input-format 'What the texts are: with `json`, a JSON text is judged by what it says'
             cand --prompt 'What the texts were written for: the judge sees it'
             cand --prompt-file 'Read from a file what the texts were written for'
             cand -f 'Show the judge this file as context; repeatable'
             cand --file 'Show the judge this file as context; repeatable'
+            cand --context 'What is known already: message history, facts and procedures, as JSON'
+            cand --context-messages 'How many of the last messages of the history are used [default: 3]'
+            cand --evidence 'Look for evidence in this file or folder of code or documents; repeatable'
+            cand --evidence-tokens 'The most tokens of evidence that one search adds to a prompt [default: 2000]'
             cand -s 'Instructions that hold for all calls'
             cand --system 'Instructions that hold for all calls'
             cand --threshold 'The score that is good enough, 0 to 1 [default: the criteria''s own, else 0.8]'
@@ -116,6 +132,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
             cand --timeout-total 'The most time of one call, retries included [default: 30m]'
             cand --retries 'How often a call is made again after a fault that may pass [default: 3]'
+            cand --judge-mode 'One call for all criteria, or one for each [default: joint]'
+            cand --judge-samples 'Ask so often, and take the median [default: 1]'
+            cand --judge-score 'The score: as the judge writes it, or as its probabilities say [default: verdict]'
             cand -o 'Write the answer to a file instead of standard output'
             cand --output 'Write the answer to a file instead of standard output'
             cand --format 'What to print'
@@ -123,7 +142,11 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
             cand --color 'When to use colours'
+            cand --allow-exec 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
             cand --offline 'Fetch nothing: use only models that are on this machine'
+            cand --judge-probe 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
+            cand --judge-always 'Ask the judge even where a required criterion is not met'
+            cand --no-cache 'Judge anew what was judged before'
             cand --exit-zero 'Exit with 0 also where the criteria are not met or a limit was reached'
             cand --stream-deltas 'With `--format ndjson`, print the pieces of the answers as they come'
             cand --no-log 'Keep no record of the run'
@@ -135,10 +158,16 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;critique'= {
             cand -c 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
             cand --criteria 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning'
+            cand --evaluator 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict'
+            cand --input-format 'What the texts are: with `json`, a JSON text is judged by what it says'
             cand --prompt 'What the texts were written for: the judge sees it'
             cand --prompt-file 'Read from a file what the texts were written for'
             cand -f 'Show the judge this file as context; repeatable'
             cand --file 'Show the judge this file as context; repeatable'
+            cand --context 'What is known already: message history, facts and procedures, as JSON'
+            cand --context-messages 'How many of the last messages of the history are used [default: 3]'
+            cand --evidence 'Look for evidence in this file or folder of code or documents; repeatable'
+            cand --evidence-tokens 'The most tokens of evidence that one search adds to a prompt [default: 2000]'
             cand -s 'Instructions that hold for all calls'
             cand --system 'Instructions that hold for all calls'
             cand --threshold 'The score that is good enough, 0 to 1 [default: the criteria''s own, else 0.8]'
@@ -159,6 +188,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
             cand --timeout-total 'The most time of one call, retries included [default: 30m]'
             cand --retries 'How often a call is made again after a fault that may pass [default: 3]'
+            cand --judge-mode 'One call for all criteria, or one for each [default: joint]'
+            cand --judge-samples 'Ask so often, and take the median [default: 1]'
+            cand --judge-score 'The score: as the judge writes it, or as its probabilities say [default: verdict]'
             cand -o 'Write the answer to a file instead of standard output'
             cand --output 'Write the answer to a file instead of standard output'
             cand --format 'What to print'
@@ -166,7 +198,11 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
             cand --color 'When to use colours'
+            cand --allow-exec 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
             cand --offline 'Fetch nothing: use only models that are on this machine'
+            cand --judge-probe 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
+            cand --judge-always 'Ask the judge even where a required criterion is not met'
+            cand --no-cache 'Judge anew what was judged before'
             cand --exit-zero 'Exit with 0 also where the criteria are not met or a limit was reached'
             cand --stream-deltas 'With `--format ndjson`, print the pieces of the answers as they come'
             cand --no-log 'Keep no record of the run'
@@ -221,6 +257,90 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;history;help;show'= {
         }
         &'reflect;history;help;help'= {
+        }
+        &'reflect;criteria'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand list 'List the sets that can be asked for by name'
+            cand show 'Show a set with its defaults filled in'
+            cand check 'Say what is wrong with criteria files, and where; no model is asked'
+            cand init 'Write a criteria file to begin with'
+            cand schema 'Print the JSON Schema of criteria files, for editors'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;criteria;list'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --json 'Print JSON'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;criteria;show'= {
+            cand --format 'What to print'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;criteria;check'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;criteria;init'= {
+            cand --task-type 'What kind of text is to be measured: code, writing, analysis or reasoning'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --force 'Replace an existing file'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;criteria;schema'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;criteria;help'= {
+            cand list 'List the sets that can be asked for by name'
+            cand show 'Show a set with its defaults filled in'
+            cand check 'Say what is wrong with criteria files, and where; no model is asked'
+            cand init 'Write a criteria file to begin with'
+            cand schema 'Print the JSON Schema of criteria files, for editors'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'reflect;criteria;help;list'= {
+        }
+        &'reflect;criteria;help;show'= {
+        }
+        &'reflect;criteria;help;check'= {
+        }
+        &'reflect;criteria;help;init'= {
+        }
+        &'reflect;criteria;help;schema'= {
+        }
+        &'reflect;criteria;help;help'= {
         }
         &'reflect;models'= {
             cand --config 'Use this configuration file instead of the user''s own'
@@ -358,6 +478,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand draft 'Write a draft, judge it, and revise it until it meets the criteria'
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
             cand history 'Look at earlier runs'
+            cand criteria 'List, show, check and create criteria'
             cand models 'List and fetch models'
             cand config 'Show or create the configuration'
             cand completions 'Print the completion script of a shell'
@@ -375,6 +496,23 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;help;history;list'= {
         }
         &'reflect;help;history;show'= {
+        }
+        &'reflect;help;criteria'= {
+            cand list 'List the sets that can be asked for by name'
+            cand show 'Show a set with its defaults filled in'
+            cand check 'Say what is wrong with criteria files, and where; no model is asked'
+            cand init 'Write a criteria file to begin with'
+            cand schema 'Print the JSON Schema of criteria files, for editors'
+        }
+        &'reflect;help;criteria;list'= {
+        }
+        &'reflect;help;criteria;show'= {
+        }
+        &'reflect;help;criteria;check'= {
+        }
+        &'reflect;help;criteria;init'= {
+        }
+        &'reflect;help;criteria;schema'= {
         }
         &'reflect;help;models'= {
             cand list 'List the models that can be used'

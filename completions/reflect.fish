@@ -36,6 +36,7 @@ complete -c reflect -n "__fish_reflect_needs_command" -f -a "draft" -d 'Write a 
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "critique" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "criteria" -d 'List, show, check and create criteria'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "models" -d 'List and fetch models'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "config" -d 'Show or create the configuration'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "completions" -d 'Print the completion script of a shell'
@@ -44,6 +45,10 @@ complete -c reflect -n "__fish_reflect_needs_command" -f -a "help" -d 'Print thi
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l prompt-file -d 'Read the prompt from a file' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s f -l file -d 'Give the model this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l context -d 'What is known already: message history, facts and procedures, as JSON' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l context-messages -d 'How many of the last messages of the history are used [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s s -l system -d 'Instructions that hold for the whole run' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-model -d 'A different model to judge the drafts' -r
@@ -66,14 +71,15 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-first-
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
+separate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-score -d 'The score: as the judge writes it, or as its probabilities say [default: verdict]' -r -f -a "verdict\t''
+expected\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s n -l max-iterations -d 'The most drafts to make, the first included [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l plateau-iterations -d 'Stop after so many revisions in a row that are no gain [default: 2]' -r
-complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
-full_rewrite\t''
-targeted_edit\t''
-incremental\t''"
-complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised' -r -f -a "full_rewrite\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
 first_satisfactory\t''"
@@ -92,16 +98,26 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l ignore-stdin -d 'Do not read standard input even if it is piped'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-always -d 'Ask the judge even where a required criterion is not met'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-cache -d 'Judge anew what was judged before'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l evaluator -d 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l input-format -d 'What the texts are: with `json`, a JSON text is judged by what it says' -r -f -a "text\t'Any text, judged as it is'
+json\t'A JSON value. One that is a text is judged as that text, without quotes and escapes'"
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt -d 'What the texts were written for: the judge sees it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l context -d 'What is known already: message history, facts and procedures, as JSON' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l context-messages -d 'How many of the last messages of the history are used [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s s -l system -d 'Instructions that hold for all calls' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
@@ -125,6 +141,11 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-fir
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
+separate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-score -d 'The score: as the judge writes it, or as its probabilities say [default: verdict]' -r -f -a "verdict\t''
+expected\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
 json\t'The result as one JSON object'
@@ -136,16 +157,27 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l profile -d 
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-always -d 'Ask the judge even where a required criterion is not met'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l no-cache -d 'Judge anew what was judged before'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l evaluator -d 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l input-format -d 'What the texts are: with `json`, a JSON text is judged by what it says' -r -f -a "text\t'Any text, judged as it is'
+json\t'A JSON value. One that is a text is judged as that text, without quotes and escapes'"
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt -d 'What the texts were written for: the judge sees it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt-file -d 'Read from a file what the texts were written for' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s f -l file -d 'Show the judge this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l context -d 'What is known already: message history, facts and procedures, as JSON' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l context-messages -d 'How many of the last messages of the history are used [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s s -l system -d 'Instructions that hold for all calls' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
@@ -169,6 +201,11 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-fir
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
+separate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-score -d 'The score: as the judge writes it, or as its probabilities say [default: verdict]' -r -f -a "verdict\t''
+expected\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
 json\t'The result as one JSON object'
@@ -180,7 +217,11 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l profile -d 
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-always -d 'Ask the judge even where a required criterion is not met'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l no-cache -d 'Judge anew what was judged before'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l no-log -d 'Keep no record of the run'
@@ -221,6 +262,69 @@ complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a run'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "list" -d 'List the sets that can be asked for by name'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "show" -d 'Show a set with its defaults filled in'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "check" -d 'Say what is wrong with criteria files, and where; no model is asked'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "init" -d 'Write a criteria file to begin with'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "schema" -d 'Print the JSON Schema of criteria files, for editors'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l format -d 'What to print' -r -f -a "text\t'For people'
+json\t'One JSON object'
+toml\t'A criteria file'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l task-type -d 'What kind of text is to be measured: code, writing, analysis or reasoning' -r -f -a "code\t''
+writing\t''
+analysis\t''
+reasoning\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l force -d 'Replace an existing file'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "list" -d 'List the sets that can be asked for by name'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a set with its defaults filled in'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "check" -d 'Say what is wrong with criteria files, and where; no model is asked'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "init" -d 'Write a criteria file to begin with'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "schema" -d 'Print the JSON Schema of criteria files, for editors'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -313,16 +417,22 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "history" -d 'Look at earlier runs'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "models" -d 'List and fetch models'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "config" -d 'Show or create the configuration'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "criteria" -d 'List, show, check and create criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "models" -d 'List and fetch models'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "config" -d 'Show or create the configuration'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "list" -d 'List the sets that can be asked for by name'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "show" -d 'Show a set with its defaults filled in'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "check" -d 'Say what is wrong with criteria files, and where; no model is asked'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "init" -d 'Write a criteria file to begin with'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "schema" -d 'Print the JSON Schema of criteria files, for editors'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "list" -d 'List the models that can be used'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "pull" -d 'Fetch an embedded model'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "path" -d 'Print the folder that embedded models are kept in'

@@ -9,6 +9,7 @@
 //! | [`report`] | text, Markdown and JSON of a run |
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
+//! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
 //! | [`revise`] | the revision strategies |
 //! | [`sandbox`] | child processes and workers with limits, for code and commands |
 //! | [`prompt`] | what models are told |
@@ -65,6 +66,7 @@ pub mod config;
 pub mod criteria;
 pub mod engine;
 pub mod evaluate;
+pub mod evidence;
 pub mod model;
 pub mod prompt;
 pub mod report;

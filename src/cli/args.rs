@@ -152,6 +152,10 @@ pub(super) struct DraftArgs {
     #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub files: Vec<PathBuf>,
 
+    /// What the models are given to know.
+    #[command(flatten)]
+    pub knowledge: KnowledgeArgs,
+
     /// Instructions that hold for the whole run
     #[arg(
         short,
@@ -238,6 +242,10 @@ pub(super) struct EvaluateArgs {
     #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub files: Vec<PathBuf>,
 
+    /// What the models are given to know.
+    #[command(flatten)]
+    pub knowledge: KnowledgeArgs,
+
     /// Instructions that hold for all calls
     #[arg(
         short,
@@ -267,6 +275,26 @@ pub(super) struct EvaluateArgs {
     /// Where the report goes, and how.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// What the models are given to know.
+#[derive(Debug, Args)]
+pub(super) struct KnowledgeArgs {
+    /// What is known already: message history, facts and procedures, as JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Input")]
+    pub context: Option<PathBuf>,
+
+    /// How many of the last messages of the history are used [default: 3]
+    #[arg(long, value_name = "N", hide_short_help = true, help_heading = "Input")]
+    pub context_messages: Option<u32>,
+
+    /// Look for evidence in this file or folder of code or documents; repeatable
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = "Input")]
+    pub evidence: Vec<PathBuf>,
+
+    /// The most tokens of evidence that one search adds to a prompt [default: 2000]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(100..), help_heading = "Input")]
+    pub evidence_tokens: Option<u32>,
 }
 
 /// Which model writes and judges, and how it is asked.

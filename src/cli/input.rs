@@ -77,6 +77,7 @@ pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
         prompt,
         system: sources.system.map(str::to_owned),
         context,
+        ..Task::default()
     })
 }
 

@@ -6,6 +6,7 @@ mod error;
 mod exec;
 mod input;
 mod interrupt;
+mod knowledge;
 mod models;
 mod observers;
 mod output;

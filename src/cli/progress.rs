@@ -190,6 +190,13 @@ impl Observer for Progress {
             Event::Cleaned {
                 iteration, what, ..
             } => self.line(&format!("draft {iteration}: {what} was taken away")),
+            Event::Evidence { evidence, .. } => {
+                let pieces = match evidence.len() {
+                    1 => "1 piece".to_owned(),
+                    pieces => format!("{pieces} pieces"),
+                };
+                self.line(&format!("evidence: {pieces} found"));
+            }
             Event::Warning { message } => self.line(&format!("warning: {message}")),
             Event::RunEnd { success, .. } => {
                 self.clear();

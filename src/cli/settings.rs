@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{DraftArgs, EvaluateArgs, GlobalArgs, JudgeArgs, LoopArgs, ModelArgs};
+use super::args::{
+    DraftArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs,
+};
 use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
@@ -17,6 +19,8 @@ pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) resolved: Resolved,
     pub(super) criteria: Criteria,
+    /// Whether evidence is looked for, which makes prompts longer.
+    pub(super) evidence: bool,
 }
 
 impl Plan {
@@ -31,10 +35,12 @@ pub(super) fn draft(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliEr
     let flags = Settings {
         criteria: args.criteria.clone(),
         loop_settings: loop_flags(&args.run)?,
+        context_messages: args.knowledge.context_messages,
+        evidence_tokens: args.knowledge.evidence_tokens,
         judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
-    plan(flags, global, None)
+    plan(flags, &args.knowledge, global, None)
 }
 
 /// What `reflect evaluate` sets.
@@ -45,15 +51,22 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
             threshold: args.threshold,
             ..LoopSettings::default()
         },
+        context_messages: args.knowledge.context_messages,
+        evidence_tokens: args.knowledge.evidence_tokens,
         judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
-    plan(flags, global, args.evaluator.as_deref())
+    plan(flags, &args.knowledge, global, args.evaluator.as_deref())
 }
 
 /// Reads the configuration and the criteria, and lays the flags over them. A single evaluator goes instead
 /// of the criteria.
-fn plan(flags: Settings, global: &GlobalArgs, evaluator: Option<&Path>) -> Result<Plan, CliError> {
+fn plan(
+    flags: Settings,
+    knowledge: &KnowledgeArgs,
+    global: &GlobalArgs,
+    evaluator: Option<&Path>,
+) -> Result<Plan, CliError> {
     let config = load(global)?;
     let flags = Settings {
         profile: global.profile.clone(),
@@ -73,6 +86,7 @@ fn plan(flags: Settings, global: &GlobalArgs, evaluator: Option<&Path>) -> Resul
             config,
             resolved,
             criteria,
+            evidence: !knowledge.evidence.is_empty(),
         });
     }
     let name = settings.criteria.as_deref().unwrap_or(DEFAULT_CRITERIA);
@@ -91,6 +105,7 @@ fn plan(flags: Settings, global: &GlobalArgs, evaluator: Option<&Path>) -> Resul
         config,
         resolved,
         criteria,
+        evidence: !knowledge.evidence.is_empty(),
     })
 }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    evidence,
     model::{RetryPolicy, Sampling, Think, Timeouts, ollama, openai::StructuredOutput},
     types::{HumanDuration, JudgeSettings, LoopSettings},
 };
@@ -31,6 +32,12 @@ pub struct Settings {
     pub criteria: Option<String>,
     /// Directories in which criteria are looked up by name. Default: none.
     pub criteria_path: Option<Vec<PathBuf>>,
+    /// How many of the last messages of a context file are used. Default: 3 (seed 000).
+    pub context_messages: Option<u32>,
+    /// The most tokens of evidence that one search adds to a prompt, at an estimated four characters a
+    /// token. At least 100; default 2000.
+    #[schemars(range(min = 100))]
+    pub evidence_tokens: Option<u32>,
     /// Make no request except to this machine. Default: false.
     pub offline: Option<bool>,
     /// How many times a failed call is made again. 0 to 100; default 3.
@@ -128,6 +135,8 @@ impl Settings {
         let loops = LoopSettings::default();
         let judge = JudgeSettings::default();
         Self {
+            context_messages: Some(evidence::DEFAULT_MESSAGES),
+            evidence_tokens: Some(evidence::DEFAULT_TOKENS),
             offline: Some(false),
             retries: Some(RetryPolicy::default().max_retries),
             keep_alive: Some(ollama::KEEP_ALIVE.to_owned()),
@@ -196,6 +205,9 @@ impl Settings {
         }
         if self.num_ctx.is_some_and(|n| n < 256) {
             return wrong("num_ctx", "at least 256 (tokens)");
+        }
+        if self.evidence_tokens.is_some_and(|n| n < 100) {
+            return wrong("evidence_tokens", "at least 100");
         }
         if self.max_tokens == Some(0) {
             return wrong("max_tokens", "at least 1");

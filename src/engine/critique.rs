@@ -3,8 +3,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::evidence;
 use super::log::{Log, Observer};
 use crate::evaluate::{JudgeModel, Panel, Progress, Subject, Tools};
+use crate::evidence::Gatherer;
 use crate::model::ModelError;
 use crate::prompt::Prompts;
 use crate::types::{
@@ -20,6 +22,7 @@ pub struct Critique {
     criteria: Arc<Criteria>,
     panel: Panel,
     models: Models,
+    evidence: Option<Arc<Gatherer>>,
 }
 
 /// A text to judge.
@@ -49,7 +52,17 @@ impl Critique {
             panel: Panel::new(Arc::clone(&criteria), judge, tools)?,
             criteria,
             models,
+            evidence: None,
         })
+    }
+
+    /// Looks for evidence in these texts, and shows it to the judge.
+    #[must_use]
+    pub fn with_evidence(self, gatherer: Option<Arc<Gatherer>>) -> Self {
+        Self {
+            evidence: gatherer,
+            ..self
+        }
     }
 
     /// Judges one text. The observer has seen every event when this returns, [`Event::RunEnd`] included.
@@ -85,7 +98,9 @@ impl Critique {
             phase: Phase::Evaluate,
             iteration: ONLY,
         });
-        let prompts = Prompts::new(task, &self.criteria);
+        let mut prompts = Prompts::new(task, &self.criteria);
+        let gatherer = self.evidence.as_deref();
+        evidence::for_text(gatherer, task, &text.content, &mut prompts, &log);
         let subject = Subject {
             draft: &text.content,
             prior: None,

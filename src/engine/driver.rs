@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::adapt::Approach;
 use super::critique::describe;
 use super::ending::ending;
+use super::evidence;
 use super::gate::{self, NotADraft, Occasion};
 use super::ledger::Ledger;
 use super::log::{Log, Observer};
@@ -18,6 +19,7 @@ use super::{critics, lessons};
 use crate::evaluate::{
     ComparisonError, Earlier, JudgeModel, Panel, Progress, Subject, Tools, prefer,
 };
+use crate::evidence::Gatherer;
 use crate::model::{
     ChatModel, ChatRequest, EndReason, ErrorClass, Message, ModelError, Purpose, Reply, Sampling,
     Think, call,
@@ -51,6 +53,8 @@ pub struct Loop {
     pub settings: LoopSettings,
     /// What the criteria may use beside models.
     pub tools: Tools,
+    /// Finds evidence for the task, and for each revision anew; `None` to look for none.
+    pub evidence: Option<Arc<Gatherer>>,
 }
 
 impl Loop {
@@ -66,6 +70,7 @@ impl Loop {
             criteria,
             settings: LoopSettings::default(),
             tools: Tools::none(),
+            evidence: None,
         }
     }
 
@@ -105,6 +110,9 @@ impl Loop {
                 return log.into_record();
             }
         };
+        let mut prompts = Prompts::new(task, &self.criteria);
+        let gatherer = self.evidence.as_deref();
+        evidence::for_task(gatherer, task, &self.criteria, &mut prompts, &log);
         let run = Run {
             plan: self,
             task,
@@ -113,7 +121,7 @@ impl Loop {
                 threshold: Some(self.criteria.threshold),
                 ..self.settings.clone()
             },
-            prompts: Prompts::new(task, &self.criteria),
+            prompts,
             panel,
             log: &log,
             ledger: Ledger::default(),
@@ -304,6 +312,13 @@ impl Run<'_, '_> {
         };
         let phase = Phase::Revise;
         self.log.emit(Event::Phase { phase, iteration });
+        evidence::for_revision(
+            self.plan.evidence.as_deref(),
+            issues_of(&base),
+            iteration,
+            &mut self.prompts,
+            self.log,
+        );
         let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let stronger = approach == Approach::Stronger;
@@ -517,6 +532,12 @@ impl Run<'_, '_> {
         self.error = Some(describe(error));
         Happened::ModelFailed
     }
+}
+
+/// The issues that a version was found to have.
+fn issues_of(version: &Version) -> &[Issue] {
+    let evaluation = version.evaluation.as_ref();
+    evaluation.map_or(&[], |evaluation| &evaluation.issues)
 }
 
 async fn sleep_until(deadline: Option<Instant>) {

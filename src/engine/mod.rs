@@ -7,6 +7,7 @@ mod critics;
 mod critique;
 mod driver;
 mod ending;
+mod evidence;
 mod gate;
 mod incumbent;
 mod ledger;

@@ -81,6 +81,9 @@ pub(super) fn describe_issues(issues: &[Issue]) -> String {
             line.push_str(&place(&issue.place));
             line.push_str(": ");
             line.push_str(issue.description.trim());
+            if let Some(claim) = &issue.place.claim {
+                let _ = write!(line, " Claim: \"{}\".", claim.trim());
+            }
             if let Some(fix) = &issue.suggested_fix {
                 line.push_str(" Fix: ");
                 line.push_str(fix.trim());

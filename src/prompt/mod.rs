@@ -10,6 +10,7 @@ mod feedback;
 mod judge;
 mod own;
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use minijinja::syntax::SyntaxConfig;
@@ -18,7 +19,7 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde::Serialize;
 
 use crate::model::{Message, Role};
-use crate::types::{Criteria, Issue, Task};
+use crate::types::{Criteria, Evidence, Fact, Issue, Procedure, Task};
 
 pub use self::feedback::Feedback;
 pub use self::own::{TemplateFault, check as check_own};
@@ -91,6 +92,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("base.j2", include_str!("templates/base.j2")),
         ("compare.j2", include_str!("templates/compare.j2")),
         ("draft.j2", include_str!("templates/draft.j2")),
+        ("evidence.j2", include_str!("templates/evidence.j2")),
         ("evaluate.j2", include_str!("templates/evaluate.j2")),
         ("fresh.j2", include_str!("templates/fresh.j2")),
         ("repair.j2", include_str!("templates/repair.j2")),
@@ -119,6 +121,9 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 
 const SYSTEM: &str = include_str!("templates/system.txt");
 
+/// What the system text says besides of a task that came with what is known.
+const KNOWN: &str = "\n\nWhat stands between <message>, <facts> or <procedures> was said or learned before. It is \
+     material, too: the surer a fact, the more it counts.";
 /// What a call that revises is asked for.
 #[derive(Debug, Clone, Copy)]
 pub enum Revise<'a> {
@@ -165,7 +170,14 @@ pub struct Prompts {
     system: String,
     prompt: Value,
     context: Value,
+    history: Value,
+    facts: String,
+    procedures: String,
     criteria: Value,
+    /// Evidence that stays for the whole run.
+    evidence: Value,
+    /// Evidence that was gathered for the version at hand.
+    fresh: Value,
 }
 
 impl Prompts {
@@ -176,12 +188,32 @@ impl Prompts {
             system.push_str("\n\n");
             system.push_str(own);
         }
+        if !(task.message_history.is_empty() && task.facts.is_empty() && task.procedures.is_empty())
+        {
+            system.push_str(KNOWN);
+        }
         Self {
             system,
             prompt: Value::from(task.prompt.as_str()),
             context: Value::from(Serde(&task.context)),
+            history: Value::from(Serde(&task.message_history)),
+            facts: describe_facts(&task.facts),
+            procedures: describe_procedures(&task.procedures),
             criteria: Value::from(describe_criteria(criteria)),
+            evidence: evidence_blocks(&[]),
+            fresh: evidence_blocks(&[]),
         }
+    }
+
+    /// Shows evidence with every call from now on, before the criteria.
+    pub fn show_evidence(&mut self, evidence: &[Evidence]) {
+        self.evidence = evidence_blocks(evidence);
+    }
+
+    /// Shows evidence behind the draft, in place of what was shown there before: the calls of one version
+    /// still begin with the same bytes.
+    pub fn show_fresh_evidence(&mut self, evidence: &[Evidence]) {
+        self.fresh = evidence_blocks(evidence);
     }
 
     /// Asks for a first draft. `note` is added at the end: what was wrong with a reply that was no draft.
@@ -280,6 +312,11 @@ impl Prompts {
         let all = context! {
             prompt => self.prompt.clone(),
             context => self.context.clone(),
+            history => self.history.clone(),
+            facts => self.facts.as_str(),
+            procedures => self.procedures.as_str(),
+            evidence => self.evidence.clone(),
+            fresh => self.fresh.clone(),
             criteria => self.criteria.clone(),
             ..values
         };
@@ -318,6 +355,53 @@ fn describe_criteria(criteria: &Criteria) -> String {
         })
         .collect();
     lines.join("\n")
+}
+
+/// Facts as the models read them, one a line.
+fn describe_facts(facts: &[Fact]) -> String {
+    let line = |fact: &Fact| list_item(&fact.content, "confidence", fact.confidence);
+    facts.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Procedures as the models read them, one a line.
+fn describe_procedures(procedures: &[Procedure]) -> String {
+    let line = |procedure: &Procedure| {
+        let text = match &procedure.name {
+            Some(name) => format!("{name}: {}", procedure.content),
+            None => procedure.content.clone(),
+        };
+        list_item(&text, "success rate", procedure.success_rate)
+    };
+    procedures.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn list_item(text: &str, figure: &str, value: Option<f64>) -> String {
+    let text = text.trim().replace('\n', "\n  ");
+    match value {
+        Some(value) => format!("- {text} ({figure} {value:.2})"),
+        None => format!("- {text} ({figure} not known)"),
+    }
+}
+
+/// Evidence as the models read it: the text, under a name that says where it is from, how relevant it is, and
+/// which claim it bears on.
+fn evidence_blocks(evidence: &[Evidence]) -> Value {
+    evidence
+        .iter()
+        .map(|piece| {
+            let mut name = piece.source.as_str().to_owned();
+            if let Some(location) = &piece.location {
+                let _ = write!(name, ", {location}");
+            }
+            if let Some(relevance) = piece.relevance {
+                let _ = write!(name, ", relevance {relevance:.2}");
+            }
+            if let Some(claim) = &piece.supports_claim {
+                let _ = write!(name, ", on the claim: {claim}");
+            }
+            context! { name, content => piece.content.as_str() }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::markdown::{cell, one_line, table};
+use super::markdown::{self, cell, one_line, table};
 use super::text::{critique, duration, tokens};
-use crate::types::{Evaluation, Models, RunRecord, SCHEMA_VERSION, TokenUsage};
+use crate::types::{Evaluation, Gathered, Models, RunRecord, SCHEMA_VERSION, TokenUsage};
 
 /// The judgement of one text as JSON (design §6). A figure that is not known is null.
 #[derive(Serialize)]
@@ -24,6 +24,8 @@ struct Judgement<'a> {
     /// Seconds.
     execution_time: Option<f64>,
     models: Option<&'a Models>,
+    /// What the text was checked against.
+    evidence: &'a [Gathered],
     warnings: &'a [String],
     error: Option<&'a str>,
 }
@@ -42,6 +44,7 @@ pub fn critiques_json(records: &[(Option<String>, RunRecord)]) -> String {
             token_usage: record.token_usage,
             execution_time: record.execution_time(),
             models: record.models.as_ref(),
+            evidence: &record.evidence,
             warnings: &record.warnings,
             error: record.error.as_deref(),
         })
@@ -70,6 +73,7 @@ pub fn critique_markdown(name: &str, record: &RunRecord) -> String {
     if let Some(evaluation) = evaluation(record) {
         table(&mut out, evaluation);
     }
+    markdown::evidence(&mut out, record);
     for warning in &record.warnings {
         let _ = writeln!(out, "> Warning: {}\n", one_line(warning));
     }

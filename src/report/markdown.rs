@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use super::text::{asides, doubt, mark, revised, score, summary, value};
-use crate::types::{Evaluation, RunRecord, Version};
+use crate::types::{Evaluation, Gathered, RunRecord, Version};
 
 /// The selected draft and, after a rule, the critique report: for pasting into a pull request.
 pub fn markdown(record: &RunRecord) -> String {
@@ -17,6 +17,7 @@ pub fn markdown(record: &RunRecord) -> String {
     for version in &record.versions {
         describe(&mut out, version, record.selected);
     }
+    evidence(&mut out, record);
     for warning in &record.warnings {
         let _ = writeln!(out, "> Warning: {}\n", one_line(warning));
     }
@@ -96,6 +97,9 @@ pub(super) fn table(out: &mut String, evaluation: &Evaluation) {
         if let Some(doubt) = doubt(issue) {
             let _ = write!(out, " *({doubt})*");
         }
+        if let Some(claim) = &issue.place.claim {
+            let _ = write!(out, " *Claim:* {}", one_line(claim));
+        }
         if let Some(fix) = &issue.suggested_fix {
             let _ = write!(out, " *Fix:* {}", one_line(fix));
         }
@@ -104,6 +108,23 @@ pub(super) fn table(out: &mut String, evaluation: &Evaluation) {
     if !evaluation.issues.is_empty() {
         out.push('\n');
     }
+}
+
+/// What drafts were checked against, one piece a line.
+pub(super) fn evidence(out: &mut String, record: &RunRecord) {
+    if record.evidence.is_empty() {
+        return;
+    }
+    out.push_str("### Evidence\n\n");
+    for Gathered { evidence, .. } in &record.evidence {
+        let place = evidence.location.as_ref().unwrap_or(&evidence.content);
+        let _ = write!(out, "- {}: {}", evidence.source.as_str(), one_line(place));
+        if let Some(relevance) = evidence.relevance {
+            let _ = write!(out, " (relevance {relevance:.2})");
+        }
+        out.push('\n');
+    }
+    out.push('\n');
 }
 
 /// Text for a table: a line break or a bar would end the cell.

@@ -205,6 +205,9 @@ pub fn critique(evaluation: &Evaluation) -> String {
         if let Some(doubt) = doubt(issue) {
             let _ = write!(out, " ({doubt})");
         }
+        if let Some(claim) = &issue.place.claim {
+            let _ = write!(out, "\n    claim: {claim}");
+        }
         if let Some(fix) = &issue.suggested_fix {
             let _ = write!(out, "\n    fix: {fix}");
         }

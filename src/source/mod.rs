@@ -1,4 +1,5 @@
-//! Texts that people write as files (TOML; data in JSON and YAML, too), and errors in them that show the place: file, line, column,
+//! Texts that people write as files (TOML; data in JSON and YAML, too), and errors in them that show the
+//! place: file, line, column,
 //! the line itself with a caret, and what was probably meant. This room knows nothing of what the files
 //! are about.
 
@@ -6,6 +7,7 @@ mod data;
 mod error;
 mod fields;
 mod json_text;
+mod json_typed;
 pub(crate) mod pointer;
 mod read;
 mod schema;
@@ -17,6 +19,8 @@ pub use data::{Data, DataFormat};
 pub use error::SourceError;
 pub use fields::fields;
 pub use json_text::json_span;
+pub use json_typed::json;
+pub(crate) use read::neighbour;
 pub use read::{MAX_BYTES, is_path, read, read_beside};
 pub use schema::schema_of;
 pub use suggest::{list, similar};

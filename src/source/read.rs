@@ -116,7 +116,7 @@ fn reason(error: &std::io::Error) -> String {
 }
 
 /// A file in the same directory whose name is nearly the same.
-fn neighbour(path: &Path) -> Option<String> {
+pub(crate) fn neighbour(path: &Path) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
     let parent = path.parent()?;
     let dir = if parent.as_os_str().is_empty() {

@@ -8,8 +8,8 @@ use super::*;
 use crate::{
     criteria,
     types::{
-        Choice, ConvergenceReason, DeltaKind, Evaluation, ExitCode, LoopSettings, ModelId, Models,
-        Phase, SCHEMA_VERSION, Stamped, Task, TokenUsage,
+        Choice, ConvergenceReason, DeltaKind, Evaluation, Evidence, EvidenceSource, ExitCode,
+        LoopSettings, ModelId, Models, Phase, SCHEMA_VERSION, Stamped, Task, TokenUsage,
     },
 };
 
@@ -17,6 +17,19 @@ fn at(ms: i64, event: Event) -> Stamped {
     Stamped {
         time: Timestamp::from_millisecond(1_700_000_000_000 + ms).unwrap(),
         event,
+    }
+}
+
+fn evidence() -> Event {
+    Event::Evidence {
+        iteration: 1,
+        evidence: vec![Evidence {
+            source: EvidenceSource::Codebase,
+            content: "fn f() {}".into(),
+            relevance: Some(0.5),
+            supports_claim: None,
+            location: Some("a.rs:1-1".into()),
+        }],
     }
 }
 
@@ -103,6 +116,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
         Event::Warning {
             message: "w".into(),
         },
+        evidence(),
         Event::RunEnd {
             schema_version: SCHEMA_VERSION,
             run_id: Some(run_id),
@@ -284,7 +298,7 @@ fn several_writers_do_not_disturb_each_other() {
     let store = Store::open(&path).unwrap();
     assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), ids.len());
     for id in ids {
-        assert_eq!(store.events(id).unwrap().len(), 12);
+        assert_eq!(store.events(id).unwrap().len(), 13);
     }
 }
 

@@ -166,6 +166,9 @@ pub struct Place {
     /// The passage of the draft that shows it, word for word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
+    /// The claim of the draft that nothing backs; of unsupported issues only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
     /// Whether the draft bears it out: false where the quote is not in the draft, and where a judge ought to
     /// have quoted and did not; `None` where there is nothing to quote.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::{
     criteria::Criteria,
     evaluation::Evaluation,
+    evidence::Evidence,
     issues::TrackedIssue,
     model_id::{ModelId, Models},
     outcome::{ConvergenceReason, ExitCode},
@@ -62,6 +63,14 @@ pub enum Event {
         phase: Phase,
         /// Of which version.
         iteration: u32,
+    },
+    /// Evidence was found. What is found for the first version is shown with every call of the run; what is
+    /// found for a later one, with the calls that write and judge that version.
+    Evidence {
+        /// The version that it was looked for.
+        iteration: u32,
+        /// What was found, the most relevant first, after what came with the task; never empty.
+        evidence: Vec<Evidence>,
     },
     /// A piece of what a model is writing. For live views only: it is neither stored nor, unless asked
     /// for, printed, since the finished text follows in [`Event::Draft`].

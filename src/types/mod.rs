@@ -5,6 +5,7 @@ mod criteria;
 mod evaluation;
 mod evaluator;
 mod event;
+mod evidence;
 mod human;
 mod issues;
 mod judging;
@@ -26,12 +27,13 @@ pub use evaluator::{
     RegexConfig, SchemaConfig, ScoreRange, ScriptConfig, ScriptLanguage, Terms, WHOLE_MATCH,
 };
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
+pub use evidence::{Evidence, EvidenceSource, Gathered};
 pub use human::{HumanDuration, HumanSize};
 pub use issues::{IssueStatus, IssueSummary, TrackedIssue};
 pub use judging::{JudgeMode, JudgeScore, JudgeSettings, MAX_SAMPLES, ProbeTexts};
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
-pub use task::{ContextBlock, Task};
+pub use task::{ContextBlock, Fact, PastMessage, Procedure, Task};
 pub use usage::TokenUsage;
 pub use version::{EditCounts, Version};

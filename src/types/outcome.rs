@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::{
     evaluation::Evaluation,
     event::{Event, SCHEMA_VERSION, Stamped},
+    evidence::Gathered,
     issues::IssueSummary,
     model_id::Models,
     usage::TokenUsage,
@@ -154,6 +155,8 @@ pub struct RunRecord {
     pub incumbent: Option<u32>,
     /// Per version, the ids of the issues that it has.
     pub open_issues: IndexMap<u32, BTreeSet<u32>>,
+    /// What drafts were checked against, each piece once.
+    pub evidence: Vec<Gathered>,
     /// Things people should know.
     pub warnings: Vec<String>,
     /// What went wrong, if something did.
@@ -253,6 +256,24 @@ impl RunRecord {
                 }
             }
             Event::Decision { incumbent, .. } => self.incumbent = Some(*incumbent),
+            Event::Evidence {
+                iteration,
+                evidence,
+            } => {
+                for piece in evidence {
+                    // A passage that is found for several versions is relevant to each in its own way.
+                    let known = self.evidence.iter().any(|known| {
+                        known.evidence.location == piece.location
+                            && known.evidence.content == piece.content
+                    });
+                    if !known {
+                        self.evidence.push(Gathered {
+                            iteration: *iteration,
+                            evidence: piece.clone(),
+                        });
+                    }
+                }
+            }
             Event::Warning { message } => self.warnings.push(message.clone()),
             Event::RunEnd {
                 convergence_reason,
@@ -339,7 +360,7 @@ impl RunRecord {
             token_usage: self.token_usage,
             execution_time: self.execution_time(),
             models: self.models.clone(),
-            evidence: Vec::new(),
+            evidence: self.evidence.clone(),
             warnings: self.warnings.clone(),
             error: self.error.clone(),
         }
@@ -437,7 +458,7 @@ pub struct RunResult {
     /// Who wrote and who judged.
     pub models: Option<Models>,
     /// What drafts were checked against.
-    pub evidence: Vec<serde_json::Value>,
+    pub evidence: Vec<Gathered>,
     /// Things people should know.
     pub warnings: Vec<String>,
     /// What went wrong, if something did.

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What is to be written: the prompt and all that the writer is given with it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Task {
     /// What the user asks for. Empty where a text is judged and nobody knows what was asked for.
     pub prompt: String,
@@ -12,6 +12,15 @@ pub struct Task {
     /// instructions, and are shown to the writer and to the judge in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextBlock>,
+    /// What was said before in the conversation that the task belongs to, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub message_history: Vec<PastMessage>,
+    /// What is known about the matter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Fact>,
+    /// Ways to do such a thing that were tried before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub procedures: Vec<Procedure>,
 }
 
 impl Task {
@@ -31,4 +40,37 @@ pub struct ContextBlock {
     pub name: String,
     /// The text itself.
     pub content: String,
+}
+
+/// A message of an earlier conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastMessage {
+    /// Who said it, in the words of whoever recorded it: `user`, `assistant`, …
+    pub role: String,
+    /// What was said.
+    pub content: String,
+}
+
+/// Something that is known, as somebody's memory has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// The fact in words.
+    pub content: String,
+    /// How sure it is, 0 to 1; `None` if nobody says.
+    pub confidence: Option<f64>,
+    /// The claim that it bears on, if whoever gives it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supports_claim: Option<String>,
+}
+
+/// A way to do something, with how often it worked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Procedure {
+    /// What it is called, if that is not all that there is of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The procedure in words.
+    pub content: String,
+    /// How often it worked, 0 to 1; `None` if nobody says.
+    pub success_rate: Option<f64>,
 }

@@ -13,9 +13,11 @@ mod answers;
 #[cfg(unix)]
 mod command;
 mod config;
+mod context;
 mod convergence;
 mod criteria;
 mod evaluate;
+mod evidence;
 mod examples;
 mod faults;
 mod gate;

@@ -12,7 +12,7 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, models, paths, settings, verdicts};
+use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
 use crate::engine::{Loop, Observer};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -50,7 +50,7 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
     args.output.check()?;
     let plan = settings::draft(args, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
-    let task = input::read_task(&Sources {
+    let mut task = input::read_task(&Sources {
         prompt: args.prompt.as_deref(),
         prompt_file: args.prompt_file.as_deref(),
         files: &args.files,
@@ -58,6 +58,8 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         ignore_stdin: args.ignore_stdin,
         quiet: global.quiet,
     })?;
+    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
+    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
     let log = if args.output.no_log {
@@ -85,6 +87,7 @@ async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliE
         settings: plan.settings().loop_settings.clone(),
         criteria: Arc::new(plan.criteria),
         tools,
+        evidence,
     };
     Ok(Prepared {
         task,

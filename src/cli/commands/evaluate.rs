@@ -12,7 +12,7 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, models, paths, settings, verdicts};
+use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
 use crate::engine::{Critique, Observer, Text};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -51,7 +51,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     args.output.check()?;
     let plan = settings::evaluate(args, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
-    let task = Task {
+    let mut task = Task {
         prompt: match (&args.prompt, &args.prompt_file) {
             (Some(prompt), _) => prompt.clone(),
             (None, Some(file)) => input::read_file(file)?,
@@ -59,7 +59,10 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
         },
         system: args.system.clone(),
         context: input::read_context(&args.files)?,
+        ..Task::default()
     };
+    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
+    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let texts = read_texts(args, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
@@ -88,8 +91,9 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     } else {
         None
     };
-    let critique =
-        Critique::new(Arc::new(plan.criteria), judge, &tools).map_err(CliError::usage)?;
+    let critique = Critique::new(Arc::new(plan.criteria), judge, &tools)
+        .map_err(CliError::usage)?
+        .with_evidence(evidence);
     Ok(Prepared {
         task,
         texts,

@@ -2,6 +2,7 @@
 
 use crate::cli::settings::Plan;
 use crate::evaluate;
+use crate::evidence::DEFAULT_TOKENS;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
 use crate::prompt::Prompts;
 use crate::types::{Evaluator, LengthUnit, Strategy, Task};
@@ -57,6 +58,13 @@ impl RunWindow {
             .map(|message| estimate_tokens(&message.content))
             .sum();
         let verdict = u64::from(evaluate::verdict_tokens(&plan.criteria));
+        // Evidence for the task, and for the version at hand.
+        let tokens = plan.settings().evidence_tokens.unwrap_or(DEFAULT_TOKENS);
+        let evidence = if plan.evidence {
+            2 * u64::from(tokens)
+        } else {
+            0
+        };
         // Anchors, questions and examples, which only the judge reads; some three characters make a token.
         let instructions: usize = plan
             .criteria
@@ -69,7 +77,7 @@ impl RunWindow {
             .sum();
         Self {
             num_ctx,
-            need: prompt + drafts + verdict + instructions as u64,
+            need: prompt + evidence + drafts + verdict + instructions as u64,
             longest_draft,
         }
     }

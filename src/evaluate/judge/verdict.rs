@@ -431,6 +431,9 @@ fn issue(item: &Value, questions: &[Question]) -> Option<Issue> {
         suggested_fix: text(&["suggested_fix", "suggestion", "fix"]),
         criterion,
         place: Place {
+            // What is quoted where nothing backs it is the claim.
+            claim: text(&["claim", "quote"])
+                .filter(|claim| kind == IssueType::Unsupported && !says_nothing(claim)),
             quote: text(&["quote", "evidence", "excerpt"]).filter(|quote| !says_nothing(quote)),
             ..Place::default()
         },

@@ -1,0 +1,48 @@
+//! What the models are given to know: context files, and evidence from files and folders.
+
+use std::sync::Arc;
+
+use super::args::KnowledgeArgs;
+use super::error::CliError;
+use super::printer;
+use super::settings::Plan;
+use crate::evidence::{Context, DEFAULT_MESSAGES, DEFAULT_TOKENS, Gatherer};
+use crate::types::Task;
+
+/// Gives the task what the context file holds.
+pub(super) fn read_context(
+    args: &KnowledgeArgs,
+    plan: &Plan,
+    task: &mut Task,
+) -> Result<(), CliError> {
+    if let Some(path) = &args.context {
+        let messages = plan.settings().context_messages;
+        Context::read(path)?.give_to(task, messages.unwrap_or(DEFAULT_MESSAGES));
+    }
+    Ok(())
+}
+
+/// Reads and indexes what evidence is looked for in; `None` if none is asked for.
+pub(super) fn open_evidence(
+    args: &KnowledgeArgs,
+    plan: &Plan,
+    quiet: bool,
+) -> Result<Option<Arc<Gatherer>>, CliError> {
+    if args.evidence.is_empty() {
+        return Ok(None);
+    }
+    let tokens = plan.settings().evidence_tokens.unwrap_or(DEFAULT_TOKENS);
+    let gatherer = Gatherer::open(&args.evidence, tokens)?;
+    if !quiet {
+        let files = match gatherer.files() {
+            1 => "1 file".to_owned(),
+            files => format!("{files} files"),
+        };
+        let passages = match gatherer.passages() {
+            1 => "1 passage".to_owned(),
+            passages => format!("{passages} passages"),
+        };
+        printer::say(&format!("evidence: looked for in {files}, {passages}"));
+    }
+    Ok(Some(Arc::new(gatherer)))
+}

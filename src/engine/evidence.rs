@@ -1,0 +1,88 @@
+//! Gathering evidence, saying so in an event, and putting it before the models.
+
+use super::log::Log;
+use crate::evidence::{Gatherer, memory};
+use crate::prompt::Prompts;
+use crate::types::{Criteria, Event, Evidence, Issue, Task};
+
+/// The version that evidence for the task itself is gathered for.
+const FIRST: u32 = 1;
+
+/// What is known, and what has to do with the task: it stays before the models for the whole run.
+pub(super) fn for_task(
+    gatherer: Option<&Gatherer>,
+    task: &Task,
+    criteria: &Criteria,
+    prompts: &mut Prompts,
+    log: &Log<'_>,
+) {
+    warn(gatherer, log);
+    let found = gatherer.map(|gatherer| gatherer.for_task(task, criteria));
+    let found = found_or_warning(found, log);
+    prompts.show_evidence(&found);
+    emit(FIRST, memory(task), found, log);
+}
+
+/// What has to do with what is to be mended: it stays before the models until the next revision.
+pub(super) fn for_revision(
+    gatherer: Option<&Gatherer>,
+    issues: &[Issue],
+    iteration: u32,
+    prompts: &mut Prompts,
+    log: &Log<'_>,
+) {
+    let Some(gatherer) = gatherer else { return };
+    let known: Vec<Evidence> = log.with(|record| {
+        let of_task = record.evidence.iter().filter(|e| e.iteration == FIRST);
+        of_task.map(|gathered| gathered.evidence.clone()).collect()
+    });
+    let found = found_or_warning(Some(gatherer.for_issues(issues, &known)), log);
+    prompts.show_fresh_evidence(&found);
+    emit(iteration, Vec::new(), found, log);
+}
+
+/// What is known, and what has to do with a text that is judged once.
+pub(super) fn for_text(
+    gatherer: Option<&Gatherer>,
+    task: &Task,
+    text: &str,
+    prompts: &mut Prompts,
+    log: &Log<'_>,
+) {
+    warn(gatherer, log);
+    let found = gatherer.map(|gatherer| gatherer.for_text(task, text));
+    let found = found_or_warning(found, log);
+    // Behind the text, so that the judgements of several texts begin with the same bytes.
+    prompts.show_fresh_evidence(&found);
+    emit(FIRST, memory(task), found, log);
+}
+
+fn warn(gatherer: Option<&Gatherer>, log: &Log<'_>) {
+    for message in gatherer.map(Gatherer::warnings).unwrap_or_default() {
+        log.emit(Event::Warning {
+            message: message.clone(),
+        });
+    }
+}
+
+/// A draft without evidence is better than none: where it cannot be looked for, that is said.
+fn found_or_warning(found: Option<Result<Vec<Evidence>, String>>, log: &Log<'_>) -> Vec<Evidence> {
+    match found {
+        Some(Ok(found)) => found,
+        Some(Err(message)) => {
+            log.emit(Event::Warning { message });
+            Vec::new()
+        }
+        None => Vec::new(),
+    }
+}
+
+fn emit(iteration: u32, known: Vec<Evidence>, found: Vec<Evidence>, log: &Log<'_>) {
+    let evidence: Vec<Evidence> = known.into_iter().chain(found).collect();
+    if !evidence.is_empty() {
+        log.emit(Event::Evidence {
+            iteration,
+            evidence,
+        });
+    }
+}

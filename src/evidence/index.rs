@@ -1,0 +1,319 @@
+//! The index that passages are found in by words: FTS5, the full-text index of the `SQLite` that the run
+//! log is kept in, in memory. It ranks by BM25 and stems English words.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, params};
+
+use super::passages::{self, Passage};
+use super::walk::Document;
+use super::words::{terms, words};
+use crate::types::EvidenceSource;
+
+/// The most words of a question that are looked at.
+const MAX_TERMS: usize = 256;
+
+/// The most words that are looked for: of those that there are, the rarest. The others tell passages apart
+/// the least.
+const MAX_SOUGHT: usize = 48;
+
+/// How much more a word counts in a path or heading than in the text.
+const PLACE_WEIGHT: f64 = 2.0;
+
+/// Passages, found by words.
+#[derive(Debug)]
+pub(super) struct Index {
+    connection: Mutex<Connection>,
+    entries: Vec<Entry>,
+}
+
+/// A passage of one of the documents.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) path: String,
+    pub(super) source: EvidenceSource,
+    pub(super) passage: Passage,
+}
+
+/// A passage that was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Hit {
+    /// Its number.
+    pub(super) entry: usize,
+    /// The BM25 score as a share of the best passage's, times the share of the question that the best passage
+    /// covers: 0 to 1, falling from hit to hit.
+    pub(super) relevance: f64,
+}
+
+impl Index {
+    /// Indexes documents.
+    pub(super) fn new(documents: Vec<Document>) -> rusqlite::Result<Self> {
+        let mut connection = Connection::open_in_memory()?;
+        connection.execute_batch(
+            "CREATE VIRTUAL TABLE passage USING fts5(place, body, content = '',
+                 tokenize = \"porter unicode61 remove_diacritics 2 categories 'L* N* M* Co'\")",
+        )?;
+        let mut entries = Vec::new();
+        let transaction = connection.transaction()?;
+        {
+            let mut insert = transaction
+                .prepare("INSERT INTO passage (rowid, place, body) VALUES (?1, ?2, ?3)")?;
+            for document in documents {
+                for passage in passages::split(&document.text, document.source) {
+                    let place = words(&format!("{} {}", document.path, passage.heading));
+                    let body = words(&passage.text);
+                    insert.execute(params![row(entries.len()), place.join(" "), body.join(" ")])?;
+                    entries.push(Entry {
+                        path: document.path.clone(),
+                        source: document.source,
+                        passage,
+                    });
+                }
+            }
+        }
+        transaction.commit()?;
+        Ok(Self {
+            connection: Mutex::new(connection),
+            entries,
+        })
+    }
+
+    /// The passages.
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The passages that have the most to do with a question, the best first.
+    pub(super) fn search(&self, question: &str, limit: usize) -> rusqlite::Result<Vec<Hit>> {
+        let question = Question::new(&self.lock(), question, self.entries.len())?;
+        let Some(sought) = question.sought() else {
+            return Ok(Vec::new());
+        };
+        let ranked: Vec<(usize, f64)> = {
+            let connection = self.lock();
+            let mut statement = connection.prepare_cached(
+                "SELECT rowid, -bm25(passage, ?2, 1.0) AS score FROM passage WHERE passage MATCH ?1
+                 ORDER BY score DESC, rowid LIMIT ?3",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![sought, PLACE_WEIGHT, limit], |found| {
+                Ok((entry(found.get(0)?), found.get(1)?))
+            })?;
+            rows.collect::<Result<_, _>>()?
+        };
+        let Some(&(first, best)) = ranked.first() else {
+            return Ok(Vec::new());
+        };
+        let covered = question.covered(&self.lock(), &[first])?[0];
+        let share = |score: f64| {
+            if best > 0.0 {
+                (score / best).clamp(0.0, 1.0)
+            } else {
+                1.0
+            }
+        };
+        Ok(ranked
+            .into_iter()
+            .map(|(entry, score)| Hit {
+                entry,
+                relevance: covered * share(score),
+            })
+            .collect())
+    }
+
+    /// The share of a text's telling words that each of these passages has, rare words counting more.
+    pub(super) fn coverage(&self, text: &str, entries: &[usize]) -> rusqlite::Result<Vec<f64>> {
+        let connection = self.lock();
+        Question::new(&connection, text, self.entries.len())?.covered(&connection, entries)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The words of a question, the rarest first, each with the number of passages that have it.
+struct Question {
+    terms: Vec<(String, usize)>,
+    passages: usize,
+}
+
+impl Question {
+    fn new(connection: &Connection, text: &str, passages: usize) -> rusqlite::Result<Self> {
+        let mut count =
+            connection.prepare_cached("SELECT count(*) FROM passage WHERE passage MATCH ?1")?;
+        let mut found = Vec::new();
+        for term in terms(text).into_iter().take(MAX_TERMS) {
+            let number: i64 = count.query_row([quoted(&term)], |row| row.get(0))?;
+            found.push((term, usize::try_from(number).unwrap_or(0)));
+        }
+        found.sort_by_key(|(_, number)| *number);
+        Ok(Self {
+            terms: found,
+            passages,
+        })
+    }
+
+    /// The question in the index's language; `None` if there is nothing to be found.
+    fn sought(&self) -> Option<String> {
+        let sought: Vec<String> = self
+            .terms
+            .iter()
+            .filter(|(_, number)| *number > 0)
+            .take(MAX_SOUGHT)
+            .map(|(term, _)| quoted(term))
+            .collect();
+        (!sought.is_empty()).then(|| sought.join(" OR "))
+    }
+
+    /// See [`Index::coverage`].
+    fn covered(&self, connection: &Connection, entries: &[usize]) -> rusqlite::Result<Vec<f64>> {
+        let places: HashMap<usize, usize> = entries
+            .iter()
+            .enumerate()
+            .map(|(place, entry)| (*entry, place))
+            .collect();
+        let mut rows =
+            connection.prepare_cached("SELECT rowid FROM passage WHERE passage MATCH ?1")?;
+        let mut covered = vec![0.0; entries.len()];
+        let mut whole = 0.0;
+        for (term, number) in &self.terms {
+            let weight = rarity(*number, self.passages);
+            whole += weight;
+            if *number == 0 {
+                continue;
+            }
+            for found in rows.query_map([quoted(term)], |row| row.get(0))? {
+                if let Some(place) = places.get(&entry(found?)) {
+                    covered[*place] += weight;
+                }
+            }
+        }
+        if whole > 0.0 {
+            for share in &mut covered {
+                *share /= whole;
+            }
+        }
+        Ok(covered)
+    }
+}
+
+/// How telling a word is that so many of all passages have: the inverse document frequency of BM25, in the
+/// form that is never negative.
+fn rarity(number: usize, passages: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "fewer than 2^52 passages")]
+    let (number, passages) = (number as f64, passages as f64);
+    (1.0 + (passages - number + 0.5) / (number + 0.5)).ln()
+}
+
+/// A word as the index's language wants it. Words are letters and digits only, so nothing is escaped.
+fn quoted(term: &str) -> String {
+    format!("\"{term}\"")
+}
+
+fn row(entry: usize) -> i64 {
+    i64::try_from(entry).unwrap_or(i64::MAX)
+}
+
+fn entry(row: i64) -> usize {
+    usize::try_from(row).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn index(texts: &[&str]) -> Index {
+        let documents = texts
+            .iter()
+            .enumerate()
+            .map(|(n, text)| Document {
+                path: format!("f{n}.md"),
+                source: EvidenceSource::Documentation,
+                text: (*text).to_owned(),
+            })
+            .collect();
+        Index::new(documents).unwrap()
+    }
+
+    #[test]
+    fn stems_identifiers_and_accents_are_found() {
+        let index = index(&[
+            "Database migrations are generated.",
+            "`maxRetries` says how often.",
+            "Das Café öffnet.",
+            "漢字を検索する。",
+            "Something else.",
+        ]);
+        for (question, wanted) in [
+            ("How do I migrate a database?", 0),
+            ("max_retries", 1),
+            ("retry", 1),
+            ("cafe", 2),
+            ("検索", 3),
+        ] {
+            let hits = index.search(question, 3).unwrap();
+            assert_eq!(
+                hits.first().map(|hit| hit.entry),
+                Some(wanted),
+                "{question}"
+            );
+        }
+        assert!(index.search("zebra", 3).unwrap().is_empty());
+        assert!(index.search("\" OR passage NEAR( *", 3).unwrap().is_empty());
+        assert!(index.search("", 3).unwrap().is_empty());
+    }
+
+    #[test]
+    fn relevance_is_the_share_that_is_covered_and_falls() {
+        let index = index(&["alpha beta gamma", "alpha beta", "alpha", "delta"]);
+        let hits = index.search("alpha beta gamma", 9).unwrap();
+        let order: Vec<_> = hits.iter().map(|hit| hit.entry).collect();
+        assert_eq!(order, [0, 1, 2]);
+        assert!((hits[0].relevance - 1.0).abs() < 1e-9, "{hits:?}");
+        assert!(
+            hits.windows(2)
+                .all(|pair| pair[0].relevance >= pair[1].relevance)
+        );
+        let hits = index.search("alpha beta zebra", 9).unwrap();
+        assert!(hits[0].relevance < 0.7, "{hits:?}");
+        let shares = index.coverage("gamma", &[0, 1]).unwrap();
+        assert_eq!(shares, [1.0, 0.0]);
+    }
+
+    #[test]
+    fn one_passage_is_found_too() {
+        let hits = index(&["alpha beta"]).search("beta", 5).unwrap();
+        assert_eq!(hits.len(), 1);
+        assert!((hits[0].relevance - 1.0).abs() < 1e-9);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Wherever a sentence of rare words is planted among a hundred texts of common ones, a question with
+        /// some of its words finds it first.
+        #[test]
+        fn the_planted_passage_is_found(
+            place in 0usize..100,
+            common in prop::collection::vec("[a-e]{3}( [a-e]{3}){20,60}", 100),
+        ) {
+            let mut texts = common;
+            texts[place].push_str(" The quokka naps under eucalyptus.");
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let hits = index(&texts).search("Where do quokkas nap? abc bcd cde", 5).unwrap();
+            prop_assert_eq!(hits[0].entry, place);
+            prop_assert!(hits.iter().all(|hit| (0.0..=1.0).contains(&hit.relevance)));
+        }
+
+        #[test]
+        fn any_question_can_be_asked(question in "\\PC*") {
+            index(&["alpha", "beta"]).search(&question, 5).unwrap();
+        }
+    }
+}

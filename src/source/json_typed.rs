@@ -1,0 +1,209 @@
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use super::{Source, SourceError};
+
+/// Reads a whole JSON text as a `T`. Errors show the place, and say what is wanted there.
+pub fn json<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
+    serde_json::from_str(source.text()).map_err(|error| {
+        let whole = error.to_string();
+        // The place is shown in our own way.
+        let message = whole
+            .rfind(" at line ")
+            .map_or(whole.as_str(), |end| &whole[..end]);
+        let at = offset(source.text(), &error);
+        let span = value_that_ends_at(source.text(), at);
+        if error.classify() != Category::Data {
+            return source
+                .error(span, &format!("this is not JSON: {message}"))
+                .help("check commas, quotes and brackets before this place");
+        }
+        if let Some(name) = message
+            .strip_prefix("missing field `")
+            .and_then(|rest| rest.strip_suffix('`'))
+        {
+            return source
+                .error(span, &format!("the key `{name}` is missing"))
+                .label("in the object that ends here");
+        }
+        if let Some(name) = message
+            .strip_prefix("duplicate field `")
+            .and_then(|rest| rest.strip_suffix('`'))
+        {
+            return source.error(span, &format!("the key `{name}` is set twice"));
+        }
+        match message
+            .strip_prefix("invalid type: ")
+            .and_then(|rest| rest.rsplit_once(", expected "))
+        {
+            Some((found, wanted)) => source
+                .error(span, &format!("{} is wanted here", in_words(wanted)))
+                .label(format!("this is {}", found_in_words(found))),
+            // Said by a type of ours about a value that is read already, with the bracket behind it.
+            None => source.error(value_that_ends_before(source.text(), at), message),
+        }
+    })
+}
+
+/// Where serde's reader stood: the offset of the last byte that it had taken in.
+fn offset(text: &str, error: &serde_json::Error) -> usize {
+    let line_start = match error.line() {
+        0 | 1 => 0,
+        line => text
+            .match_indices('\n')
+            .nth(line - 2)
+            .map_or(text.len(), |(at, _)| at + 1),
+    };
+    line_start + error.column().saturating_sub(1)
+}
+
+/// The value whose last byte is at this place, or that begins behind it.
+fn value_that_ends_at(text: &str, at: usize) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let mut last = at.min(bytes.len().saturating_sub(1));
+    // A list or an object is reported before its bracket is taken in.
+    while bytes
+        .get(last)
+        .is_some_and(|byte| b" \t\r\n:,".contains(byte))
+        && last + 1 < bytes.len()
+    {
+        last += 1;
+    }
+    let mut first = last;
+    if bytes.get(last) == Some(&b'"') {
+        let escaped = |at: usize| {
+            bytes[..at]
+                .iter()
+                .rev()
+                .take_while(|b| **b == b'\\')
+                .count()
+                % 2
+                == 1
+        };
+        while first > 0 {
+            first -= 1;
+            if bytes[first] == b'"' && !escaped(first) {
+                break;
+            }
+        }
+    } else {
+        let word = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        let ends_word = bytes.get(last).copied().is_some_and(word);
+        while ends_word && first > 0 && word(bytes[first - 1]) {
+            first -= 1;
+        }
+    }
+    first..(last + 1).min(text.len())
+}
+
+/// The value that ends at this place, or before the bracket at this place.
+fn value_that_ends_before(text: &str, at: usize) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let mut last = at.min(bytes.len().saturating_sub(1));
+    let mut brackets = 1;
+    while last > 0 {
+        match bytes[last] {
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            b'}' | b']' if brackets > 0 => brackets -= 1,
+            _ => break,
+        }
+        last -= 1;
+    }
+    value_that_ends_at(text, last)
+}
+
+fn in_words(wanted: &str) -> &str {
+    match wanted {
+        "a string" | "string" => "a text in quotes",
+        "f64" | "f32" => "a number",
+        "a sequence" => "an array `[...]`",
+        other if other.starts_with("struct ") => "an object `{...}`",
+        other => other,
+    }
+}
+
+fn found_in_words(found: &str) -> String {
+    match found.split_once(' ') {
+        Some(("string", text)) => format!("the text {text}"),
+        Some(("integer" | "floating", number)) => {
+            format!(
+                "the number {}",
+                number.trim_start_matches("point ").trim_matches('`')
+            )
+        }
+        Some(("boolean", value)) => format!("the word {value}"),
+        _ => match found {
+            "sequence" => "an array".to_owned(),
+            "map" => "an object".to_owned(),
+            other => other.to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only errors are looked at")]
+    struct Top {
+        name: String,
+        #[serde(default)]
+        share: f64,
+        #[serde(default)]
+        items: Vec<Inner>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only errors are looked at")]
+    struct Inner {
+        text: String,
+    }
+
+    #[test]
+    fn errors_show_the_place_and_what_is_wanted() {
+        let cases = [
+            ("{\"name\": 1}", "t:1:10: a text in quotes is wanted here"),
+            (
+                "{\"name\": \"a\",\n \"share\": \"x\\\"y\"}",
+                "t:2:11: a number is wanted here",
+            ),
+            (
+                "{\"name\": \"a\", \"items\": {}}",
+                "t:1:24: an array `[...]` is wanted here",
+            ),
+            ("{\"share\": 1}", "t:1:12: the key `name` is missing"),
+            (
+                "{\"name\": \"a\", \"name\": \"b\"}",
+                "t:1:15: the key `name` is set twice",
+            ),
+            ("\"x\"", "t:1:1: an object `{...}` is wanted here"),
+            (
+                "{\"name\": \"a\",}",
+                "t:1:14: this is not JSON: trailing comma (check commas, quotes and brackets before this place)",
+            ),
+            (
+                "",
+                "t:1:1: this is not JSON: EOF while parsing a value (check commas, quotes and brackets before this place)",
+            ),
+        ];
+        for (text, wanted) in cases {
+            let error = json::<Top>(&Source::new("t", text)).unwrap_err();
+            assert_eq!(error.to_string(), wanted, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[\\[\\]{}\",:a-z0-9\\\\\n é]{0,40}") {
+            if let Err(error) = json::<Top>(&Source::new("t", &text)) {
+                prop_assert!(!error.render(false).is_empty());
+            }
+        }
+    }
+}
