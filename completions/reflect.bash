@@ -841,7 +841,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__draft)
-            opts="-c -f -s -m -n -o -q -h --prompt-file --criteria --file --context --context-messages --evidence --evidence-tokens --system --ignore-stdin --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --plateau-iterations --strategy --select --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -n -o -q -h --prompt-file --criteria --file --context --context-messages --evidence --evidence-tokens --system --ignore-stdin --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -969,6 +969,10 @@ _reflect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --stronger-model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --provider)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1049,16 +1053,44 @@ _reflect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --min-iterations)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --plateau-iterations)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --improvement-threshold)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --detect-oscillation)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --grey-zone)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --adapt)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
                 --strategy)
-                    COMPREPLY=($(compgen -W "full_rewrite" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "hybrid full_rewrite targeted_edit incremental" -- "${cur}"))
+                    return 0
+                    ;;
+                --max-revision-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --select)
-                    COMPREPLY=($(compgen -W "highest_score latest first_satisfactory" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "highest_score latest first_satisfactory weighted_recency" -- "${cur}"))
+                    return 0
+                    ;;
+                --on-failure)
+                    COMPREPLY=($(compgen -W "return_best return_last raise" -- "${cur}"))
                     return 0
                     ;;
                 --max-total-tokens)
@@ -1149,7 +1181,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__evaluate)
-            opts="-c -f -s -m -o -q -h --criteria --evaluator --input-format --prompt --prompt-file --file --context --context-messages --evidence --evidence-tokens --system --threshold --allow-exec --model --judge-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -o -q -h --criteria --evaluator --input-format --prompt --prompt-file --file --context --context-messages --evidence --evidence-tokens --system --threshold --allow-exec --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1301,6 +1333,10 @@ _reflect() {
                     return 0
                     ;;
                 --judge-model)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stronger-model)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

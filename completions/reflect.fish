@@ -52,6 +52,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l evidence-token
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s s -l system -d 'Instructions that hold for the whole run' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l stronger-model -d 'A model that takes over where the first makes no progress any more' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r
@@ -78,11 +79,26 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-score -d
 expected\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s n -l max-iterations -d 'The most drafts to make, the first included [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l min-iterations -d 'The fewest drafts to make, the first included [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l plateau-iterations -d 'Stop after so many revisions in a row that are no gain [default: 2]' -r
-complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised' -r -f -a "full_rewrite\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l improvement-threshold -d 'Stop once as many revisions together raise the score by less than this, 0 to 1 [default: 0.05]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l detect-oscillation -d 'Whether to stop where scores go up and down without a trend [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
+full_rewrite\t''
+targeted_edit\t''
+incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
-first_satisfactory\t''"
+first_satisfactory\t''
+weighted_recency\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l on-failure -d 'Which draft is the answer where the criteria are not met; by default what --select says' -r -f -a "return_best\t''
+return_last\t''
+raise\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-total-tokens -d 'Stop once so many tokens are used' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
@@ -122,6 +138,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s s -l system
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l stronger-model -d 'A model that takes over where the first makes no progress any more' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r
@@ -182,6 +199,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -s s -l system
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l stronger-model -d 'A model that takes over where the first makes no progress any more' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r

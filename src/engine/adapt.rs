@@ -6,7 +6,8 @@ pub(super) enum Approach {
     /// The best version is revised by the strategy that was asked for.
     #[default]
     Usual,
-    /// The best version is revised by another strategy than the one whose result was worse.
+    /// The best version is revised in another way than the one whose result was worse: edits become a rewrite; a
+    /// rewrite is told what the last one lost.
     Differently,
     /// The best version is written again as a whole.
     Rewrite,
@@ -36,12 +37,13 @@ impl Approach {
         }
     }
 
-    /// The strategy of the next revision, where `usual` was asked for and `last` was used last.
-    pub(super) fn strategy(self, usual: Strategy, last: Option<Strategy>) -> Strategy {
+    /// The strategy of the next revision, where `usual` was asked for.
+    pub(super) fn strategy(self, usual: Strategy) -> Strategy {
         match self {
             Self::Usual => usual,
-            Self::Differently => other_than(last.unwrap_or(usual)),
-            Self::Rewrite | Self::Fresh | Self::Stronger => Strategy::FullRewrite,
+            Self::Differently | Self::Rewrite | Self::Fresh | Self::Stronger => {
+                Strategy::FullRewrite
+            }
         }
     }
 }
@@ -58,14 +60,6 @@ pub(super) fn ladder(edited: bool, stronger: bool) -> Vec<Approach> {
     possible.map(|(_, step)| step).collect()
 }
 
-/// What to try where a strategy has made things worse.
-fn other_than(strategy: Strategy) -> Strategy {
-    match strategy {
-        Strategy::FullRewrite => Strategy::TargetedEdit,
-        Strategy::TargetedEdit | Strategy::Incremental | Strategy::Hybrid => Strategy::FullRewrite,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,11 +73,10 @@ mod tests {
 
     #[test]
     fn what_made_things_worse_is_not_done_again_at_once() {
-        let differently = |usual, last| Approach::Differently.strategy(usual, last);
-        let (edit, whole) = (Strategy::TargetedEdit, Strategy::FullRewrite);
-        assert_eq!(differently(Strategy::Hybrid, Some(edit)), whole);
-        assert_eq!(differently(Strategy::Hybrid, Some(whole)), edit);
-        assert_eq!(differently(whole, None), edit);
+        for usual in [Strategy::Hybrid, Strategy::TargetedEdit] {
+            assert_eq!(Approach::Usual.strategy(usual), usual);
+            assert_eq!(Approach::Differently.strategy(usual), Strategy::FullRewrite);
+        }
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Critique {
             run_id,
             command: "evaluate".to_owned(),
             file: text.file,
-            task: task.clone(),
+            task: Box::new(task.clone()),
             criteria: Box::new((*self.criteria).clone()),
             settings: LoopSettings::default(),
             models: self.models.clone(),

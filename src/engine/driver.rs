@@ -91,7 +91,7 @@ impl Loop {
             run_id,
             command: "draft".to_owned(),
             file: None,
-            task: task.clone(),
+            task: Box::new(task.clone()),
             criteria: Box::new((*self.criteria).clone()),
             settings: self.settings.clone(),
             models: Models {
@@ -125,7 +125,6 @@ impl Loop {
             panel,
             log: &log,
             ledger: Ledger::default(),
-            last_strategy: None,
             note: None,
             error: None,
             written: 0,
@@ -145,8 +144,6 @@ struct Run<'a, 'o> {
     panel: Panel,
     log: &'a Log<'o>,
     ledger: Ledger,
-    /// How the last revision was made.
-    last_strategy: Option<Strategy>,
     /// What the writer is told with its next call: why its last reply was no draft.
     note: Option<String>,
     /// What went wrong, for the end of the run.
@@ -296,7 +293,7 @@ impl Run<'_, '_> {
     }
 
     async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
-        let strategy = approach.strategy(self.settings.strategy(), self.last_strategy);
+        let strategy = approach.strategy(self.settings.strategy());
         let open = self.ledger.issues_of(based_on);
         let found = self.log.with(|record| {
             let base = record.version(based_on)?;
@@ -338,7 +335,6 @@ impl Run<'_, '_> {
             }
             self.history = revision.history();
         };
-        self.last_strategy = Some(revised.strategy);
         let work = Work {
             iteration,
             from: Some((based_on, revised.strategy)),

@@ -59,7 +59,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
             run_id,
             command: command.into(),
             file: None,
-            task: Task::new(prompt),
+            task: Box::new(Task::new(prompt)),
             criteria: Box::new(criteria::builtin("writing").unwrap()),
             settings: LoopSettings::default(),
             models: Models {

@@ -49,7 +49,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
         /// What is to be written.
-        task: Task,
+        task: Box<Task>,
         /// What it is measured by.
         criteria: Box<Criteria>,
         /// How the loop behaves, all layers laid over each other.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{
     evaluation::Evaluation,
     event::{Event, SCHEMA_VERSION, Stamped},
-    evidence::Gathered,
+    evidence::{Evidence, Gathered},
     issues::IssueSummary,
     model_id::Models,
     usage::TokenUsage,
@@ -192,9 +192,7 @@ impl RunRecord {
                 self.started = Some(time);
             }
             Event::Phase { iteration, .. } => {
-                self.steps
-                    .entry(*iteration)
-                    .or_insert_with(|| (time, TokenUsage::default()));
+                self.step(*iteration, time);
             }
             Event::Call {
                 iteration,
@@ -204,11 +202,7 @@ impl RunRecord {
             } => {
                 self.total_llm_calls += attempts;
                 self.token_usage += *usage;
-                let step = self
-                    .steps
-                    .entry(*iteration)
-                    .or_insert_with(|| (time, TokenUsage::default()));
-                step.1 += *usage;
+                self.step(*iteration, time).1 += *usage;
                 self.refresh(*iteration, time);
             }
             Event::Draft {
@@ -246,34 +240,18 @@ impl RunRecord {
                 open,
                 resolved,
             } => {
-                self.open_issues
-                    .insert(*iteration, open.iter().map(|issue| issue.id).collect());
+                let ids = open.iter().map(|issue| issue.id).collect();
+                self.open_issues.insert(*iteration, ids);
                 if let Some(version) = self.version_mut(*iteration) {
-                    version.improvements_applied = resolved
-                        .iter()
-                        .map(|tracked| tracked.issue.description.clone())
-                        .collect();
+                    let descriptions = resolved.iter().map(|it| it.issue.description.clone());
+                    version.improvements_applied = descriptions.collect();
                 }
             }
             Event::Decision { incumbent, .. } => self.incumbent = Some(*incumbent),
             Event::Evidence {
                 iteration,
                 evidence,
-            } => {
-                for piece in evidence {
-                    // A passage that is found for several versions is relevant to each in its own way.
-                    let known = self.evidence.iter().any(|known| {
-                        known.evidence.location == piece.location
-                            && known.evidence.content == piece.content
-                    });
-                    if !known {
-                        self.evidence.push(Gathered {
-                            iteration: *iteration,
-                            evidence: piece.clone(),
-                        });
-                    }
-                }
-            }
+            } => self.gather(*iteration, evidence),
             Event::Warning { message } => self.warnings.push(message.clone()),
             Event::RunEnd {
                 convergence_reason,
@@ -300,6 +278,27 @@ impl RunRecord {
             | Event::Retry { .. }
             | Event::Strategy { .. }
             | Event::Cleaned { .. } => {}
+        }
+    }
+
+    /// When an iteration began, and what it has used.
+    fn step(&mut self, iteration: u32, time: Timestamp) -> &mut (Timestamp, TokenUsage) {
+        let begins = || (time, TokenUsage::default());
+        self.steps.entry(iteration).or_insert_with(begins)
+    }
+
+    /// A passage that is found for several versions is relevant to each in its own way, and is taken in once.
+    fn gather(&mut self, iteration: u32, evidence: &[Evidence]) {
+        for piece in evidence {
+            let known = self.evidence.iter().any(|known| {
+                known.evidence.location == piece.location && known.evidence.content == piece.content
+            });
+            if !known {
+                self.evidence.push(Gathered {
+                    iteration,
+                    evidence: piece.clone(),
+                });
+            }
         }
     }
 

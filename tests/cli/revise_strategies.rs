@@ -6,9 +6,16 @@ use crate::harness::{Ran, Test};
 use crate::plan::with_server;
 use crate::support::server::{Protocol, Purpose, Reply, Server};
 
-/// A line that nothing is wrong with.
-const FILLER: &str =
-    "The pump is looked after once a week, and what is found is written down at once.\n";
+/// Lines that nothing is wrong with, for each section its own.
+const SETUP: &str = "The pump stands on a level floor, a metre from the wall.\n\
+                     Its two hoses are joined by hand, without a tool, and sealed with the rings in the small bag.\n\
+                     A third one leads to the drain, and must not be bent anywhere on its way down.\n";
+const USE: &str = "It is looked after once a week, and what is found is written down at once.\n\
+                   When the lamp is yellow the filter wants to be washed.\n\
+                   Red means that nobody may open the lid before it has cooled for an hour.\n";
+const END: &str = "In winter all water is let out, so that no pipe can burst.\n\
+                   Whoever sells the machine gives this book to its new owner.\n\
+                   Spare parts are kept for ten years by our shop in the harbour, behind the old crane.\n";
 
 /// Only hard checks: no judge is asked, so every call is one that writes.
 const CRITERIA: &str = r"
@@ -28,9 +35,8 @@ pattern = '(?i)licen[cs]e|TODO'
 
 /// Three sections; something is to be done in the second one.
 fn manual() -> String {
-    let filler = FILLER.repeat(3);
     format!(
-        "# Setup\n\nInstall it under any licence.\n{filler}\n# Use\n\nTODO: say how.\n{filler}\n# End\n\n{filler}"
+        "# Setup\n\nInstall it under any licence.\n{SETUP}\n# Use\n\nTODO: say how.\n{USE}\n# End\n\n{END}"
     )
 }
 
@@ -71,7 +77,7 @@ fn printed(text: &str) -> String {
 
 #[test]
 fn each_strategy_mends_the_draft() {
-    let section = format!("# Use\n\nTurn the key.\n{}", FILLER.repeat(3));
+    let section = format!("# Use\n\nTurn the key.\n{USE}");
     for (strategy, reply) in [
         ("full_rewrite", mended()),
         ("targeted_edit", good_edit()),
@@ -231,8 +237,8 @@ fn a_whole_text_in_the_place_of_edits_is_taken() {
 #[test]
 fn hybrid_learns_within_the_run_what_does_not_apply() {
     let lost = edit("No such line is in it.", "Turn the key.");
-    let still = manual().replace("say how", "say who");
-    draft(&[&manual(), &lost, &lost, &still, &mended()])
+    let first = manual().replace("# End\n\n", "# End\n\nTODO: sum it up.\n");
+    draft(&[&first, &lost, &lost, &manual(), &mended()])
         .stdout(&printed(&mended()))
         .stderr_has("draft 2: targeted_edit: ")
         .stderr_has("draft 2: full_rewrite: 1 edit did not apply")
@@ -242,7 +248,7 @@ fn hybrid_learns_within_the_run_what_does_not_apply() {
 
 #[test]
 fn sections_that_do_not_change_fall_back_to_the_whole_text() {
-    let same = format!("# Use\n\nTODO: say how.\n{}", FILLER.repeat(3));
+    let same = format!("# Use\n\nTODO: say how.\n{USE}");
     let ran = draft(&[&manual(), &same, &mended()])
         .args(["--strategy", "incremental"])
         .stdout(&printed(&mended()))
@@ -264,7 +270,7 @@ fn a_missing_section_is_added_where_the_model_says() {
 #[test]
 fn the_strategy_is_taken_from_the_criteria_and_the_config_and_the_flag_goes_before_them() {
     let criteria = format!("{CRITERIA}\n[loop]\nstrategy = 'incremental'\n");
-    let section = format!("# Use\n\nTurn the key.\n{}", FILLER.repeat(3));
+    let section = format!("# Use\n\nTurn the key.\n{USE}");
     let ran = draft(&[&manual(), &section])
         .file("criteria.toml", &criteria)
         .run();
