@@ -35,6 +35,9 @@ const REASON: [&str; 6] = [
     "rationale",
 ];
 
+/// What stands for a reason in the form that the judge is shown, and how models write it.
+const FORM: [&str; 2] = ["...", "…"];
+
 /// A verdict that could be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Verdict {
@@ -154,6 +157,13 @@ fn read_object(object: &Map<String, Value>, questions: &[Question]) -> Result<Ve
             }
         })
         .collect::<Result<_, String>>()?;
+    // Small models give back the form that they are shown, its scores and all. That is no verdict.
+    if answers
+        .iter()
+        .all(|answer| FORM.contains(&answer.reason.trim()))
+    {
+        return Err("it repeats the form of a verdict and says nothing".to_owned());
+    }
     if let [question] = questions {
         // It can be about no other.
         for issue in &mut issues {

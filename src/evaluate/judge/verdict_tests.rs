@@ -214,6 +214,10 @@ fn verdicts_under_other_names_are_read() {
         ),
         (r#"{"valid": "perhaps"}"#, "the score of `clarity` is null"),
         (
+            r#"{"scores": {"clarity": {"reason": "...", "score": 1}}, "issues": []}"#,
+            "repeats the form",
+        ),
+        (
             r#"{"note": "fine"}"#,
             "no score for the criterion `clarity`",
         ),
