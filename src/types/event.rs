@@ -134,7 +134,7 @@ pub enum Event {
     },
     /// A new version is written; its evaluation follows.
     Draft {
-        /// Its number; the first draft is 1.
+        /// Its number; the first draft, or the text that the run began with, is 1.
         iteration: u32,
         /// The text.
         output: String,
