@@ -31,8 +31,8 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('draft', 'draft', [CompletionResultType]::ParameterValue, 'Write a draft, judge it, and revise it until it meets the criteria')
-            [CompletionResult]::new('revise', 'revise', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend the errors that are named')
-            [CompletionResult]::new('correct', 'correct', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend the errors that are named')
+            [CompletionResult]::new('revise', 'revise', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend named errors')
+            [CompletionResult]::new('correct', 'correct', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend named errors')
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
             [CompletionResult]::new('critique', 'critique', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
             [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
@@ -677,7 +677,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         }
         'reflect;help' {
             [CompletionResult]::new('draft', 'draft', [CompletionResultType]::ParameterValue, 'Write a draft, judge it, and revise it until it meets the criteria')
-            [CompletionResult]::new('revise', 'revise', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend the errors that are named')
+            [CompletionResult]::new('revise', 'revise', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend named errors')
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
             [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
             [CompletionResult]::new('criteria', 'criteria', [CompletionResultType]::ParameterValue, 'List, show, check and create criteria')

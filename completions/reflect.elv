@@ -28,8 +28,8 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
             cand draft 'Write a draft, judge it, and revise it until it meets the criteria'
-            cand revise 'Revise a text until it meets the criteria, or mend the errors that are named'
-            cand correct 'Revise a text until it meets the criteria, or mend the errors that are named'
+            cand revise 'Revise a text until it meets the criteria, or mend named errors'
+            cand correct 'Revise a text until it meets the criteria, or mend named errors'
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
             cand critique 'Judge texts by criteria, without writing anything: a gate for CI'
             cand history 'Look at earlier runs'
@@ -628,7 +628,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
         }
         &'reflect;help'= {
             cand draft 'Write a draft, judge it, and revise it until it meets the criteria'
-            cand revise 'Revise a text until it meets the criteria, or mend the errors that are named'
+            cand revise 'Revise a text until it meets the criteria, or mend named errors'
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
             cand history 'Look at earlier runs'
             cand criteria 'List, show, check and create criteria'

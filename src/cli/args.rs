@@ -101,7 +101,7 @@ pub(super) enum ColorWhen {
 pub(super) enum Command {
     /// Write a draft, judge it, and revise it until it meets the criteria
     Draft(Box<DraftArgs>),
-    /// Revise a text until it meets the criteria, or mend the errors that are named
+    /// Revise a text until it meets the criteria, or mend named errors
     #[command(visible_alias = "correct")]
     Revise(Box<ReviseArgs>),
     /// Judge texts by criteria, without writing anything: a gate for CI
@@ -163,7 +163,7 @@ pub(super) struct DraftArgs {
 Examples:
   reflect revise post.md -c blog.toml -o post.md
   pandoc notes.docx -t plain | reflect revise -c writing --prompt \"Minutes of the board meeting\"
-  reflect evaluate data.json --evaluator spec.yaml --format json | reflect revise data.json --errors -
+  reflect evaluate a.json --evaluator spec.yaml --format json | reflect revise a.json --errors -
 
 The text is draft 1. If it meets the criteria, it is printed as it is, and nothing is written.")]
 pub(super) struct ReviseArgs {

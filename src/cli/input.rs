@@ -17,6 +17,9 @@ const LIMIT: u64 = 64 << 20;
 /// How long standard input may stay silent before people are told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What to do where standard input need not be read.
+const IGNORABLE: &str = "; use --ignore-stdin if nothing is to be read from it";
+
 /// Where a task's parts come from.
 pub(super) struct Sources<'a> {
     /// The argument: text, or `-` for standard input.
@@ -35,7 +38,7 @@ pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
         if sources.ignore_stdin || io::stdin().is_terminal() {
             return Ok(None);
         }
-        let text = read_stdin(sources.quiet)?;
+        let text = read_stdin(sources.quiet, IGNORABLE)?;
         Ok(Some(text).filter(|text| !text.trim().is_empty()))
     };
     let mut context = Vec::new();
@@ -44,7 +47,7 @@ pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
             if io::stdin().is_terminal() && !sources.quiet {
                 printer::say("reading the prompt from standard input; end it with Ctrl-D");
             }
-            read_stdin(sources.quiet)?
+            read_stdin(sources.quiet, IGNORABLE)?
         }
         (prompt, file) => {
             let prompt = match (prompt, file) {
@@ -150,7 +153,7 @@ impl Input<'_> {
                         "reading {what} from standard input; end it with Ctrl-D"
                     ));
                 }
-                read_stdin(quiet)
+                read_stdin(quiet, "")
             }
         }
     }
@@ -189,8 +192,9 @@ pub(super) fn read_file(path: &Path) -> Result<String, CliError> {
     read_text(file, &format!("`{shown}`"))
 }
 
-/// Reads standard input to its end, on a thread of its own, so that silence can be explained.
-fn read_stdin(quiet: bool) -> Result<String, CliError> {
+/// Reads standard input to its end, on a thread of its own, so that silence can be explained: `hint` says what to
+/// do about it.
+fn read_stdin(quiet: bool, hint: &str) -> Result<String, CliError> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let _ = sender.send(read_text(io::stdin(), "standard input"));
@@ -198,9 +202,7 @@ fn read_stdin(quiet: bool) -> Result<String, CliError> {
     match receiver.recv_timeout(PATIENCE) {
         Ok(result) => return result,
         Err(mpsc::RecvTimeoutError::Timeout) if !quiet && !io::stdin().is_terminal() => {
-            printer::say(
-                "waiting for standard input to end; use --ignore-stdin if nothing is to be read from it",
-            );
+            printer::say(&format!("waiting for standard input to end{hint}"));
         }
         Err(_) => {}
     }

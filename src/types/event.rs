@@ -162,7 +162,8 @@ pub enum Event {
         /// The verdict.
         evaluation: Evaluation,
     },
-    /// What became of the issues with this version; follows its evaluation.
+    /// What became of the issues with this version; follows its evaluation, or stands for it where a text is only to
+    /// be corrected.
     Issues {
         /// The version's number.
         iteration: u32,

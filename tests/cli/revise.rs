@@ -331,3 +331,29 @@ fn bad_input_is_refused_before_any_model_is_asked() {
         assert!(!ran.stderr.contains("model:"), "{}", ran.stderr);
     }
 }
+
+/// Where nobody says what was asked for, the text itself says what to look for.
+#[test]
+fn evidence_is_looked_for_by_the_text() {
+    let fact = "The heron nests in tall reeds beside the lake.";
+    let ran = revise(&[asked("nests in tall reeds", "The heron nests in reeds.")])
+        .args([
+            "-c",
+            "short.toml",
+            "--evidence",
+            "notes",
+            "--format",
+            "ndjson",
+        ])
+        .file("notes/birds.md", fact)
+        .file("notes/stones.md", "Granite is an igneous rock.")
+        .stdin("The heron nests on the roof of the old lake house.")
+        .run();
+    let lines = ran.lines();
+    let found = lines
+        .iter()
+        .find(|line| line["event"] == "evidence")
+        .unwrap();
+    assert_eq!(found["iteration"], 1);
+    assert_eq!(found["evidence"][0]["content"], fact);
+}
