@@ -33,6 +33,8 @@ complete -c reflect -n "__fish_reflect_needs_command" -s q -l quiet -d 'Say noth
 complete -c reflect -n "__fish_reflect_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_needs_command" -s V -l version -d 'Print version'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "revise" -d 'Revise a text until it meets the criteria, or mend named errors'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "correct" -d 'Revise a text until it meets the criteria, or mend named errors'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "critique" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "history" -d 'Look at earlier runs'
@@ -123,6 +125,170 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l stream-deltas 
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l prompt -d 'What the text was written for: the models see it' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l prompt-file -d 'Read from a file what the text was written for' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l errors -d 'Only mend what stands in this file, in one revision that nobody judges: one issue a line, or JSON as evaluators print it; `-` for standard input' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -s f -l file -d 'Give the model this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l context -d 'What is known already: message history, facts and procedures, as JSON' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l context-messages -d 'How many of the last messages of the history are used [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -s s -l system -d 'Instructions that hold for the whole run' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l stronger-model -d 'A model that takes over where the first makes no progress any more' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l top-p -d 'Choose among the likeliest tokens that together have this probability' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l seed -d 'Makes answers repeatable where the server can' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-tokens -d 'The most tokens of one answer' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l num-ctx -d 'The context window to ask Ollama for, in tokens' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l keep-alive -d 'How long Ollama keeps the model loaded' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l think -d 'How much the model reasons first' -r -f -a "auto\t''
+on\t''
+off\t''
+low\t''
+medium\t''
+high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
+separate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-score -d 'The score: as the judge writes it, or as its probabilities say [default: verdict]' -r -f -a "verdict\t''
+expected\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -s n -l max-iterations -d 'The most drafts to make, the first included [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l min-iterations -d 'The fewest drafts to make, the first included [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l plateau-iterations -d 'Stop after so many revisions in a row that are no gain [default: 2]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l improvement-threshold -d 'Stop once as many revisions together raise the score by less than this, 0 to 1 [default: 0.05]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l detect-oscillation -d 'Whether to stop where scores go up and down without a trend [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
+full_rewrite\t''
+targeted_edit\t''
+incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
+latest\t''
+first_satisfactory\t''
+weighted_recency\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l on-failure -d 'Which draft is the answer where the criteria are not met; by default what --select says' -r -f -a "return_best\t''
+return_last\t''
+raise\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-total-tokens -d 'Stop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
+json\t'The result as one JSON object'
+ndjson\t'The events of the run, one JSON object a line'
+markdown\t'The selected draft and the critique report'"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-always -d 'Ask the judge even where a required criterion is not met'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l no-cache -d 'Judge anew what was judged before'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l no-log -d 'Keep no record of the run'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l prompt -d 'What the text was written for: the models see it' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l prompt-file -d 'Read from a file what the text was written for' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l errors -d 'Only mend what stands in this file, in one revision that nobody judges: one issue a line, or JSON as evaluators print it; `-` for standard input' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -s f -l file -d 'Give the model this file as context; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l context -d 'What is known already: message history, facts and procedures, as JSON' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l context-messages -d 'How many of the last messages of the history are used [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -s s -l system -d 'Instructions that hold for the whole run' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l stronger-model -d 'A model that takes over where the first makes no progress any more' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l top-p -d 'Choose among the likeliest tokens that together have this probability' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l seed -d 'Makes answers repeatable where the server can' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-tokens -d 'The most tokens of one answer' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l num-ctx -d 'The context window to ask Ollama for, in tokens' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l keep-alive -d 'How long Ollama keeps the model loaded' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l think -d 'How much the model reasons first' -r -f -a "auto\t''
+on\t''
+off\t''
+low\t''
+medium\t''
+high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
+separate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-score -d 'The score: as the judge writes it, or as its probabilities say [default: verdict]' -r -f -a "verdict\t''
+expected\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -s n -l max-iterations -d 'The most drafts to make, the first included [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l min-iterations -d 'The fewest drafts to make, the first included [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l plateau-iterations -d 'Stop after so many revisions in a row that are no gain [default: 2]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l improvement-threshold -d 'Stop once as many revisions together raise the score by less than this, 0 to 1 [default: 0.05]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l detect-oscillation -d 'Whether to stop where scores go up and down without a trend [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
+full_rewrite\t''
+targeted_edit\t''
+incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
+latest\t''
+first_satisfactory\t''
+weighted_recency\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l on-failure -d 'Which draft is the answer where the criteria are not met; by default what --select says' -r -f -a "return_best\t''
+return_last\t''
+raise\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-total-tokens -d 'Stop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
+json\t'The result as one JSON object'
+ndjson\t'The events of the run, one JSON object a line'
+markdown\t'The selected draft and the critique report'"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-always -d 'Ask the judge even where a required criterion is not met'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l no-cache -d 'Judge anew what was judged before'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l no-log -d 'Keep no record of the run'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l evaluator -d 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l input-format -d 'What the texts are: with `json`, a JSON text is judged by what it says' -r -f -a "text\t'Any text, judged as it is'
@@ -435,15 +601,16 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "criteria" -d 'List, show, check and create criteria'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "models" -d 'List and fetch models'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "config" -d 'Show or create the configuration'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft evaluate history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "revise" -d 'Revise a text until it meets the criteria, or mend named errors'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "criteria" -d 'List, show, check and create criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "models" -d 'List and fetch models'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "config" -d 'Show or create the configuration'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "show" -d 'Show a run'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "list" -d 'List the sets that can be asked for by name'

@@ -38,6 +38,7 @@ Examples:
   git diff --cached | reflect draft \"Write the commit message\" -c commit.toml | git commit -F -
   reflect draft - -c blog.toml < brief.md > post.md
   reflect draft \"A function that parses ISO dates\" -c code -m ollama:qwen3 -n 5
+  reflect revise README.md -c readme.toml -o README.md
   reflect evaluate README.md -c readme.toml
 
 Exit codes:
@@ -100,6 +101,9 @@ pub(super) enum ColorWhen {
 pub(super) enum Command {
     /// Write a draft, judge it, and revise it until it meets the criteria
     Draft(Box<DraftArgs>),
+    /// Revise a text until it meets the criteria, or mend named errors
+    #[command(visible_alias = "correct")]
+    Revise(Box<ReviseArgs>),
     /// Judge texts by criteria, without writing anything: a gate for CI
     #[command(visible_alias = "critique")]
     Evaluate(Box<EvaluateArgs>),
@@ -144,6 +148,50 @@ pub(super) struct DraftArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub prompt_file: Option<PathBuf>,
 
+    /// Do not read standard input even if it is piped
+    #[arg(long, hide_short_help = true, help_heading = "Input")]
+    pub ignore_stdin: bool,
+
+    /// How the run goes, and what it is given.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// `reflect revise`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reflect revise post.md -c blog.toml -o post.md
+  pandoc notes.docx -t plain | reflect revise -c writing --prompt \"Minutes of the board meeting\"
+  reflect evaluate a.json --evaluator spec.yaml --format json | reflect revise a.json --errors -
+
+The text is draft 1. If it meets the criteria, it is printed as it is, and nothing is written.")]
+pub(super) struct ReviseArgs {
+    /// The text to revise; `-` or none for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub text: Option<PathBuf>,
+
+    /// What the text was written for: the models see it
+    #[arg(long, value_name = "TEXT", conflicts_with = "prompt_file")]
+    pub prompt: Option<String>,
+
+    /// Read from a file what the text was written for
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub prompt_file: Option<PathBuf>,
+
+    /// Only mend what stands in this file, in one revision that nobody judges: one issue a line, or JSON as
+    /// evaluators print it; `-` for standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub errors: Option<PathBuf>,
+
+    /// How the run goes, and what it is given.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// What all runs of the loop take.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
     /// The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub criteria: Option<String>,
@@ -166,10 +214,6 @@ pub(super) struct DraftArgs {
     )]
     pub system: Option<String>,
 
-    /// Do not read standard input even if it is piped
-    #[arg(long, hide_short_help = true, help_heading = "Input")]
-    pub ignore_stdin: bool,
-
     /// Which model writes and judges, and how it is asked.
     #[command(flatten)]
     pub model: ModelArgs,
@@ -184,7 +228,7 @@ pub(super) struct DraftArgs {
 
     /// How the loop goes.
     #[command(flatten)]
-    pub run: LoopArgs,
+    pub flow: LoopArgs,
 
     /// Where the answer goes, and how.
     #[command(flatten)]

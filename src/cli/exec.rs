@@ -12,11 +12,14 @@ use crate::types::{CommandConfig, Criterion, Evaluator, Origin, ScriptConfig, Sc
 /// The most lines of one script that are shown.
 const MAX_LINES: usize = 100;
 
-/// What the criteria of this run may use. `allowed` is the user's word for this call.
+/// What the criteria of this run may use: nothing, where nothing is judged by them. `allowed` is the user's word for this call.
 ///
 /// # Errors
 /// If they run programs that nobody has allowed, or that are not there.
 pub(super) fn tools(plan: &Plan, allowed: bool) -> Result<Tools, CliError> {
+    if !plan.judged {
+        return Ok(Tools::none());
+    }
     let programs: Vec<Program<'_>> = plan
         .criteria
         .criteria

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::error::CliError;
 use super::printer;
+use crate::engine::Text;
 use crate::types::{ContextBlock, ExitCode, Task};
 
 /// The most that is read from standard input or one file. No model takes a prompt of this size; it keeps
@@ -15,6 +16,9 @@ const LIMIT: u64 = 64 << 20;
 
 /// How long standard input may stay silent before people are told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What to do where standard input need not be read.
+const IGNORABLE: &str = "; use --ignore-stdin if nothing is to be read from it";
 
 /// Where a task's parts come from.
 pub(super) struct Sources<'a> {
@@ -34,7 +38,7 @@ pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
         if sources.ignore_stdin || io::stdin().is_terminal() {
             return Ok(None);
         }
-        let text = read_stdin(sources.quiet)?;
+        let text = read_stdin(sources.quiet, IGNORABLE)?;
         Ok(Some(text).filter(|text| !text.trim().is_empty()))
     };
     let mut context = Vec::new();
@@ -43,7 +47,7 @@ pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
             if io::stdin().is_terminal() && !sources.quiet {
                 printer::say("reading the prompt from standard input; end it with Ctrl-D");
             }
-            read_stdin(sources.quiet)?
+            read_stdin(sources.quiet, IGNORABLE)?
         }
         (prompt, file) => {
             let prompt = match (prompt, file) {
@@ -94,6 +98,25 @@ pub(super) fn read_context(files: &[PathBuf]) -> Result<Vec<ContextBlock>, CliEr
         .collect()
 }
 
+/// The task of a text that is there already; its prompt is empty where nobody says what was asked for.
+pub(super) fn read_known_task(
+    prompt: Option<&str>,
+    prompt_file: Option<&Path>,
+    system: Option<&str>,
+    files: &[PathBuf],
+) -> Result<Task, CliError> {
+    Ok(Task {
+        prompt: match (prompt, prompt_file) {
+            (Some(prompt), _) => prompt.to_owned(),
+            (None, Some(file)) => read_file(file)?,
+            (None, None) => String::new(),
+        },
+        system: system.map(str::to_owned),
+        context: read_context(files)?,
+        ..Task::default()
+    })
+}
+
 /// A text that the user named: a file, or `-` for standard input.
 pub(super) enum Input<'a> {
     Stdin,
@@ -111,12 +134,47 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Reads the text that is piped in, or typed.
-pub(super) fn read_text_from_stdin(quiet: bool) -> Result<String, CliError> {
-    if io::stdin().is_terminal() && !quiet {
-        printer::say("reading the text from standard input; end it with Ctrl-D");
+impl Input<'_> {
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Stdin => "standard input".to_owned(),
+            Self::File(path) => format!("`{}`", path.display()),
+        }
     }
-    read_stdin(quiet)
+
+    /// Reads all of it. `what` it is, is said at a terminal.
+    pub(super) fn read(&self, what: &str, quiet: bool) -> Result<String, CliError> {
+        match self {
+            Self::File(path) => read_file(path),
+            Self::Stdin => {
+                if io::stdin().is_terminal() && !quiet {
+                    printer::say(&format!(
+                        "reading {what} from standard input; end it with Ctrl-D"
+                    ));
+                }
+                read_stdin(quiet, "")
+            }
+        }
+    }
+
+    /// Reads a text that is to be judged or revised, which `to` says. There must be something in it.
+    pub(super) fn read_text(&self, to: &str, quiet: bool) -> Result<Text, CliError> {
+        let content = self.read("the text", quiet)?;
+        if content.trim().is_empty() {
+            let name = self.name();
+            return Err(CliError::usage(format!(
+                "{name} is empty: there is nothing to {to}"
+            )));
+        }
+        Ok(Text {
+            content,
+            file: match self {
+                Self::Stdin => None,
+                Self::File(path) => Some(path.display().to_string()),
+            },
+        })
+    }
 }
 
 /// Reads a text file that the user named.
@@ -134,8 +192,9 @@ pub(super) fn read_file(path: &Path) -> Result<String, CliError> {
     read_text(file, &format!("`{shown}`"))
 }
 
-/// Reads standard input to its end, on a thread of its own, so that silence can be explained.
-fn read_stdin(quiet: bool) -> Result<String, CliError> {
+/// Reads standard input to its end, on a thread of its own, so that silence can be explained: `hint` says what to
+/// do about it.
+fn read_stdin(quiet: bool, hint: &str) -> Result<String, CliError> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let _ = sender.send(read_text(io::stdin(), "standard input"));
@@ -143,9 +202,7 @@ fn read_stdin(quiet: bool) -> Result<String, CliError> {
     match receiver.recv_timeout(PATIENCE) {
         Ok(result) => return result,
         Err(mpsc::RecvTimeoutError::Timeout) if !quiet && !io::stdin().is_terminal() => {
-            printer::say(
-                "waiting for standard input to end; use --ignore-stdin if nothing is to be read from it",
-            );
+            printer::say(&format!("waiting for standard input to end{hint}"));
         }
         Err(_) => {}
     }

@@ -79,6 +79,7 @@ fn wants_events(args: impl Iterator<Item = std::ffi::OsString>) -> bool {
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     match &cli.command {
         Command::Draft(args) => block_on(commands::draft::run(args, &cli.global)),
+        Command::Revise(args) => block_on(commands::revise::run(args, &cli.global)),
         Command::Evaluate(args) => block_on(commands::evaluate::run(args, &cli.global)),
         Command::History(command) => commands::history::run(command),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),

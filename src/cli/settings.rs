@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::args::{
-    DraftArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs,
+    EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs,
 };
 use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
 use crate::criteria;
-use crate::types::{Criteria, JudgeSettings, LoopSettings};
+use crate::types::{Criteria, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts};
 
 /// The criteria where nobody names any.
 const DEFAULT_CRITERIA: &str = "writing";
@@ -21,6 +21,19 @@ pub(super) struct Plan {
     pub(super) criteria: Criteria,
     /// Whether evidence is looked for, which makes prompts longer.
     pub(super) evidence: bool,
+    /// Whether anything is judged by the criteria; otherwise they are only told.
+    pub(super) judged: bool,
+}
+
+/// What texts are measured by.
+#[derive(Debug, Clone, Copy)]
+enum Measure<'a> {
+    /// The criteria that are set, or the default ones.
+    Criteria,
+    /// A single evaluator, instead of the criteria.
+    Evaluator(&'a Path),
+    /// Nothing. Criteria that are set are told to the writer.
+    Nothing,
 }
 
 impl Plan {
@@ -30,17 +43,22 @@ impl Plan {
     }
 }
 
-/// What `reflect draft` sets.
-pub(super) fn draft(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
+/// What a run of the loop sets, in which drafts are judged or are not.
+pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<Plan, CliError> {
     let flags = Settings {
         criteria: args.criteria.clone(),
-        loop_settings: loop_flags(&args.run)?,
+        loop_settings: loop_flags(&args.flow)?,
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
         judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
-    plan(flags, &args.knowledge, global, None)
+    let measure = if judged {
+        Measure::Criteria
+    } else {
+        Measure::Nothing
+    };
+    plan(flags, &args.knowledge, global, measure)
 }
 
 /// What `reflect evaluate` sets.
@@ -56,16 +74,17 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
         judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
-    plan(flags, &args.knowledge, global, args.evaluator.as_deref())
+    let evaluator = args.evaluator.as_deref();
+    let measure = evaluator.map_or(Measure::Criteria, Measure::Evaluator);
+    plan(flags, &args.knowledge, global, measure)
 }
 
-/// Reads the configuration and the criteria, and lays the flags over them. A single evaluator goes instead
-/// of the criteria.
+/// Reads the configuration and the criteria, and lays the flags over them.
 fn plan(
     flags: Settings,
     knowledge: &KnowledgeArgs,
     global: &GlobalArgs,
-    evaluator: Option<&Path>,
+    measure: Measure<'_>,
 ) -> Result<Plan, CliError> {
     let config = load(global)?;
     let flags = Settings {
@@ -73,7 +92,7 @@ fn plan(
         ..flags
     };
     let settings = config.resolve(&flags, None)?.settings;
-    if let Some(file) = evaluator {
+    if let Measure::Evaluator(file) = measure {
         let mut criteria = criteria::load_spec(file)?;
         // There is one score: what is good enough for all is so for it.
         if let Some(threshold) = flags.loop_settings.threshold {
@@ -87,15 +106,23 @@ fn plan(
             resolved,
             criteria,
             evidence: !knowledge.evidence.is_empty(),
+            judged: true,
         });
     }
-    let name = settings.criteria.as_deref().unwrap_or(DEFAULT_CRITERIA);
-    let mut criteria = criteria::resolve(name, &settings.criteria_path.unwrap_or_default())?;
-    if settings.criteria.is_none() && !global.quiet {
-        printer::say(&format!(
-            "criteria: {name}, built in; choose others with `--criteria FILE|NAME`"
-        ));
-    }
+    let judged = matches!(measure, Measure::Criteria);
+    let path = settings.criteria_path.unwrap_or_default();
+    let mut criteria = match settings.criteria.as_deref() {
+        Some(name) => criteria::resolve(name, &path)?,
+        None if judged => {
+            if !global.quiet {
+                printer::say(&format!(
+                    "criteria: {DEFAULT_CRITERIA}, built in; choose others with `--criteria FILE|NAME`"
+                ));
+            }
+            criteria::resolve(DEFAULT_CRITERIA, &path)?
+        }
+        None => no_criteria(),
+    };
     let resolved = config.resolve(&flags, Some(&criteria))?;
     if let Some(threshold) = resolved.settings.loop_settings.threshold {
         criteria.threshold = threshold;
@@ -106,7 +133,21 @@ fn plan(
         resolved,
         criteria,
         evidence: !knowledge.evidence.is_empty(),
+        judged,
     })
+}
+
+/// What stands for the criteria where there are none.
+fn no_criteria() -> Criteria {
+    Criteria {
+        name: "none".to_owned(),
+        description: None,
+        threshold: DEFAULT_THRESHOLD,
+        loop_settings: LoopSettings::default(),
+        judge_settings: JudgeSettings::default(),
+        probe: ProbeTexts::default(),
+        criteria: Vec::new(),
+    }
 }
 
 /// Reads the configuration.

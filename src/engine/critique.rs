@@ -26,7 +26,7 @@ pub struct Critique {
 }
 
 /// A text to judge.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text {
     /// The text.
     pub content: String,

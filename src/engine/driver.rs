@@ -12,8 +12,9 @@ use super::evidence;
 use super::gate::{self, NotADraft, Occasion};
 use super::ledger::Ledger;
 use super::log::{Log, Observer};
-use super::machine::{Abilities, Happened, Next, State, step};
+use super::machine::{Abilities, Given, Happened, Next, State, step};
 use super::similarity::similarity;
+use super::start::Start;
 use super::verdict::Verdict;
 use super::{critics, lessons};
 use crate::evaluate::{
@@ -27,8 +28,8 @@ use crate::model::{
 use crate::prompt::Prompts;
 use crate::revise::{self, Revision};
 use crate::types::{
-    ConvergenceReason, Criteria, EditCounts, Event, ExitCode, Issue, LoopSettings, Models, Phase,
-    RunRecord, SCHEMA_VERSION, Strategy, Task, Version,
+    ConvergenceReason, Criteria, EditCounts, Evaluation, Event, ExitCode, Issue, LoopSettings,
+    Models, Phase, RunRecord, SCHEMA_VERSION, Strategy, Task, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
@@ -37,6 +38,8 @@ const JUDGE_HINT: &str =
 
 /// A loop over one task, ready to run.
 pub struct Loop {
+    /// What it begins with.
+    pub start: Start,
     /// Writes and revises.
     pub writer: Arc<dyn ChatModel>,
     /// How the writer chooses tokens.
@@ -62,6 +65,7 @@ impl Loop {
     pub fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
         let (sampling, think) = (Sampling::default(), Think::default());
         Self {
+            start: Start::Task,
             judge: JudgeModel::new(Arc::clone(&model), sampling.clone(), think),
             writer: model,
             writer_sampling: sampling,
@@ -86,24 +90,21 @@ impl Loop {
     ) -> RunRecord {
         let run_id = Uuid::now_v7();
         let log = Log::new(observer);
+        let given = self.start.text();
         log.emit(Event::RunStart {
             schema_version: SCHEMA_VERSION,
             run_id,
-            command: "draft".to_owned(),
-            file: None,
+            command: self.start.command().to_owned(),
+            file: given.and_then(|text| text.file.clone()),
             task: Box::new(task.clone()),
             criteria: Box::new((*self.criteria).clone()),
             settings: self.settings.clone(),
             models: Models {
                 writer: Some(self.writer.id().clone()),
-                judge: Some(self.judge.model.id().clone()),
+                judge: (self.start.is_judged()).then(|| self.judge.model.id().clone()),
             },
         });
-        let panel = match Panel::new(
-            Arc::clone(&self.criteria),
-            Some(self.judge.clone()),
-            &self.tools,
-        ) {
+        let panel = match self.panel() {
             Ok(panel) => panel,
             Err(problem) => {
                 log.end(run_id, None, false, None, ExitCode::Usage, Some(problem));
@@ -112,7 +113,8 @@ impl Loop {
         };
         let mut prompts = Prompts::new(task, &self.criteria);
         let gatherer = self.evidence.as_deref();
-        evidence::for_task(gatherer, task, &self.criteria, &mut prompts, &log);
+        let text = given.map(|text| text.content.as_str());
+        evidence::for_run(gatherer, task, text, &self.criteria, &mut prompts, &log);
         let run = Run {
             plan: self,
             task,
@@ -133,6 +135,15 @@ impl Loop {
         run.drive(run_id, cancel).await;
         log.into_record()
     }
+
+    /// The evaluators, unless nothing is judged.
+    fn panel(&self) -> Result<Option<Panel>, String> {
+        if !self.start.is_judged() {
+            return Ok(None);
+        }
+        let criteria = Arc::clone(&self.criteria);
+        Panel::new(criteria, Some(self.judge.clone()), &self.tools).map(Some)
+    }
 }
 
 /// A run under way.
@@ -141,7 +152,8 @@ struct Run<'a, 'o> {
     task: &'a Task,
     settings: LoopSettings,
     prompts: Prompts,
-    panel: Panel,
+    /// `None` where nothing is judged.
+    panel: Option<Panel>,
     log: &'a Log<'o>,
     ledger: Ledger,
     /// What the writer is told with its next call: why its last reply was no draft.
@@ -177,7 +189,7 @@ impl Run<'_, '_> {
             compare: self.plan.criteria.need_judge(),
             stronger: self.plan.stronger.is_some(),
         });
-        let mut happened = Happened::Begun;
+        let mut happened = self.begin();
         let reason = loop {
             let (new, next, decisions) = step(state, happened, &self.settings, self.log.tokens());
             state = new;
@@ -203,6 +215,35 @@ impl Run<'_, '_> {
             };
         };
         self.end(run_id, reason, &state);
+    }
+
+    /// Takes in what the run begins with.
+    fn begin(&mut self) -> Happened {
+        let iteration = 1;
+        let Some(text) = self.plan.start.text() else {
+            return Happened::Begun;
+        };
+        self.log.emit(Event::Draft {
+            iteration,
+            output: text.content.clone(),
+            based_on: None,
+            strategy: None,
+            edits: None,
+        });
+        let Start::Correction { issues, .. } = &self.plan.start else {
+            return Happened::Given(Given::ToJudge);
+        };
+        let known = Evaluation {
+            issues: issues.clone(),
+            ..Evaluation::default()
+        };
+        let open = self.ledger.take(iteration, None, &known).open;
+        self.log.emit(Event::Issues {
+            iteration,
+            open,
+            resolved: Vec::new(),
+        });
+        Happened::Given(Given::ToMend)
     }
 
     /// Says what the answer is, and what people should know about it.
@@ -465,6 +506,10 @@ impl Run<'_, '_> {
     }
 
     async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Happened {
+        let Some(panel) = &self.panel else {
+            self.error = Some("there is nobody to judge".to_owned());
+            return Happened::CheckFailed;
+        };
         let phase = Phase::Evaluate;
         self.log.emit(Event::Phase { phase, iteration });
         let (based_on, earlier) = self.log.with(|record| {
@@ -487,11 +532,7 @@ impl Run<'_, '_> {
             },
         };
         let observer = self.log.calls(phase, iteration);
-        let evaluation = match self
-            .panel
-            .evaluate(&self.prompts, &subject, &observer)
-            .await
-        {
+        let evaluation = match panel.evaluate(&self.prompts, &subject, &observer).await {
             Ok(evaluation) => evaluation,
             Err(error) => return self.failed(&error),
         };

@@ -37,7 +37,8 @@ pub(super) fn ending(
             .iter()
             .any(|(iteration, rank)| Some(*iteration) == version && good(rank))
     };
-    let success = is(best, |rank| rank.satisfactory);
+    let corrected = reason == ConvergenceReason::Corrected;
+    let success = corrected || is(best, |rank| rank.satisfactory);
     let selected = match settings.on_failure() {
         _ if success => best,
         OnFailure::ReturnBest => best,
@@ -50,8 +51,8 @@ pub(super) fn ending(
             ConvergenceReason::ModelError if is_judged => Some(format!(
                 "the loop could not be finished; draft {version}, the best so far, is the answer"
             )),
-            // What is said of the failure says it already.
-            ConvergenceReason::JudgeFailed => None,
+            // What is said of the failure says it already; and nobody was to judge a correction.
+            ConvergenceReason::JudgeFailed | ConvergenceReason::Corrected => None,
             _ if !is_judged => Some(format!(
                 "draft {version} is the answer, though nobody has judged it"
             )),

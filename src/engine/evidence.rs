@@ -8,16 +8,21 @@ use crate::types::{Criteria, Event, Evidence, Issue, Task};
 /// The version that evidence for the task itself is gathered for.
 const FIRST: u32 = 1;
 
-/// What is known, and what has to do with the task: it stays before the models for the whole run.
-pub(super) fn for_task(
+/// What is known, and what has to do with the task, or with the text that the run begins with: it stays before
+/// the models for the whole run.
+pub(super) fn for_run(
     gatherer: Option<&Gatherer>,
     task: &Task,
+    given: Option<&str>,
     criteria: &Criteria,
     prompts: &mut Prompts,
     log: &Log<'_>,
 ) {
     warn(gatherer, log);
-    let found = gatherer.map(|gatherer| gatherer.for_task(task, criteria));
+    let found = gatherer.map(|gatherer| match given {
+        Some(text) => gatherer.for_text(task, text),
+        None => gatherer.for_task(task, criteria),
+    });
     let found = found_or_warning(found, log);
     prompts.show_evidence(&found);
     emit(FIRST, memory(task), found, log);

@@ -3,23 +3,22 @@
 use crate::types::{IssueStatus, Status, TrackedIssue, Version};
 
 /// A version as its reviser sees it: its issues are those that are open, in the ledger's words, and those that
-/// came back say so.
+/// came back say so. A version that nobody has judged has these and no other verdict.
 pub(super) fn to_revise(version: &Version, open: &[TrackedIssue]) -> Version {
     let mut version = version.clone();
-    if let Some(evaluation) = &mut version.evaluation {
-        evaluation.issues = open
-            .iter()
-            .map(|tracked| {
-                let mut issue = tracked.issue.clone();
-                if tracked.status == IssueStatus::CameBack {
-                    issue
-                        .description
-                        .push_str(" (It was mended once and is back.)");
-                }
+    let evaluation = version.evaluation.get_or_insert_default();
+    evaluation.issues = open
+        .iter()
+        .map(|tracked| {
+            let mut issue = tracked.issue.clone();
+            if tracked.status == IssueStatus::CameBack {
                 issue
-            })
-            .collect();
-    }
+                    .description
+                    .push_str(" (It was mended once and is back.)");
+            }
+            issue
+        })
+        .collect();
     version
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Abilities {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct State {
     abilities: Abilities,
+    /// What the text is for that the run began with; `None` if it began with nothing.
+    given: Option<Given>,
     /// The version that is being worked on.
     iteration: u32,
     /// The best version so far; revisions start from it.
@@ -49,11 +51,22 @@ pub(super) struct State {
     rejections: u32,
 }
 
+/// What is to be done with a text that is there before the run begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given {
+    /// It is judged, and revised if it has to be.
+    ToJudge,
+    /// It is revised once: what is wrong with it is known already, and nothing is judged.
+    ToMend,
+}
+
 /// What has happened since the last decision.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Happened {
     /// The run begins, with nothing written.
     Begun,
+    /// The run begins with a text, which is version 1.
+    Given(Given),
     /// A text was written; how it was revised, if it was.
     Written(Option<Strategy>),
     /// The model's reply was no draft.
@@ -166,7 +179,22 @@ impl State {
         let stop = match happened {
             Happened::Begun => {
                 self.iteration = 1;
-                return Next::Draft { iteration: 1 };
+                return self.first();
+            }
+            Happened::Given(given) => {
+                self.given = Some(given);
+                self.iteration = 1;
+                if given == Given::ToMend {
+                    self.iteration = 2;
+                    return self.first();
+                }
+                return Next::Evaluate {
+                    iteration: 1,
+                    attempt: 0,
+                };
+            }
+            Happened::Written(_) if self.given == Some(Given::ToMend) => {
+                ConvergenceReason::Corrected
             }
             Happened::Written(strategy) => {
                 self.rejections = 0;
@@ -324,7 +352,7 @@ impl State {
         }
     }
 
-    /// A reply that is no draft: a first draft is asked for again; a revision is lost.
+    /// A reply that is no draft: the first one is asked for again; what would better a judged draft is lost.
     fn reject(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
         self.rejections += 1;
         if let Some(best) = &self.incumbent {
@@ -338,8 +366,20 @@ impl State {
         if self.rejections >= FIRST_DRAFT_TRIES {
             return Next::Stop(ConvergenceReason::ModelError);
         }
-        Next::Draft {
-            iteration: self.iteration,
+        self.first()
+    }
+
+    /// The first text that the run writes where none was judged: a draft, or the one correction of what it began
+    /// with.
+    fn first(&self) -> Next {
+        let iteration = self.iteration;
+        match self.given {
+            None | Some(Given::ToJudge) => Next::Draft { iteration },
+            Some(Given::ToMend) => Next::Revise {
+                iteration,
+                based_on: 1,
+                approach: Approach::Usual,
+            },
         }
     }
 
@@ -369,6 +409,8 @@ impl State {
         };
         let step = ladder(self.edited, self.abilities.stronger)
             .into_iter()
+            // A draft of its own would know nothing of the text that was given.
+            .filter(|step| self.given.is_none() || *step != Approach::Fresh)
             .find(|step| !self.tried.contains(step))
             .filter(|_| more && settings.adapt() && rules.tokens_left);
         let Some(step) = step else {

@@ -573,3 +573,72 @@ mod curves {
         assert!(wrong.len() <= unforeseeable, "{}", wrong.join("\n"));
     }
 }
+
+/// Plays a run that begins with a text; the versions get these scores, good from 0.8 on.
+fn play_given(scores: &[f64], settings: &LoopSettings) -> (Vec<Next>, State) {
+    let mut scores = scores.iter();
+    let mut all = Vec::new();
+    let mut happened = Happened::Given(Given::ToJudge);
+    let mut state = State::default();
+    loop {
+        let (new, next, _) = step(state, happened, settings, 0);
+        state = new;
+        all.push(next);
+        happened = match next {
+            Next::Evaluate { .. } => {
+                let score = *scores.next().expect("a score more");
+                Happened::Judged(Verdict::scored(score, score >= 0.8))
+            }
+            Next::Revise { .. } => Happened::Written(REWRITTEN),
+            Next::Stop(_) => return (all, state),
+            other => panic!("{other:?} owes nothing to the text"),
+        };
+    }
+}
+
+#[test]
+fn a_text_that_is_given_is_judged_first_and_stays_if_it_is_good() {
+    let judged = Next::Evaluate {
+        iteration: 1,
+        attempt: 0,
+    };
+    let (all, state) = play_given(&[0.9], &settings(5, 2));
+    let stop = Next::Stop(ConvergenceReason::QualityMet);
+    assert_eq!((all, state.incumbent()), (vec![judged, stop], Some(1)));
+    // It counts as a version.
+    let (all, _) = play_given(&[0.5], &settings(1, 2));
+    let stop = Next::Stop(ConvergenceReason::MaxIterations);
+    assert_eq!(all, [judged, stop]);
+}
+
+#[test]
+fn a_text_that_is_given_is_never_replaced_by_a_fresh_draft() {
+    let adapting = LoopSettings {
+        adapt: Some(true),
+        ..settings(9, 2)
+    };
+    let (all, state) = play_given(&[0.5, 0.4, 0.4], &adapting);
+    assert_eq!(all.len(), 6);
+    assert_eq!(all[5], Next::Stop(ConvergenceReason::Plateau));
+    assert_eq!(state.incumbent(), Some(1));
+}
+
+#[test]
+fn a_correction_is_one_revision_that_nobody_judges() {
+    let settings = settings(9, 2);
+    let take = |state, happened| step(state, happened, &settings, 0);
+    let revise = Next::Revise {
+        iteration: 2,
+        based_on: 1,
+        approach: Approach::Usual,
+    };
+    let (state, next, _) = take(State::default(), Happened::Given(Given::ToMend));
+    assert_eq!(next, revise);
+    let (_, next, _) = take(state.clone(), Happened::Written(REWRITTEN));
+    assert_eq!(next, Next::Stop(ConvergenceReason::Corrected));
+    // A reply that is no text is asked for again, once.
+    let (state, next, _) = take(state, Happened::Rejected);
+    assert_eq!(next, revise);
+    let (_, next, _) = take(state, Happened::Rejected);
+    assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
+}

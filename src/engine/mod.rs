@@ -16,8 +16,10 @@ mod log;
 mod machine;
 mod select;
 mod similarity;
+mod start;
 mod verdict;
 
 pub use critique::{Critique, Text};
 pub use driver::Loop;
 pub use log::Observer;
+pub use start::Start;

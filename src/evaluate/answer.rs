@@ -249,7 +249,7 @@ fn faults_of(value: &Value) -> Vec<Fault> {
 }
 
 /// One error: a text, or an object with `message` and what else is known.
-fn fault(value: &Value) -> Option<Fault> {
+pub(super) fn fault(value: &Value) -> Option<Fault> {
     let Value::Object(object) = value else {
         return text(value).map(|message| Fault::new(IssueType::Incorrect, message));
     };

@@ -6,6 +6,7 @@ mod apart;
 mod command;
 mod compare;
 mod contains;
+mod errors;
 mod finding;
 mod json_text;
 mod judge;
@@ -21,6 +22,7 @@ mod tools;
 
 use async_trait::async_trait;
 
+pub use self::errors::read_errors;
 use self::finding::{Fault, Finding};
 pub use self::judge::pairwise::{Comparison, ComparisonError, Preference, prefer};
 pub use self::judge::{JudgeModel, MemoryCache, OtherModel, VerdictCache, verdict_tokens};

@@ -382,3 +382,24 @@ fn a_fresh_draft_is_told_the_faults_and_not_the_text() {
     let fresh = prompts().fresh(&[issue()], None);
     insta::assert_snapshot!("fresh", show(&fresh[1..]));
 }
+
+#[test]
+fn neither_task_nor_criteria_need_be_known() {
+    let criteria = |criteria| Criteria {
+        criteria,
+        ..crate::criteria::builtin("writing").unwrap()
+    };
+    let base = |criteria: &Criteria| {
+        let messages = Prompts::new(&Task::default(), criteria).draft(None);
+        messages[1].content.clone()
+    };
+    let none = base(&criteria(Vec::new()));
+    assert!(
+        none.starts_with("It is not known what was asked for.\n\n"),
+        "{none}"
+    );
+    assert!(!none.contains("<criteria>"), "{none}");
+    let some = base(&crate::criteria::builtin("writing").unwrap());
+    assert!(some.contains("asked for: the criteria are all"), "{some}");
+    assert!(some.contains("<criteria>"), "{some}");
+}

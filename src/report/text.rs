@@ -1,7 +1,8 @@
 use std::fmt::Write as _;
 
 use crate::types::{
-    CriterionResult, Evaluation, Issue, RunRecord, Severity, Status, Strategy, TokenUsage, Version,
+    ConvergenceReason, CriterionResult, Evaluation, Issue, RunRecord, Severity, Status, Strategy,
+    TokenUsage, Version,
 };
 
 /// How a score is shown.
@@ -148,18 +149,13 @@ pub fn summary(record: &RunRecord) -> String {
         parts.push(reason.describe().to_owned());
     }
     if let Some(selected) = record.selected() {
-        parts.push(format!(
-            "draft {} of {}, {}",
-            selected.iteration,
-            record.iterations(),
-            score(selected.score())
-        ));
-        if let Some(first) = record.versions.first()
-            && first.iteration != selected.iteration
-        {
-            parts.push(format!("first draft {}", score(first.score())));
-        } else if record.versions.len() > 1 {
-            parts.push("no revision beat the first draft".to_owned());
+        let drafts = format!("draft {} of {}", selected.iteration, record.iterations());
+        // Nobody was to give scores.
+        if record.convergence_reason == Some(ConvergenceReason::Corrected) {
+            parts.push(drafts);
+        } else {
+            parts.push(format!("{drafts}, {}", score(selected.score())));
+            parts.extend(beside_the_first(record, selected));
         }
     }
     parts.push(match record.total_llm_calls {
@@ -169,6 +165,15 @@ pub fn summary(record: &RunRecord) -> String {
     parts.extend(tokens(&record.token_usage));
     parts.extend(record.execution_time().map(duration));
     parts.join(" · ")
+}
+
+/// What the revisions were worth; `None` if there were none.
+fn beside_the_first(record: &RunRecord, selected: &Version) -> Option<String> {
+    let first = record.versions.first()?;
+    if first.iteration != selected.iteration {
+        return Some(format!("first draft {}", score(first.score())));
+    }
+    (record.versions.len() > 1).then(|| "no revision beat the first draft".to_owned())
 }
 
 /// The critique of one version: the criteria one by one, then the issues.

@@ -134,7 +134,7 @@ pub enum Event {
     },
     /// A new version is written; its evaluation follows.
     Draft {
-        /// Its number; the first draft is 1.
+        /// Its number; the first draft, or the text that the run began with, is 1.
         iteration: u32,
         /// The text.
         output: String,
@@ -162,7 +162,8 @@ pub enum Event {
         /// The verdict.
         evaluation: Evaluation,
     },
-    /// What became of the issues with this version; follows its evaluation.
+    /// What became of the issues with this version; follows its evaluation, or stands for it where a text is only to
+    /// be corrected.
     Issues {
         /// The version's number.
         iteration: u32,

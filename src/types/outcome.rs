@@ -37,6 +37,8 @@ pub enum ConvergenceReason {
     TokenBudget,
     /// The time limit is reached.
     TimeLimit,
+    /// The one correction that was asked for is made; nobody was to judge it.
+    Corrected,
     /// The user took a draft.
     UserAccepted,
     /// The user ended the run without taking a draft.
@@ -74,6 +76,7 @@ impl ConvergenceReason {
             Self::RepeatedIssues => "the same issues are found again",
             Self::TokenBudget => "the token limit is reached",
             Self::TimeLimit => "the time limit is reached",
+            Self::Corrected => "the correction is made",
             Self::UserAccepted => "accepted by the user",
             Self::UserQuit => "ended by the user",
             Self::JudgeFailed => "a draft could not be judged",
@@ -427,7 +430,7 @@ pub struct RunResult {
     pub schema_version: u32,
     /// The run's id.
     pub run_id: Option<Uuid>,
-    /// Whether the criteria are met, or the user accepted.
+    /// Whether the criteria are met, the user accepted, or a correction without judgement is made.
     pub success: bool,
     /// Why the loop stopped.
     pub convergence_reason: Option<ConvergenceReason>,

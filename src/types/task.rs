@@ -3,7 +3,8 @@ use serde::{Deserialize, Serialize};
 /// What is to be written: the prompt and all that the writer is given with it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Task {
-    /// What the user asks for. Empty where a text is judged and nobody knows what was asked for.
+    /// What the user asks for. Empty where a text is judged or revised and nobody knows what was asked
+    /// for.
     pub prompt: String,
     /// Instructions that hold for every call of the run, in addition to our own system text.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,11 +10,11 @@ use super::{
 /// A draft with its evaluation and where it comes from (seed 003 §2.7.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Version {
-    /// Its number; the first draft is 1.
+    /// Its number; the first draft, or the text that the run began with, is 1.
     pub iteration: u32,
     /// The text.
     pub output: String,
-    /// The version it revises; `None` for a first draft.
+    /// The version it revises; `None` for a draft of its own and for a text that the run began with.
     pub based_on: Option<u32>,
     /// How it was revised in the end, after any fall-back, so never [`Strategy::Hybrid`]; `None` for a first
     /// draft.

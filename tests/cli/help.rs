@@ -6,11 +6,12 @@ use crate::harness::Test;
 
 #[test]
 fn help() {
-    let cases: [(&str, &[&str]); 11] = [
+    let cases: [(&str, &[&str]); 12] = [
         ("help_short", &["-h"]),
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
         ("help_draft_long", &["draft", "--help"]),
+        ("help_revise_short", &["revise", "-h"]),
         ("help_evaluate_short", &["evaluate", "-h"]),
         ("help_history", &["history", "--help"]),
         ("help_criteria", &["criteria", "--help"]),

@@ -31,6 +31,7 @@ mod output;
 mod permission;
 mod places;
 mod plan;
+mod revise;
 mod revise_strategies;
 mod schema;
 mod script;

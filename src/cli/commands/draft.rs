@@ -1,194 +1,27 @@
 //! `reflect draft`: the loop from a prompt.
 
-use std::io::IsTerminal as _;
-use std::sync::Arc;
-
-use tokio_util::sync::CancellationToken;
-
-use crate::cli::args::{DraftArgs, Format, GlobalArgs, OutputArgs};
+use super::session;
+use crate::cli::args::{DraftArgs, GlobalArgs};
 use crate::cli::error::CliError;
 use crate::cli::input::{self, Sources};
-use crate::cli::observers::{Lines, RunLog, Tee};
-use crate::cli::output::OutputFile;
-use crate::cli::printer::{self, Reader};
-use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
-use crate::engine::{Loop, Observer};
-use crate::evaluate::JudgeModel;
-use crate::report;
-use crate::store::{Store, short_id};
-use crate::types::{ExitCode, RunRecord, Task};
+use crate::engine::Start;
+use crate::types::ExitCode;
 
 /// Runs the loop and prints the answer.
 pub(in crate::cli) async fn run(
     args: &DraftArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
-    match prepare(args, global).await {
-        Ok(prepared) => prepared.run(args, global).await,
-        Err(error) => {
-            if args.output.format == Format::Ndjson {
-                // A reader of events waits for exactly one end, also of a run that never began.
-                printer::print(&Lines::end_of_failed(error.code, &error.message))?;
-            }
-            Err(error)
-        }
-    }
-}
-
-/// A run that can begin: everything that can be wrong beforehand is not.
-struct Prepared {
-    task: Task,
-    run: Loop,
-    log: Option<RunLog>,
-    output: Option<OutputFile>,
-    report: Option<OutputFile>,
-    cancel: CancellationToken,
-}
-
-async fn prepare(args: &DraftArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
-    args.output.check()?;
-    let plan = settings::draft(args, global)?;
-    let tools = exec::tools(&plan, args.allow_exec)?;
-    let mut task = input::read_task(&Sources {
-        prompt: args.prompt.as_deref(),
-        prompt_file: args.prompt_file.as_deref(),
-        files: &args.files,
-        system: args.system.as_deref(),
-        ignore_stdin: args.ignore_stdin,
-        quiet: global.quiet,
-    })?;
-    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
-    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
-    let output = OutputFile::prepare_if(args.output.output.as_deref())?;
-    let report = OutputFile::prepare_if(args.output.report.as_deref())?;
-    let log = if args.output.no_log {
-        None
-    } else {
-        Some(RunLog::new(Store::open(&paths::store()?)?))
+    let read = || {
+        let task = input::read_task(&Sources {
+            prompt: args.prompt.as_deref(),
+            prompt_file: args.prompt_file.as_deref(),
+            files: &args.run.files,
+            system: args.run.system.as_deref(),
+            ignore_stdin: args.ignore_stdin,
+            quiet: global.quiet,
+        })?;
+        Ok((task, Start::Task))
     };
-    let cancel = interrupt::cancel_on_signal();
-    let opened = tokio::select! {
-        biased;
-        () = cancel.cancelled() => {
-            return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
-        }
-        opened = models::open(&plan, &task, global.quiet) => opened?,
-    };
-    let run = Loop {
-        writer: opened.writer,
-        writer_sampling: opened.writer_sampling,
-        think: opened.think,
-        stronger: opened.stronger,
-        judge: JudgeModel {
-            cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
-            ..opened.judge
-        },
-        settings: plan.settings().loop_settings.clone(),
-        criteria: Arc::new(plan.criteria),
-        tools,
-        evidence,
-    };
-    Ok(Prepared {
-        task,
-        run,
-        log,
-        output,
-        report,
-        cancel,
-    })
-}
-
-impl Prepared {
-    async fn run(mut self, args: &DraftArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
-        let deltas = args.output.stream_deltas;
-        let mut lines =
-            (args.output.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
-        let mut progress = Progress::new(global.quiet);
-        let record = {
-            // The log goes first: what is shown is on disk already.
-            let mut observers: Vec<&mut dyn Observer> = Vec::new();
-            observers.extend(self.log.as_mut().map(|log| log as &mut dyn Observer));
-            observers.push(&mut progress);
-            observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
-            self.run
-                .run(&self.task, &mut Tee(observers), &self.cancel)
-                .await
-        };
-        if let Some(error) = &record.error {
-            printer::report(&CliError::failure(error.clone()));
-        }
-        if let Some(run_id) = record
-            .run_id
-            .filter(|_| self.log.is_some() && !global.quiet)
-        {
-            let id = short_id(run_id);
-            printer::say(&format!(
-                "show this run again with `reflect history show {id}`"
-            ));
-        }
-        // The report first: it is wanted most where the answer cannot be delivered.
-        let reported = self
-            .report
-            .map(|report| report.write(&report_text(&args.output, &record)));
-        let ended = match lines {
-            Some(Lines {
-                failure: Some(error),
-                ..
-            }) => return Err(error),
-            Some(lines) => lines.reader(),
-            None => deliver(&args.output, &record, self.output)?,
-        };
-        reported.transpose()?;
-        if ended == Reader::Gone {
-            return Ok(ExitCode::Success);
-        }
-        let code = record.exit_code.unwrap_or(ExitCode::Failure);
-        Ok(match code {
-            ExitCode::NotMet | ExitCode::Limit if args.output.exit_zero => ExitCode::Success,
-            code => code,
-        })
-    }
-}
-
-/// Gives the answer to the user: to a file, or to standard output.
-fn deliver(
-    args: &OutputArgs,
-    record: &RunRecord,
-    output: Option<OutputFile>,
-) -> Result<Reader, CliError> {
-    let text = match args.format {
-        Format::Text | Format::Ndjson => match record.selected() {
-            Some(selected) => printer::with_final_newline(&selected.output),
-            None => return Ok(Reader::There),
-        },
-        Format::Json => report::json(record),
-        Format::Markdown => report::markdown(record),
-    };
-    // Who interrupts a pipe wants nothing of it, and a file stays as it was; at a terminal the best draft so
-    // far is worth seeing.
-    let interrupted = record.exit_code == Some(ExitCode::Interrupted);
-    let watched = output.is_none() && std::io::stdout().is_terminal();
-    if interrupted && args.format != Format::Json && !watched {
-        return Ok(Reader::There);
-    }
-    let delivered = match output {
-        Some(file) => file.write(&text).map(|()| Reader::There),
-        None => printer::print(&text),
-    };
-    delivered.map_err(|error| match record.run_id {
-        Some(run_id) if !args.no_log => error.hint(format!(
-            "nothing is lost: `reflect history show {} --best` prints the draft",
-            short_id(run_id)
-        )),
-        _ => error,
-    })
-}
-
-fn report_text(args: &OutputArgs, record: &RunRecord) -> String {
-    if args.report_is_json() {
-        report::json(record)
-    } else {
-        report::markdown(record)
-    }
+    session::run(&args.run, global, true, read).await
 }

@@ -51,16 +51,12 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     args.output.check()?;
     let plan = settings::evaluate(args, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
-    let mut task = Task {
-        prompt: match (&args.prompt, &args.prompt_file) {
-            (Some(prompt), _) => prompt.clone(),
-            (None, Some(file)) => input::read_file(file)?,
-            (None, None) => String::new(),
-        },
-        system: args.system.clone(),
-        context: input::read_context(&args.files)?,
-        ..Task::default()
-    };
+    let mut task = input::read_known_task(
+        args.prompt.as_deref(),
+        args.prompt_file.as_deref(),
+        args.system.as_deref(),
+        &args.files,
+    )?;
     knowledge::read_context(&args.knowledge, &plan, &mut task)?;
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let texts = read_texts(args, global.quiet)?;
@@ -115,27 +111,11 @@ fn read_texts(args: &EvaluateArgs, quiet: bool) -> Result<Vec<Text>, CliError> {
     };
     let mut texts = Vec::new();
     for name in names {
-        let mut text = match Input::of(name) {
-            Input::Stdin if texts.iter().any(|text: &Text| text.file.is_none()) => {
-                return Err(CliError::usage("standard input can be judged only once"));
-            }
-            Input::Stdin => Text {
-                content: input::read_text_from_stdin(quiet)?,
-                file: None,
-            },
-            Input::File(path) => Text {
-                content: input::read_file(path)?,
-                file: Some(path.display().to_string()),
-            },
-        };
-        if text.content.trim().is_empty() {
-            let name = text
-                .file
-                .map_or("standard input".to_owned(), |file| format!("`{file}`"));
-            return Err(CliError::usage(format!(
-                "{name} is empty: there is nothing to judge"
-            )));
+        let input = Input::of(name);
+        if matches!(input, Input::Stdin) && texts.iter().any(|text: &Text| text.file.is_none()) {
+            return Err(CliError::usage("standard input can be judged only once"));
         }
+        let mut text = input.read_text("judge", quiet)?;
         if args.input_format == InputFormat::Json {
             text.content = json_text(text.content, text.file.as_deref())?;
         }

@@ -7,3 +7,5 @@ pub(super) mod draft;
 pub(super) mod evaluate;
 pub(super) mod history;
 pub(super) mod models;
+pub(super) mod revise;
+mod session;

@@ -31,11 +31,17 @@ pub(super) struct Opened {
     pub(super) judge: JudgeModel,
 }
 
-/// Chooses and opens the models of a run, and says on standard error which they are and why.
-pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened, CliError> {
+/// Chooses and opens the models of a run, and says on standard error which they are and why. `given` is the text
+/// that the run begins with. Where nothing is judged, the writer stands for the judge, whom nobody asks.
+pub(super) async fn open(
+    plan: &Plan,
+    task: &Task,
+    given: Option<&str>,
+    quiet: bool,
+) -> Result<Opened, CliError> {
     let settings = plan.settings();
     let mut providers = Providers::new(&plan.config, settings);
-    let window = window::RunWindow::of_run(plan, task);
+    let window = window::RunWindow::of_run(plan, task, given);
     let chosen = choose::writer(plan, &providers).await?;
     let (writer_name, why) = (chosen.name, chosen.why);
     if chosen.at_given_address {
@@ -50,7 +56,7 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
         ));
     }
     let judge = match choose::judge(plan, &providers, &writer_name)? {
-        Some(name) if name != writer_name => {
+        Some(name) if name != writer_name && plan.judged => {
             let judge = providers.open(&name, &window, quiet).await?;
             if !quiet {
                 printer::say(&format!("judge: {}{}", judge.model.id(), judge.leaves()));
@@ -61,7 +67,7 @@ pub(super) async fn open(plan: &Plan, task: &Task, quiet: bool) -> Result<Opened
     };
     let others = other_judges(plan, &providers, &writer_name, &window, quiet).await?;
     let stronger = match choose::stronger(plan, &providers, &writer_name)? {
-        Some(name) if name != writer_name => {
+        Some(name) if name != writer_name && plan.judged => {
             let stronger = providers.open(&name, &window, quiet).await?;
             if !quiet {
                 printer::say(&format!(
@@ -134,6 +140,9 @@ async fn other_judges(
     quiet: bool,
 ) -> Result<BTreeMap<String, OtherModel>, CliError> {
     let mut others = BTreeMap::new();
+    if !plan.judged {
+        return Ok(others);
+    }
     for criterion in &plan.criteria.criteria {
         let Evaluator::Llm(config) = &criterion.evaluator else {
             continue;

@@ -25,13 +25,14 @@ pub(super) struct RunWindow {
 const EMBEDDED_DRAFT: std::ops::RangeInclusive<u64> = 512..=1024;
 
 impl RunWindow {
-    /// For a run that writes drafts.
-    pub(super) fn of_run(plan: &Plan, task: &Task) -> Self {
+    /// For a run that writes drafts, of which the first may be `given`.
+    pub(super) fn of_run(plan: &Plan, task: &Task, given: Option<&str>) -> Self {
         let longest_draft = longest_draft(plan);
         let draft = plan
             .settings()
             .max_tokens
-            .map_or_else(|| longest_draft.unwrap_or(DRAFT).max(DRAFT), u64::from);
+            .map_or_else(|| longest_draft.unwrap_or(DRAFT).max(DRAFT), u64::from)
+            .max(given.map_or(0, estimate_tokens));
         // The longest calls: a revision (prompt, draft, feedback, new draft), a verdict (prompt, draft,
         // instructions, verdict). Feedback and instructions are shorter than a verdict's cap. Edits that are
         // asked for again stand in the conversation twice, and are half of a draft at the most, as a rule.

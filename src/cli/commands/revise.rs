@@ -1,0 +1,66 @@
+//! `reflect revise`: the loop from a text that is there already, or a single correction of it.
+
+use std::path::Path;
+
+use super::session;
+use crate::cli::args::{GlobalArgs, ReviseArgs};
+use crate::cli::error::CliError;
+use crate::cli::input::{self, Input};
+use crate::engine::Start;
+use crate::evaluate::read_errors;
+use crate::source::Source;
+use crate::types::{ExitCode, Issue};
+
+/// Revises the text and prints the answer.
+pub(in crate::cli) async fn run(
+    args: &ReviseArgs,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    let read = || {
+        let task = input::read_known_task(
+            args.prompt.as_deref(),
+            args.prompt_file.as_deref(),
+            args.run.system.as_deref(),
+            &args.run.files,
+        )?;
+        Ok((task, start(args, global.quiet)?))
+    };
+    session::run(&args.run, global, args.errors.is_none(), read).await
+}
+
+/// The text, and what is wrong with it if that is known.
+fn start(args: &ReviseArgs, quiet: bool) -> Result<Start, CliError> {
+    let text = Input::of(args.text.as_deref().unwrap_or(Path::new("-")));
+    let errors = args.errors.as_deref().map(Input::of);
+    if matches!((&text, &errors), (Input::Stdin, Some(Input::Stdin))) {
+        return Err(CliError::usage(
+            "the text and its errors cannot both come from standard input",
+        )
+        .hint("name the file of one: `reflect revise FILE --errors -`"));
+    }
+    let text = text.read_text("revise", quiet)?;
+    Ok(match errors {
+        None => Start::Text(text),
+        Some(errors) => Start::Correction {
+            text,
+            issues: issues(&errors, quiet)?,
+        },
+    })
+}
+
+/// What the user says is wrong with the text.
+fn issues(errors: &Input<'_>, quiet: bool) -> Result<Vec<Issue>, CliError> {
+    let name = match errors {
+        Input::Stdin => "<stdin>".to_owned(),
+        Input::File(path) => path.display().to_string(),
+    };
+    let issues = read_errors(&Source::new(&name, &errors.read("the errors", quiet)?))?;
+    if issues.is_empty() {
+        let name = errors.name();
+        return Err(
+            CliError::usage(format!("{name} names no errors: there is nothing to mend"))
+                .hint("write one error a line, or leave `--errors` out to have the text judged"),
+        );
+    }
+    Ok(issues)
+}

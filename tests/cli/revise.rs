@@ -1,0 +1,359 @@
+//! `reflect revise`: the loop from a text that is there already, and a single correction of it.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Test, drafts_of};
+
+const CLEAR: &str = "name = 'clear'\n[[criteria]]\nname = 'clear'\ndescription = 'It is clear.'\n";
+const SHORT: &str =
+    "name = 'short'\n[[criteria]]\nname = 'length'\nevaluator = 'length'\nmax = 5\n";
+
+fn reply(purpose: &str, text: &str) -> String {
+    format!("[[reply]]\npurpose = \"{purpose}\"\ntext = '''{text}'''\n")
+}
+
+fn judged(step: u8) -> String {
+    let verdict = json!({"scores": {"clear": {"reason": "As it reads.", "score": step}}, "issues": [], "confidence": 0.8});
+    reply("judge", &verdict.to_string())
+}
+
+/// A reply to a question in which this stands.
+fn asked(part: &str, text: &str) -> String {
+    format!(
+        "[[reply]]\npurpose = 'write'\ncontains = {}\ntext = '''{text}'''\n",
+        toml::Value::String(part.to_owned())
+    )
+}
+
+fn revise(script: &[String]) -> Test {
+    Test::new()
+        .args(["revise", "--provider", "scripted:script.toml"])
+        .file("script.toml", script.concat())
+        .file("clear.toml", CLEAR)
+        .file("short.toml", SHORT)
+}
+
+#[test]
+fn a_good_text_stays_as_it_is_byte_for_byte_and_nobody_is_asked_to_write() {
+    let text = "  Ein Käfer\tlief.\r\n\r\n```\nx  \n```\n\n";
+    let ran = revise(&[judged(5)])
+        .args(["text.md", "-c", "clear.toml"])
+        .file("text.md", text)
+        .stdout(&format!("{}\n", text.trim_end_matches('\n')))
+        .stderr_lacks("writing")
+        .run();
+    let result = ran.history();
+    assert_eq!(result["convergence_reason"], "quality_met");
+    assert_eq!(result["total_llm_calls"], 1);
+    assert_eq!(drafts_of(&result), [text]);
+    // Hard checks alone ask nobody at all.
+    let ran = revise(&[])
+        .args(["text.md", "-c", "short.toml", "--format", "json"])
+        .file("text.md", "One two three.")
+        .run();
+    assert_eq!(ran.json()["total_llm_calls"], 0);
+    assert_eq!(ran.json()["output"], "One two three.");
+}
+
+#[test]
+fn a_bad_text_is_revised_from_a_file_or_a_pipe() {
+    let long = "One two three four five six seven.\n";
+    let script = [asked(
+        "One two three four five six seven.",
+        "One two three four.",
+    )];
+    revise(&script)
+        .args(["text.md", "-c", "short.toml", "--prompt", "Count."])
+        .file("text.md", long)
+        .stdout("One two three four.\n")
+        .run();
+    for args in [&["-c", "short.toml"][..], &["-", "-c", "short.toml"]] {
+        revise(&script)
+            .args(args)
+            .stdin(long)
+            .stdout("One two three four.\n")
+            .run();
+    }
+    // In place.
+    let ran = revise(&script)
+        .args(["text.md", "-c", "short.toml", "-o", "text.md"])
+        .file("text.md", long)
+        .stdout("")
+        .run();
+    assert_eq!(ran.read("text.md"), "One two three four.\n");
+    // By its other name.
+    Test::new()
+        .args(["correct", "text.md", "-c", "short.toml"])
+        .args(["--provider", "scripted:script.toml"])
+        .file("script.toml", script.concat())
+        .file("short.toml", SHORT)
+        .file("text.md", long)
+        .stdout("One two three four.\n")
+        .run();
+}
+
+#[test]
+fn the_task_is_told_if_it_is_known() {
+    let unknown =
+        "It is not known what was asked for: the criteria are all that the text is to meet.";
+    let long = "One two three four five six seven.";
+    revise(&[asked(unknown, "One two.")])
+        .args(["-c", "short.toml"])
+        .stdin(long)
+        .stdout("One two.\n")
+        .run();
+    revise(&[asked("Count to two.", "One two.")])
+        .args(["-c", "short.toml", "--prompt-file", "task.md"])
+        .file("task.md", "Count to two.")
+        .stdin(long)
+        .stdout("One two.\n")
+        .run();
+}
+
+/// The text given is the answer where no revision betters it. No draft is written anew, which would owe it nothing.
+#[test]
+fn what_is_worse_is_not_kept() {
+    let script = [
+        judged(3),
+        reply("write", "Worse."),
+        judged(2),
+        reply("write", "Worse again."),
+        judged(2),
+    ];
+    let ran = revise(&script)
+        .args(["text.md", "-c", "clear.toml", "-n", "9"])
+        .file("text.md", "The given text.\n")
+        .code(3)
+        .stdout("The given text.\n")
+        .stderr_has("no revision beat the first draft")
+        .run();
+    let result = ran.history();
+    assert_eq!(result["convergence_reason"], "plateau");
+    let bases: Vec<Value> = result["history"]["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| version["based_on"].clone())
+        .collect();
+    assert_eq!(bases, [Value::Null, json!(1), json!(1)]);
+}
+
+#[test]
+fn the_given_text_is_not_lost_where_the_model_fails() {
+    let failing = "[[reply]]\nerror = { class = 'auth', message = 'no such key' }\n".to_owned();
+    revise(&[failing])
+        .args(["text.md", "-c", "clear.toml"])
+        .file("text.md", "The given text.\n")
+        .code(4)
+        .stdout("The given text.\n")
+        .stderr_has("nobody has judged it")
+        .run();
+}
+
+#[test]
+fn results_events_and_history_name_the_command_and_the_file() {
+    let script = [judged(3), reply("write", "Better."), judged(5)];
+    let run = || {
+        revise(&script)
+            .args(["text.md", "-c", "clear.toml"])
+            .file("text.md", "The given text.\n")
+    };
+    let ran = run().args(["--format", "json"]).run();
+    let result = ran.json();
+    assert_eq!(result["success"], true);
+    assert_eq!(result["output"], "Better.");
+    assert_eq!(drafts_of(&result), ["The given text.\n", "Better."]);
+    let ran = run().args(["--format", "ndjson"]).run();
+    let lines = ran.lines();
+    assert_eq!(lines[0]["command"], "revise");
+    assert_eq!(lines[0]["file"], "text.md");
+    assert_eq!(lines[1]["event"], "draft");
+    assert_eq!(lines[1]["output"], "The given text.\n");
+    assert_eq!(lines.last().unwrap()["event"], "run_end");
+    let shown = ran.then(["history", "show"]).run().stdout;
+    for part in [
+        "file      text.md",
+        "\ndraft 1: score 0.60",
+        "  | The given text.",
+        "the answer is draft 2",
+    ] {
+        assert!(shown.contains(part), "{part:?} is not in {shown}");
+    }
+    let best = ran.then(["history", "show", "--best"]).run().stdout;
+    assert_eq!(best, "Better.\n");
+    let listed = ran.then(["history", "list"]).run().stdout;
+    assert!(listed.contains("quality_met"), "{listed}");
+    assert!(listed.contains("text.md"), "{listed}");
+}
+
+#[test]
+fn named_errors_are_mended_in_one_revision_without_a_judge() {
+    let verdict = json!({"valid": false, "errors": [{"message": "the sky is green", "path": "/sky", "suggestion": "write blue"}]});
+    let verdict = verdict.to_string();
+    for (errors, told) in [
+        (
+            "- the sky is green\n",
+            "- major, incorrect: the sky is green",
+        ),
+        (
+            r#"["the sky is green"]"#,
+            "- major, incorrect: the sky is green",
+        ),
+        (
+            verdict.as_str(),
+            "- major, incorrect, at `/sky`: the sky is green Fix: write blue",
+        ),
+    ] {
+        let ran = revise(&[asked(told, "The sky is blue.")])
+            .args(["text.md", "--errors", "errors", "--format", "ndjson"])
+            .file("text.md", "The sky is green.")
+            .file("errors", errors)
+            .stderr_lacks("criteria:")
+            .stderr_lacks("judging")
+            .run();
+        let lines = ran.lines();
+        assert_eq!(lines[0]["models"]["judge"], Value::Null);
+        assert_eq!(
+            lines[2]["open"][0]["description"], "the sky is green",
+            "{lines:?}"
+        );
+        let end = lines.last().unwrap();
+        assert_eq!(
+            (&end["convergence_reason"], &end["success"]),
+            (&json!("corrected"), &json!(true))
+        );
+    }
+    let ran = revise(&[reply("write", "The sky is blue.")])
+        .args(["text.md", "--errors", "-"])
+        .file("text.md", "The sky is green.")
+        .stdin("the sky is green")
+        .stdout("The sky is blue.\n")
+        .stderr_has("done: the correction is made · draft 2 of 2 · 1 call")
+        .run();
+    let shown = ran.then(["history", "show"]).run().stdout;
+    assert!(shown.contains("the answer is draft 2"), "{shown}");
+    let report = ran
+        .then(["history", "show", "--format", "markdown"])
+        .run()
+        .stdout;
+    assert!(report.contains("The correction is made"), "{report}");
+}
+
+/// Criteria are told to the writer, and what they would run is not run.
+#[test]
+fn a_correction_knows_the_criteria_and_runs_none() {
+    let criteria = "name = 'ours'\n[[criteria]]\nname = 'builds'\ndescription = 'It builds.'\n\
+                    evaluator = 'command'\ncommand = ['no-such-program']\n";
+    revise(&[asked("- `builds`: It builds.", "fn main() {}")])
+        .args(["text.rs", "--errors", "errors", "-c", "ours.toml"])
+        .args(["--judge-model", "openai:none"])
+        .file("ours.toml", criteria)
+        .file("text.rs", "fn main() {")
+        .file("errors", "this file contains an unclosed delimiter")
+        .stdout("fn main() {}\n")
+        .run();
+}
+
+#[test]
+fn the_verdict_of_evaluate_goes_into_a_correction() {
+    let spec = "type: schema\nschema: { type: object, required: [name] }\n";
+    let ran = Test::new()
+        .args(["evaluate", "data.json", "--evaluator", "spec.yaml"])
+        .args(["--format", "json"])
+        .file("data.json", "{}")
+        .file("spec.yaml", spec)
+        .code(3)
+        .run();
+    let corrected = "{\"name\": \"Ada\"}";
+    revise(&[asked("name", corrected)])
+        .args(["data.json", "--errors", "-"])
+        .file("data.json", "{}")
+        .stdin(ran.stdout.clone())
+        .stdout(&format!("{corrected}\n"))
+        .run();
+}
+
+#[test]
+fn a_correction_that_is_no_text_is_asked_for_again_then_the_text_stays() {
+    let refusal = reply("write", "I'm sorry, but I can't help with that.");
+    let run = |script: &[String]| {
+        revise(script)
+            .args(["text.md", "--errors", "errors"])
+            .file("text.md", "The sky is green.")
+            .file("errors", "the sky is green")
+    };
+    run(&[refusal.clone(), reply("write", "The sky is blue.")])
+        .stdout("The sky is blue.\n")
+        .run();
+    run(&[refusal.clone(), refusal])
+        .code(4)
+        .stdout("The sky is green.\n")
+        .stderr_has("no usable draft")
+        .run();
+}
+
+#[test]
+fn bad_input_is_refused_before_any_model_is_asked() {
+    let latin: &[u8] = b"caf\xe9";
+    for (args, said) in [
+        (
+            &["empty.md", "-c", "clear.toml"][..],
+            "`empty.md` is empty: there is nothing to revise",
+        ),
+        (&["-c", "clear.toml"], "standard input is empty"),
+        (&["none.md", "-c", "clear.toml"], "none.md"),
+        (&["latin.md", "-c", "clear.toml"], "is not UTF-8 text"),
+        (&[".", "-c", "clear.toml"], "is a directory"),
+        (&["text.md", "-c", "none.toml"], "none.toml"),
+        (
+            &["text.md", "--errors", "empty.md"],
+            "`empty.md` names no errors",
+        ),
+        (
+            &["text.md", "--errors", "errors.json"],
+            "there are no `errors` or `issues` in it",
+        ),
+        (&["text.md", "--errors", "broken.json"], "broken.json:2"),
+        (&["text.md", "--errors", "none.txt"], "none.txt"),
+        (&["--errors", "-"], "cannot both come from standard input"),
+    ] {
+        let ran = revise(&[])
+            .args(args)
+            .file("empty.md", " \n")
+            .file("latin.md", latin)
+            .file("text.md", "A text.")
+            .file("errors.json", "{\"scores\": {}}")
+            .file("broken.json", "[\n\"a\" \"b\"]")
+            .code(2)
+            .stdout("")
+            .stderr_has(said)
+            .run();
+        assert!(!ran.stderr.contains("model:"), "{}", ran.stderr);
+    }
+}
+
+/// Where nobody says what was asked for, the text itself says what to look for.
+#[test]
+fn evidence_is_looked_for_by_the_text() {
+    let fact = "The heron nests in tall reeds beside the lake.";
+    let ran = revise(&[asked("nests in tall reeds", "The heron nests in reeds.")])
+        .args([
+            "-c",
+            "short.toml",
+            "--evidence",
+            "notes",
+            "--format",
+            "ndjson",
+        ])
+        .file("notes/birds.md", fact)
+        .file("notes/stones.md", "Granite is an igneous rock.")
+        .stdin("The heron nests on the roof of the old lake house.")
+        .run();
+    let lines = ran.lines();
+    let found = lines
+        .iter()
+        .find(|line| line["event"] == "evidence")
+        .unwrap();
+    assert_eq!(found["iteration"], 1);
+    assert_eq!(found["evidence"][0]["content"], fact);
+}
