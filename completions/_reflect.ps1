@@ -105,6 +105,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--judge-probe', '--judge-probe', [CompletionResultType]::ParameterName, 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad')
             [CompletionResult]::new('--judge-always', '--judge-always', [CompletionResultType]::ParameterName, 'Ask the judge even where a required criterion is not met')
             [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Judge anew what was judged before')
+            [CompletionResult]::new('--no-early-stop', '--no-early-stop', [CompletionResultType]::ParameterName, 'Let every draft be written to its end, even where it can no longer meet a hard check')
             [CompletionResult]::new('--exit-zero', '--exit-zero', [CompletionResultType]::ParameterName, 'Exit with 0 also where the criteria are not met or a limit was reached')
             [CompletionResult]::new('--stream-deltas', '--stream-deltas', [CompletionResultType]::ParameterName, 'With `--format ndjson`, print the pieces of the answers as they come')
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')

@@ -101,6 +101,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --judge-probe 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
             cand --judge-always 'Ask the judge even where a required criterion is not met'
             cand --no-cache 'Judge anew what was judged before'
+            cand --no-early-stop 'Let every draft be written to its end, even where it can no longer meet a hard check'
             cand --exit-zero 'Exit with 0 also where the criteria are not met or a limit was reached'
             cand --stream-deltas 'With `--format ndjson`, print the pieces of the answers as they come'
             cand --no-log 'Keep no record of the run'

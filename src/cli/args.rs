@@ -483,6 +483,10 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub adapt: Option<bool>,
 
+    /// Let every draft be written to its end, even where it can no longer meet a hard check
+    #[arg(long, hide_short_help = true)]
+    pub no_early_stop: bool,
+
     /// How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)
     #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = word::<Strategy>(&["hybrid", "full_rewrite", "targeted_edit", "incremental"]))]
     pub strategy: Option<Strategy>,

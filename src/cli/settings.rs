@@ -219,6 +219,7 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         detect_oscillation: args.detect_oscillation,
         grey_zone: args.grey_zone,
         adapt: args.adapt,
+        early_stop: args.no_early_stop.then_some(false),
         max_total_tokens: args.max_total_tokens,
         max_time: duration("--max-time", args.max_time.as_deref())?
             .map(|time| time.get().as_secs_f64()),

@@ -153,6 +153,7 @@ impl Settings {
                 detect_oscillation: Some(loops.detect_oscillation()),
                 grey_zone: Some(loops.grey_zone()),
                 adapt: Some(loops.adapt()),
+                early_stop: Some(loops.early_stop()),
                 ..loops
             },
             judge: JudgeSettings {

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::adapt::Approach;
 use super::critique::describe;
+use super::early::{EarlyStop, Reading};
 use super::ending::ending;
 use super::evidence;
 use super::gate::{self, NotADraft, Occasion};
@@ -23,7 +24,7 @@ use crate::evaluate::{
 use crate::evidence::Gatherer;
 use crate::model::{
     ChatModel, ChatRequest, EndReason, ErrorClass, Message, ModelError, Purpose, Reply, Sampling,
-    Think, call,
+    Think, call_until,
 };
 use crate::prompt::Prompts;
 use crate::revise::{self, Revision};
@@ -131,6 +132,7 @@ impl Loop {
             error: None,
             written: 0,
             history: revise::History::default(),
+            early: EarlyStop::new(&self.criteria, &self.settings),
         };
         run.drive(run_id, cancel).await;
         log.into_record()
@@ -165,6 +167,8 @@ struct Run<'a, 'o> {
     written: u64,
     /// Which kinds of revision have worked.
     history: revise::History,
+    /// Which replies are ended before they are complete.
+    early: EarlyStop,
 }
 
 /// A draft that is being written, and what it is made of.
@@ -324,7 +328,7 @@ impl Run<'_, '_> {
             prediction: None,
             whole: true,
         };
-        match self.write(phase, iteration, ask, false).await {
+        match self.write(phase, &work, ask, false).await {
             Ok(reply) => {
                 let output = self.clean(&work, &reply.text);
                 self.drafted(&work, output)
@@ -360,6 +364,12 @@ impl Run<'_, '_> {
         let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let stronger = approach == Approach::Stronger;
+        let mut work = Work {
+            iteration,
+            base: Some(base.output.clone()),
+            issues: issues_of(&base).to_vec(),
+            ..Work::default()
+        };
         let mut revision = Revision::new(strategy, self.history, &self.prompts, &base, note);
         let revised = loop {
             match revision.step() {
@@ -368,7 +378,7 @@ impl Run<'_, '_> {
                     strategy,
                     reason,
                 }),
-                revise::Step::Ask(ask) => match self.write(phase, iteration, ask, stronger).await {
+                revise::Step::Ask(ask) => match self.write(phase, &work, ask, stronger).await {
                     Ok(reply) => revision.answer(&reply),
                     Err(happened) => return happened,
                 },
@@ -376,13 +386,8 @@ impl Run<'_, '_> {
             }
             self.history = revision.history();
         };
-        let work = Work {
-            iteration,
-            from: Some((based_on, revised.strategy)),
-            edits: revised.edits,
-            base: Some(base.output),
-            issues: base.evaluation.map(|e| e.issues).unwrap_or_default(),
-        };
+        work.from = Some((based_on, revised.strategy));
+        work.edits = revised.edits;
         // What is around an edit is no part of the text; what is around a whole text may seem to be.
         let output = match revised.strategy {
             Strategy::FullRewrite => self.clean(&work, &revised.output),
@@ -391,11 +396,12 @@ impl Run<'_, '_> {
         self.drafted(&work, output)
     }
 
-    /// Asks the writer, or the stronger model. A reply that is the whole text must be complete.
+    /// Asks the writer, or the stronger model. A reply that is the whole text must be complete; it is ended
+    /// early where it can no longer become a draft of use.
     async fn write(
         &mut self,
         phase: Phase,
-        iteration: u32,
+        work: &Work,
         ask: revise::Ask,
         stronger: bool,
     ) -> Result<Reply, Happened> {
@@ -415,12 +421,20 @@ impl Run<'_, '_> {
         }
         self.written += 1;
         request.think = self.plan.think;
-        let observer = self.log.calls(phase, iteration);
+        let observer = self.log.calls(phase, work.iteration);
+        let watch = self.log.with(|record| self.early.watch(record));
+        let mut reading = watch
+            .filter(|_| ask.whole)
+            .map(|watch| Reading::new(watch, self.occasion(work)));
+        let stop = |text: &str| {
+            let reading = reading.as_mut();
+            reading.is_some_and(|reading| reading.is_hopeless(text))
+        };
         let writer = match &self.plan.stronger {
             Some(model) if stronger => model,
             _ => &self.plan.writer,
         };
-        let reply = match call(&**writer, request, &observer).await {
+        let reply = match call_until(&**writer, request, &observer, stop).await {
             Ok(reply) => reply,
             // What is too long in pieces may fit as a whole: the revision takes it for a reply of no use.
             Err(error) if !ask.whole && error.class == ErrorClass::ContextTooLong => Reply {
@@ -429,8 +443,14 @@ impl Run<'_, '_> {
             },
             Err(error) => return Err(self.failed(&error)),
         };
+        if let Some(no_draft) = reading.and_then(|reading| reading.verdict(&reply.text)) {
+            self.early.stopped();
+            return Err(self.rejected(work.iteration, no_draft, reply.text, true));
+        }
         match gate::check_reply(&reply) {
-            Err(no_draft) if ask.whole => Err(self.rejected(iteration, no_draft, reply.text)),
+            Err(no_draft) if ask.whole => {
+                Err(self.rejected(work.iteration, no_draft, reply.text, false))
+            }
             _ => Ok(reply),
         }
     }
@@ -451,9 +471,10 @@ impl Run<'_, '_> {
     /// A text is there; if it is a draft, it is a version.
     fn drafted(&mut self, work: &Work, output: String) -> Happened {
         if let Err(no_draft) = gate::check_text(&output, &self.occasion(work)) {
-            return self.rejected(work.iteration, no_draft, output);
+            return self.rejected(work.iteration, no_draft, output, false);
         }
         self.error = None;
+        self.early.drafted();
         self.log.emit(Event::Draft {
             iteration: work.iteration,
             output,
@@ -464,7 +485,13 @@ impl Run<'_, '_> {
         Happened::Written(work.from.map(|(_, strategy)| strategy))
     }
 
-    fn rejected(&mut self, iteration: u32, no_draft: NotADraft, text: String) -> Happened {
+    fn rejected(
+        &mut self,
+        iteration: u32,
+        no_draft: NotADraft,
+        text: String,
+        stopped_early: bool,
+    ) -> Happened {
         let NotADraft { reason, note } = no_draft;
         self.error = Some(format!("no usable draft: {reason}"));
         self.note = Some(note);
@@ -472,8 +499,13 @@ impl Run<'_, '_> {
             iteration,
             reason,
             text,
+            stopped_early,
         });
-        Happened::Rejected
+        if stopped_early {
+            Happened::Stopped
+        } else {
+            Happened::Rejected
+        }
     }
 
     fn occasion<'w>(&'w self, work: &'w Work) -> Occasion<'w> {

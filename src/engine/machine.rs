@@ -49,6 +49,8 @@ pub(super) struct State {
     judge_failures: u32,
     /// Replies in a row that were no drafts.
     rejections: u32,
+    /// Whether a first draft was stopped before its end.
+    stopped: bool,
 }
 
 /// What is to be done with a text that is there before the run begins.
@@ -71,6 +73,8 @@ pub(super) enum Happened {
     Written(Option<Strategy>),
     /// The model's reply was no draft.
     Rejected,
+    /// We stopped the model's reply before its end.
+    Stopped,
     /// The text was judged.
     Judged(Verdict),
     /// The text was judged, and the verdict could not be read.
@@ -205,6 +209,15 @@ impl State {
                 };
             }
             Happened::Rejected => return self.reject(rules, decisions),
+            Happened::Stopped => {
+                // What we have stopped ourselves may have been a draft: it costs no try, the first time.
+                if self.incumbent.is_none() && !std::mem::replace(&mut self.stopped, true) {
+                    return Next::Draft {
+                        iteration: self.iteration,
+                    };
+                }
+                return self.reject(rules, decisions);
+            }
             Happened::Judged(verdict) => return self.judge(verdict, rules, decisions),
             Happened::Compared(preference) => {
                 self.decide_close(preference, rules, decisions);

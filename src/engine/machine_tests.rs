@@ -346,6 +346,21 @@ fn a_first_draft_is_asked_for_twice_a_revision_once() {
 }
 
 #[test]
+fn a_first_draft_that_was_stopped_costs_no_try_once() {
+    let settings = settings(3, 2);
+    let draft = Next::Draft { iteration: 1 };
+    let (state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
+    let (state, next, _) = step(state, Happened::Stopped, &settings, 0);
+    assert_eq!(next, draft);
+    for happened in [Happened::Rejected, Happened::Stopped] {
+        let (state, next, _) = step(state.clone(), happened, &settings, 0);
+        assert_eq!(next, draft);
+        let (_, next, _) = step(state, Happened::Stopped, &settings, 0);
+        assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
+    }
+}
+
+#[test]
 fn no_call_is_made_once_the_tokens_are_used_up() {
     let settings = LoopSettings {
         max_total_tokens: Some(100),
@@ -364,6 +379,7 @@ fn anything() -> impl Generated<Value = Happened> {
     prop_oneof![
         Just(Happened::Written(REWRITTEN)),
         Just(Happened::Rejected),
+        Just(Happened::Stopped),
         Just(Happened::Unreadable),
         prop_oneof![
             Just(None),
@@ -414,7 +430,7 @@ proptest! {
                 | (Next::Compare { .. }, Happened::Compared(_))
                 | (
                     Next::Draft { .. } | Next::Fresh { .. } | Next::Revise { .. },
-                    Happened::Written(_) | Happened::Rejected,
+                    Happened::Written(_) | Happened::Rejected | Happened::Stopped,
                 ) => true,
                 _ => false,
             };
@@ -425,7 +441,7 @@ proptest! {
             (state, next, _) = step(state, happened, &settings, 0);
             calls += 1;
             prop_assert!(state.iteration <= max);
-            prop_assert!(calls <= 2 + 5 * max + 5);
+            prop_assert!(calls <= 3 + 5 * max + 5);
             if let (Some(before), Some(after)) = (before, &state.incumbent) {
                 let (old, new) = (&before.verdict, &after.verdict);
                 prop_assert!(new.class() >= old.class(), "the incumbent got worse in kind");

@@ -6,6 +6,7 @@ mod converge;
 mod critics;
 mod critique;
 mod driver;
+mod early;
 mod ending;
 mod evidence;
 mod gate;

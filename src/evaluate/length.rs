@@ -25,7 +25,7 @@ impl HardCheck for LengthCheck {
 }
 
 impl LengthCheck {
-    fn measure(&self, draft: &str) -> Finding {
+    pub(super) fn measure(&self, draft: &str) -> Finding {
         let LengthConfig { unit, min, max } = self.config;
         let count = count(draft, unit);
         let units = |count| counted(count, unit.as_str());
@@ -69,7 +69,7 @@ fn by(least: u64, most: Option<u64>, units: impl Fn(u64) -> String) -> String {
 }
 
 /// How many units the text has. White space around the text does not count as lines or paragraphs.
-fn count(text: &str, unit: LengthUnit) -> u64 {
+pub(super) fn count(text: &str, unit: LengthUnit) -> u64 {
     let text = text.trim();
     let count = match unit {
         LengthUnit::Words => text.unicode_words().count(),

@@ -19,6 +19,7 @@ mod script;
 mod subject;
 mod terms;
 mod tools;
+mod watch;
 
 use async_trait::async_trait;
 
@@ -29,6 +30,7 @@ pub use self::judge::{JudgeModel, MemoryCache, OtherModel, VerdictCache, verdict
 pub use self::panel::Panel;
 pub use self::subject::{Earlier, Progress, Subject};
 pub use self::tools::{ExecPermission, Tools};
+pub use self::watch::{Hopeless, Watch};
 
 /// An evaluator that needs no model: its verdict on a draft is a matter of fact.
 #[async_trait]

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::chat::{ChatEvent, ChatModel, ChatRequest};
 use super::error::ModelError;
-use super::reply::{Reply, complete};
+use super::reply::{Reply, complete_until};
 use crate::types::{ModelId, TokenUsage};
 
 /// What an observer of calls is told.
@@ -43,13 +43,29 @@ pub async fn call(
     request: ChatRequest,
     observer: &CallObserver<'_>,
 ) -> Result<Reply, ModelError> {
+    call_until(model, request, observer, |_| false).await
+}
+
+/// As [`call`], but the answer is ended early once `stop`, which is shown it after every piece, says so; then its end
+/// is [`EndReason::Unwanted`](super::EndReason::Unwanted). An answer that is begun anew after a failure is shown
+/// from its beginning.
+///
+/// # Errors
+/// If the call fails for good.
+pub async fn call_until(
+    model: &dyn ChatModel,
+    request: ChatRequest,
+    observer: &CallObserver<'_>,
+    stop: impl FnMut(&str) -> bool,
+) -> Result<Reply, ModelError> {
     let begun = Instant::now();
     let sent: usize = request
         .messages
         .iter()
         .map(|message| message.content.len())
         .sum();
-    let (reply, outcome) = complete(model, request, |event| observer(CallEvent::Chat(event))).await;
+    let observe = |event: &ChatEvent| observer(CallEvent::Chat(event));
+    let (reply, outcome) = complete_until(model, request, observe, stop).await;
     observer(CallEvent::End(CallReport {
         model: model.id(),
         usage: reply.usage,

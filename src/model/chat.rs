@@ -196,6 +196,8 @@ pub enum EndReason {
     Length,
     /// It had lost itself in repeating one passage, and was stopped.
     Repetition,
+    /// We wanted no more of it, and stopped it.
+    Unwanted,
     /// It refused, or a filter stopped it; with what it said about it.
     Refused(String),
 }

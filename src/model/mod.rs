@@ -18,7 +18,7 @@ mod scripted;
 mod think;
 
 pub use base_url::{BaseUrl, BaseUrlError};
-pub use call::{CallEvent, CallObserver, CallReport, call};
+pub use call::{CallEvent, CallObserver, CallReport, call, call_until};
 pub use chat::{
     ChatEvent, ChatModel, ChatRequest, ChatStream, EndReason, Message, ModelInfo, Purpose,
     ResponseSchema, Role, Sampling, Think, TokenLogprob,

@@ -29,7 +29,17 @@ pub struct Reply {
 pub async fn complete(
     model: &dyn ChatModel,
     request: ChatRequest,
+    observe: impl FnMut(&ChatEvent),
+) -> (Reply, Result<(), ModelError>) {
+    complete_until(model, request, observe, |_| false).await
+}
+
+/// As [`complete`], but the answer is ended early once `stop`, which is shown it after every piece, says so.
+pub(super) async fn complete_until(
+    model: &dyn ChatModel,
+    request: ChatRequest,
     mut observe: impl FnMut(&ChatEvent),
+    mut stop: impl FnMut(&str) -> bool,
 ) -> (Reply, Result<(), ModelError>) {
     let mut reply = Reply {
         attempts: 1,
@@ -49,6 +59,10 @@ pub async fn complete(
                 if watch.is_runaway(&reply.text) {
                     // Leaving here drops the stream, which ends the call.
                     reply.end = Some(EndReason::Repetition);
+                    return (reply, Ok(()));
+                }
+                if stop(&reply.text) {
+                    reply.end = Some(EndReason::Unwanted);
                     return (reply, Ok(()));
                 }
             }

@@ -162,6 +162,11 @@ pub fn summary(record: &RunRecord) -> String {
         1 => "1 call".to_owned(),
         calls => format!("{calls} calls"),
     });
+    match record.stopped_early {
+        0 => {}
+        1 => parts.push("1 reply stopped early".to_owned()),
+        replies => parts.push(format!("{replies} replies stopped early")),
+    }
     parts.extend(tokens(&record.token_usage));
     parts.extend(record.execution_time().map(duration));
     parts.join(" · ")

@@ -96,6 +96,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
             iteration: 1,
             reason: "empty".into(),
             text: String::new(),
+            stopped_early: true,
         },
         draft(1, "one \u{1F600}\r\n\u{0}"),
         Event::Evaluation {

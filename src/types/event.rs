@@ -121,6 +121,9 @@ pub enum Event {
         reason: String,
         /// What there is of it.
         text: String,
+        /// Whether we ended it early, because it could no longer become a draft of use.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stopped_early: bool,
     },
     /// A reply had something around the draft that was taken away: talk, or a code fence. The draft itself is
     /// untouched; it follows.

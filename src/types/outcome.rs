@@ -154,6 +154,8 @@ pub struct RunRecord {
     pub token_usage: TokenUsage,
     /// Replies that were no drafts: the version they were to become, why not, and what there is of them.
     pub rejected: Vec<(u32, String, String)>,
+    /// Those of them that were ended early.
+    pub stopped_early: u32,
     /// The best version so far, as the loop has decided.
     pub incumbent: Option<u32>,
     /// Per version, the ids of the issues that it has.
@@ -274,9 +276,12 @@ impl RunRecord {
                 iteration,
                 reason,
                 text,
-            } => self
-                .rejected
-                .push((*iteration, reason.clone(), text.clone())),
+                stopped_early,
+            } => {
+                let rejected = (*iteration, reason.clone(), text.clone());
+                self.rejected.push(rejected);
+                self.stopped_early += u32::from(*stopped_early);
+            }
             Event::Delta { .. }
             | Event::Retry { .. }
             | Event::Strategy { .. }
@@ -359,6 +364,7 @@ impl RunRecord {
                 convergence_reason: self.convergence_reason,
             },
             total_llm_calls: self.total_llm_calls,
+            stopped_early: self.stopped_early,
             token_usage: self.token_usage,
             execution_time: self.execution_time(),
             models: self.models.clone(),
@@ -453,6 +459,9 @@ pub struct RunResult {
     pub iterations_used: u32,
     /// Requests to models, retries included.
     pub total_llm_calls: u32,
+    /// Replies that were ended early, because they could no longer become drafts of use.
+    #[serde(default)]
+    pub stopped_early: u32,
     /// Tokens of all calls.
     pub token_usage: TokenUsage,
     /// Seconds.

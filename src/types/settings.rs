@@ -57,6 +57,10 @@ pub struct LoopSettings {
     /// Try another way of revising before a run without progress is given up. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapt: Option<bool>,
+    /// End a reply early that can no longer become a draft of use: one that is far too long already, or holds what
+    /// must not be there. Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_stop: Option<bool>,
     /// Stop before a call once so many tokens are used. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -83,6 +87,7 @@ impl LoopSettings {
             detect_oscillation: self.detect_oscillation.or(below.detect_oscillation),
             grey_zone: self.grey_zone.or(below.grey_zone),
             adapt: self.adapt.or(below.adapt),
+            early_stop: self.early_stop.or(below.early_stop),
             max_total_tokens: self.max_total_tokens.or(below.max_total_tokens),
             max_time: self.max_time.or(below.max_time),
         }
@@ -183,6 +188,11 @@ impl LoopSettings {
     /// Whether another way of revising is tried before a run without progress is given up.
     pub fn adapt(&self) -> bool {
         self.adapt.unwrap_or(true)
+    }
+
+    /// Whether a reply that can no longer become a draft of use is ended early.
+    pub fn early_stop(&self) -> bool {
+        self.early_stop.unwrap_or(true)
     }
 
     /// Revisions in a row without a better draft after which the run stops, at least 1.

@@ -16,6 +16,7 @@ mod config;
 mod context;
 mod convergence;
 mod criteria;
+mod early_stop;
 mod evaluate;
 mod evidence;
 mod examples;

@@ -143,6 +143,7 @@ fn check_result(result: &Value) {
         "history",
         "iterations_used",
         "total_llm_calls",
+        "stopped_early",
         "token_usage",
         "execution_time",
         "models",

@@ -34,6 +34,15 @@ pub(super) fn unwrap_tag<'a>(text: &'a str, removed: &mut Vec<Removed>) -> &'a s
     text
 }
 
+/// Whether a text begins with a tag that may stand around everything.
+pub(super) fn begins_with_tag(text: &str) -> bool {
+    let rest = text.strip_prefix('<').unwrap_or_default();
+    TAGS.iter().any(|tag| {
+        rest.strip_prefix(tag)
+            .is_some_and(|rest| rest.starts_with('>'))
+    })
+}
+
 /// Whether the text is what the model was told: the prompt, our own layout, or the critique.
 pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
     let ours = OURS.iter().find(|tag| {

@@ -21,6 +21,14 @@ pub(super) fn unwrap<'a>(
     inner
 }
 
+/// Where the text begins that may turn out to stand in a fence: after a first line that opens one.
+pub(super) fn begins(text: &str) -> usize {
+    match text.split_once('\n') {
+        Some((first, _)) if marker(first).is_some() => first.len() + 1,
+        _ => 0,
+    }
+}
+
 fn is_wanted(occasion: &Occasion<'_>) -> bool {
     const WORDS: &[&str] = &["```", "~~~", "fence", "code block", "codeblock", "backtick"];
     let speaks = |text: &str| {

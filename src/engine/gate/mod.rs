@@ -7,11 +7,13 @@ mod length;
 mod refusal;
 mod repetition;
 mod reply;
+mod settled;
 mod talk;
 
 use crate::types::{Criteria, Issue};
 
 pub(super) use self::reply::check as check_reply;
+pub(super) use self::settled::settled;
 
 /// A reply that is no draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +74,7 @@ pub(super) fn check_text(text: &str, occasion: &Occasion<'_>) -> Result<(), NotA
 }
 
 impl NotADraft {
-    fn new(reason: impl Into<String>, note: impl Into<String>) -> Self {
+    pub(super) fn new(reason: impl Into<String>, note: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
             note: note.into(),

@@ -31,6 +31,10 @@ pub(in crate::engine) fn check(reply: &Reply) -> Result<(), NotADraft> {
             ),
             "The last reply repeated one passage over and over. Say everything once, and end the text.",
         ),
+        Some(EndReason::Unwanted) => (
+            "it was stopped before its end".to_owned(),
+            "The last reply was stopped before its end. Write the text itself.",
+        ),
         _ if empty && !reply.reasoning.is_empty() => (
             "the model answered with nothing but reasoning".to_owned(),
             "The last reply was all reasoning and no text. Write the text itself.",

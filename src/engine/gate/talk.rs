@@ -10,7 +10,7 @@ use super::{NotADraft, Occasion, Removed, words};
 /// Announcements are short.
 const LONGEST_LINE: usize = 300;
 /// Closing remarks are short.
-const LONGEST_REMARK: usize = 60;
+pub(super) const LONGEST_REMARK: usize = 60;
 /// A list of changes is no more of the reply than this; else it may be the text itself.
 const LARGEST_TAIL: f64 = 0.6;
 

@@ -1,0 +1,243 @@
+//! Ending a reply early that can no longer become a draft of use, while it is being written.
+
+use super::gate::{self, NotADraft, Occasion};
+use crate::evaluate::{Hopeless, Watch};
+use crate::types::{Criteria, LoopSettings, RunRecord};
+
+/// So many replies stopped in a row show that the writer cannot do better when it is told: then drafts are let go on.
+const IN_A_ROW: u32 = 2;
+/// A reply is looked at again once so much has been added, in bytes...
+const STEP: usize = 256;
+/// ...and this share of it: so that all looks together take time in proportion to the text.
+const SHARE: usize = 4;
+
+/// Which replies of a run are stopped.
+///
+/// The first draft is stopped for any criterion that it can no longer meet, and asked for again with what was
+/// wrong. The second try goes on to its end: a draft that is too long can be revised, and is better than none. A
+/// later draft is stopped for what the best one so far meets: then it could never win. What that one does not
+/// meet either is no reason, for a draft that is less too long is a gain. After two stopped replies in a row none is
+/// stopped any more.
+pub(super) struct EarlyStop {
+    watch: Watch,
+    in_a_row: u32,
+    on: bool,
+}
+
+impl EarlyStop {
+    pub(super) fn new(criteria: &Criteria, settings: &LoopSettings) -> Self {
+        Self {
+            watch: Watch::new(criteria),
+            in_a_row: 0,
+            on: settings.early_stop(),
+        }
+    }
+
+    /// What the next reply is watched for; the reply is to be the whole text.
+    pub(super) fn watch(&self, record: &RunRecord) -> Option<Watch> {
+        let best = record.best();
+        if !self.on || (best.is_none() && self.in_a_row > 0) {
+            return None;
+        }
+        let watch = match best.and_then(|best| best.evaluation.as_ref()) {
+            None => self.watch.clone(),
+            Some(best) => {
+                // A draft that first has all that is required wins, whatever else it loses.
+                let leap = best.rank().is_some_and(|rank| !rank.required_met);
+                let met = |name: &str| {
+                    let mut results = best.criteria.iter();
+                    results.any(|result| result.name == name && result.passed)
+                };
+                self.watch
+                    .only(|name, required| met(name) && (required || !leap))
+            }
+        };
+        Some(watch).filter(|watch| !watch.is_empty())
+    }
+
+    /// A reply was stopped.
+    pub(super) fn stopped(&mut self) {
+        self.in_a_row += 1;
+        self.on &= self.in_a_row < IN_A_ROW;
+    }
+
+    /// A draft is there.
+    pub(super) fn drafted(&mut self) {
+        self.in_a_row = 0;
+    }
+}
+
+/// One reply, as it is being written.
+pub(super) struct Reading<'a> {
+    watch: Watch,
+    occasion: Occasion<'a>,
+    /// How long the reply was, in bytes, when it was last looked at.
+    looked_at: usize,
+    found: Option<Hopeless>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(watch: Watch, occasion: Occasion<'a>) -> Self {
+        Self {
+            watch,
+            occasion,
+            looked_at: 0,
+            found: None,
+        }
+    }
+
+    /// Whether the reply is to be ended here. Cheap to ask after every piece.
+    pub(super) fn is_hopeless(&mut self, reply: &str) -> bool {
+        if reply.len() < self.looked_at {
+            // It was begun anew.
+            self.looked_at = 0;
+        }
+        if reply.len() < self.looked_at + STEP.max(self.looked_at / SHARE) {
+            return false;
+        }
+        self.looked_at = reply.len();
+        self.found = gate::settled(reply, &self.occasion)
+            .and_then(|(text, settled)| self.watch.look(text, settled));
+        self.found.is_some()
+    }
+
+    /// Why the reply was ended, if it was.
+    pub(super) fn verdict(self, reply: &str) -> Option<NotADraft> {
+        let Hopeless {
+            criterion,
+            fault,
+            fix,
+        } = self.found?;
+        let words = reply.split_whitespace().count();
+        Some(NotADraft::new(
+            format!(
+                "it was stopped after {words} words, since it can no longer meet `{criterion}`: it {fault}"
+            ),
+            format!("The last reply was stopped before its end: it {fault}. {fix}"),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::types::{Criterion, Evaluator, Expect, LengthConfig, LengthUnit, RegexConfig};
+
+    fn criteria() -> Criteria {
+        let of = |name: &str, evaluator| Criterion {
+            name: name.to_owned(),
+            description: String::new(),
+            weight: 1.0,
+            threshold: 1.0,
+            required: false,
+            evaluator,
+        };
+        let short = LengthConfig {
+            unit: LengthUnit::Words,
+            min: None,
+            max: Some(60),
+        };
+        let plain = RegexConfig {
+            pattern: "(?i)sorry|revised|key|here".to_owned(),
+            expect: Expect::Absent,
+            min_count: None,
+            max_count: None,
+            message: None,
+        };
+        Criteria {
+            name: "test".to_owned(),
+            description: None,
+            threshold: 0.8,
+            loop_settings: LoopSettings::default(),
+            judge_settings: crate::types::JudgeSettings::default(),
+            probe: crate::types::ProbeTexts::default(),
+            criteria: vec![
+                of("short", Evaluator::Length(short)),
+                of("plain", Evaluator::Regex(plain)),
+            ],
+        }
+    }
+
+    fn occasion(criteria: &Criteria) -> Occasion<'_> {
+        Occasion {
+            prompt: "Tell of the storm.",
+            criteria,
+            base: None,
+            issues: &[],
+        }
+    }
+
+    /// Where the reply is stopped, if it comes in pieces of so many characters.
+    fn stopped(reply: &str, piece: usize) -> Option<usize> {
+        let criteria = criteria();
+        let mut reading = Reading::new(Watch::new(&criteria), occasion(&criteria));
+        let ends = reply
+            .char_indices()
+            .map(|(at, _)| at)
+            .skip(1)
+            .step_by(piece);
+        ends.chain([reply.len()])
+            .find(|end| reading.is_hopeless(&reply[..*end]))
+    }
+
+    #[test]
+    fn a_reply_far_too_long_is_ended_soon_and_one_that_is_not_is_not() {
+        let sentence = "The storm took the roof and the door. ";
+        let at = stopped(&sentence.repeat(100), 5).unwrap();
+        assert!(at < 1200, "{at}");
+        assert_eq!(stopped(&sentence.repeat(7), 5), None);
+    }
+
+    #[test]
+    fn what_the_gate_takes_away_is_not_held_against_a_reply() {
+        let draft = "The storm took the roof and the door. ".repeat(6);
+        let changes = "- I wrote of the storm and of the roof as a key to it.\n".repeat(5);
+        let reply = format!(
+            "Here is the revised text:\n\n{draft}\n\nKey changes:\n\n{changes}\n\nI hope this revised draft is good."
+        );
+        for piece in [1, 7, 100] {
+            assert_eq!(stopped(&reply, piece), None, "{piece}");
+        }
+        let bad = draft.replacen("roof", "sorry roof", 1);
+        let more = "The day after it was as calm as a stone. ".repeat(20);
+        assert!(stopped(&format!("{bad}\n\n{more}"), 7).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn no_reply_is_stopped_whose_draft_passes(
+            parts in prop::collection::vec(prop_oneof![
+                Just("Here is the revised text:\n\n"),
+                Just("Sure!\n"),
+                Just("```\n"),
+                Just("<draft>\n"),
+                Just("The storm came at night and took the roof with it.\n"),
+                Just("The storm came at night, and it took all that we had built in ten years or more. "),
+                Just("Rain fell.\n\n"),
+                Just("\n\n"),
+                Just("---\n\n"),
+                Just("Sorry for the roof. "),
+                Just("# Night\n\n"),
+                Just("Key changes:\n- the roof\n"),
+                Just("- the door, the wall and the key\n"),
+                Just("\n\nI've revised the draft as you asked."),
+                Just("\n\nLet me know if the revised version fits."),
+            ], 0..24),
+            piece in 1..90_usize,
+        ) {
+            let reply = parts.concat();
+            // More than three remarks in a row are not foreseen.
+            prop_assume!(reply.matches("revised").count() <= 3);
+            if stopped(&reply, piece).is_some() {
+                let criteria = criteria();
+                let (draft, _) = gate::clean(&reply, &occasion(&criteria));
+                let words = draft.split_whitespace().filter(|w| w.contains(char::is_alphanumeric)).count();
+                let lower = draft.to_lowercase();
+                let bad = ["sorry", "revised", "key", "here"].iter().any(|w| lower.contains(w));
+                prop_assert!(words > 60 || bad, "{reply:?} became {draft:?}");
+            }
+        }
+    }
+}
