@@ -56,7 +56,7 @@ pub(super) struct Common {
     /// Share in the weighted mean, above 0. Default: 1.
     weight: Option<f64>,
     /// The floor: a draft with a lower score is not satisfactory, whatever the mean. Default: 0.7;
-    /// 1 for `regex` and `length`.
+    /// 1 for `regex`, `length`, `contains`, `schema`, and `compare` without a judge.
     #[schemars(range(min = 0, max = 1))]
     threshold: Option<f64>,
     /// Whether nothing else counts where it is not met: the judge is not asked then, and no revision

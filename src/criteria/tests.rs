@@ -7,7 +7,7 @@ use super::*;
 use crate::types::{
     Against, Bounds, CompareConfig, ContainsConfig, Criteria, Criterion, Evaluator, Expect,
     JudgeMode, JudgeSettings, LengthConfig, LengthUnit, LlmConfig, LoopSettings, MAX_REFERENCE,
-    ProbeTexts, RegexConfig, SchemaConfig, Select, Terms,
+    ProbeTexts, RegexConfig, SchemaConfig, Select, TIE_SCORE, Terms,
 };
 
 fn error(text: &str) -> String {
@@ -548,10 +548,36 @@ fn mistakes_in_comparisons_are_named() {
                 "c.toml:6:7: `min` must be above 0",
             ),
             (
+                "method = 'pairwise'\nreference = 'x'\nmax = 0.5",
+                "c.toml:6:7: the method `pairwise` has no `max`",
+            ),
+            (
+                "method = 'pairwise'\nwith = 'prior'\nterms = ['a']",
+                "c.toml:6:9: `terms` belongs to the method `terms`",
+            ),
+            (
+                "method = 'pairwise'",
+                "c.toml:1:1: there is nothing to compare with",
+            ),
+            (
                 &huge,
                 "c.toml:4:13: the reference text has 262145 bytes, at most 262144 are allowed",
             ),
         ],
+    );
+}
+
+#[test]
+fn a_pairwise_comparison_needs_a_judge_and_a_floor_that_a_tie_reaches() {
+    let of = |lines: &str| {
+        let criteria = parse(&criterion(lines), "c").unwrap();
+        (criteria.need_judge(), criteria.criteria[0].threshold)
+    };
+    let (judged, floor) = of("evaluator = 'compare'\nmethod = 'pairwise'\nwith = 'prior'");
+    assert!(judged && floor < TIE_SCORE, "{floor}");
+    assert_eq!(
+        of("evaluator = 'compare'\nwith = 'prior'\nmin = 0.5"),
+        (false, 1.0)
     );
 }
 
@@ -936,6 +962,11 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
                 of: Terms::Listed(terms),
                 min,
             })),
+        proptest::option::of("(?s)x.{0,30}").prop_map(|text| {
+            Evaluator::Compare(CompareConfig::Pairwise {
+                to: text.map_or(Against::Prior, Against::Reference),
+            })
+        }),
         (unit, 0_u64..50, proptest::option::of(50_u64..9999)).prop_map(|(unit, min, max)| {
             Evaluator::Length(LengthConfig {
                 unit,

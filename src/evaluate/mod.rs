@@ -12,6 +12,7 @@ mod judge;
 mod length;
 mod panel;
 mod passage;
+mod preference;
 mod regex;
 mod schema;
 mod script;
@@ -22,7 +23,7 @@ mod tools;
 use async_trait::async_trait;
 
 use self::finding::{Fault, Finding};
-pub use self::judge::pairwise::{Comparison, ComparisonError, Preference, prefer};
+pub use self::judge::pairwise::{Comparison, ComparisonError, Pair, Preference, prefer};
 pub use self::judge::{JudgeModel, MemoryCache, OtherModel, VerdictCache, verdict_tokens};
 pub use self::panel::Panel;
 pub use self::subject::{Earlier, Progress, Subject};
