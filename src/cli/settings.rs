@@ -9,6 +9,7 @@ use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
 use crate::criteria;
+use crate::source::Reach;
 use crate::types::{Criteria, JudgeSettings, LoopSettings};
 
 /// The criteria where nobody names any.
@@ -40,7 +41,7 @@ pub(super) fn draft(args: &DraftArgs, global: &GlobalArgs) -> Result<Plan, CliEr
         judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
-    plan(flags, &args.knowledge, global, None)
+    plan(flags, &args.knowledge, global, args.allow_exec, None)
 }
 
 /// What `reflect evaluate` sets.
@@ -56,15 +57,22 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
         judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
-    plan(flags, &args.knowledge, global, args.evaluator.as_deref())
+    plan(
+        flags,
+        &args.knowledge,
+        global,
+        args.allow_exec,
+        args.evaluator.as_deref(),
+    )
 }
 
 /// Reads the configuration and the criteria, and lays the flags over them. A single evaluator goes instead
-/// of the criteria.
+/// of the criteria. `allowed` is the user's trust in what the criteria run, for this call.
 fn plan(
     flags: Settings,
     knowledge: &KnowledgeArgs,
     global: &GlobalArgs,
+    allowed: bool,
     evaluator: Option<&Path>,
 ) -> Result<Plan, CliError> {
     let config = load(global)?;
@@ -73,8 +81,9 @@ fn plan(
         ..flags
     };
     let settings = config.resolve(&flags, None)?.settings;
+    let reach = |file: &Path| reach(&config, allowed, file);
     if let Some(file) = evaluator {
-        let mut criteria = criteria::load_spec(file)?;
+        let mut criteria = criteria::load_spec(file, &reach)?;
         // There is one score: what is good enough for all is so for it.
         if let Some(threshold) = flags.loop_settings.threshold {
             for criterion in &mut criteria.criteria {
@@ -90,7 +99,8 @@ fn plan(
         });
     }
     let name = settings.criteria.as_deref().unwrap_or(DEFAULT_CRITERIA);
-    let mut criteria = criteria::resolve(name, &settings.criteria_path.unwrap_or_default())?;
+    let mut criteria =
+        criteria::resolve(name, &settings.criteria_path.unwrap_or_default(), &reach)?;
     if settings.criteria.is_none() && !global.quiet {
         printer::say(&format!(
             "criteria: {name}, built in; choose others with `--criteria FILE|NAME`"
@@ -107,6 +117,15 @@ fn plan(
         criteria,
         evidence: !knowledge.evidence.is_empty(),
     })
+}
+
+/// Which files this criteria file may refer to for data. Whose code may run may read files as well.
+pub(super) fn reach(config: &Config, allowed: bool, criteria: &Path) -> Reach {
+    if allowed || config.trusts(criteria) {
+        Reach::Anywhere
+    } else {
+        Reach::Folder
+    }
 }
 
 /// Reads the configuration.

@@ -104,7 +104,7 @@ fn a_tie_is_not_enough_where_the_floor_is_above_it() {
 #[test]
 fn an_answer_that_cannot_be_read_is_no_tie() {
     let script = "[[reply]]\ntext = 'I like both.'\ntimes = 0\n";
-    let result = evaluate(PAIRWISE, script).code(4).run().json();
+    let result = evaluate(PAIRWISE, script).code(6).run().json();
     assert_eq!(of(&result)["status"], "unparsed");
     assert_eq!(of(&result)["score"], Value::Null);
 }
