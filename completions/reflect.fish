@@ -116,7 +116,7 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l ignore-stdin -d 'Do not read standard input even if it is piped'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l offline -d 'Fetch nothing: use only models that are on this machine'
-complete -c reflect -n "__fish_reflect_using_subcommand draft" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-always -d 'Ask the judge even where a required criterion is not met'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-cache -d 'Judge anew what was judged before'
@@ -341,7 +341,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l profile -d 
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l offline -d 'Fetch nothing: use only models that are on this machine'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l judge-always -d 'Ask the judge even where a required criterion is not met'
@@ -402,7 +402,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l profile -d 
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c reflect -n "__fish_reflect_using_subcommand critique" -l allow-exec -d 'Let the criteria run programs on this machine: commands, and scripts in Python and Prolog'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l offline -d 'Fetch nothing: use only models that are on this machine'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l judge-always -d 'Ask the judge even where a required criterion is not met'

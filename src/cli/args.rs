@@ -218,7 +218,8 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub model: ModelArgs,
 
-    /// Let the criteria run programs on this machine: commands, and scripts in Python and Prolog
+    /// Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read
+    /// JSON Schemas outside of their folder
     #[arg(long, hide_short_help = true, help_heading = "Criteria")]
     pub allow_exec: bool,
 
@@ -304,7 +305,8 @@ pub(super) struct EvaluateArgs {
     #[arg(long, value_name = "SCORE", value_parser = parse_share)]
     pub threshold: Option<f64>,
 
-    /// Let the criteria run programs on this machine: commands, and scripts in Python and Prolog
+    /// Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read
+    /// JSON Schemas outside of their folder
     #[arg(long, hide_short_help = true, help_heading = "Criteria")]
     pub allow_exec: bool,
 

@@ -9,6 +9,7 @@ use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
 use crate::criteria;
+use crate::source::Reach;
 use crate::types::{Criteria, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts};
 
 /// The criteria where nobody names any.
@@ -58,7 +59,7 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
     } else {
         Measure::Nothing
     };
-    plan(flags, &args.knowledge, global, measure)
+    plan(flags, &args.knowledge, global, args.allow_exec, measure)
 }
 
 /// What `reflect evaluate` sets.
@@ -76,14 +77,16 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
     };
     let evaluator = args.evaluator.as_deref();
     let measure = evaluator.map_or(Measure::Criteria, Measure::Evaluator);
-    plan(flags, &args.knowledge, global, measure)
+    plan(flags, &args.knowledge, global, args.allow_exec, measure)
 }
 
-/// Reads the configuration and the criteria, and lays the flags over them.
+/// Reads the configuration and the criteria, and lays the flags over them. `allowed` is the user's trust in
+/// what the criteria run, for this call.
 fn plan(
     flags: Settings,
     knowledge: &KnowledgeArgs,
     global: &GlobalArgs,
+    allowed: bool,
     measure: Measure<'_>,
 ) -> Result<Plan, CliError> {
     let config = load(global)?;
@@ -92,8 +95,9 @@ fn plan(
         ..flags
     };
     let settings = config.resolve(&flags, None)?.settings;
+    let reach = |file: &Path| reach(&config, allowed, file);
     if let Measure::Evaluator(file) = measure {
-        let mut criteria = criteria::load_spec(file)?;
+        let mut criteria = criteria::load_spec(file, &reach)?;
         // There is one score: what is good enough for all is so for it.
         if let Some(threshold) = flags.loop_settings.threshold {
             for criterion in &mut criteria.criteria {
@@ -112,14 +116,14 @@ fn plan(
     let judged = matches!(measure, Measure::Criteria);
     let path = settings.criteria_path.unwrap_or_default();
     let mut criteria = match settings.criteria.as_deref() {
-        Some(name) => criteria::resolve(name, &path)?,
+        Some(name) => criteria::resolve(name, &path, &reach)?,
         None if judged => {
             if !global.quiet {
                 printer::say(&format!(
                     "criteria: {DEFAULT_CRITERIA}, built in; choose others with `--criteria FILE|NAME`"
                 ));
             }
-            criteria::resolve(DEFAULT_CRITERIA, &path)?
+            criteria::resolve(DEFAULT_CRITERIA, &path, &reach)?
         }
         None => no_criteria(),
     };
@@ -147,6 +151,15 @@ fn no_criteria() -> Criteria {
         judge_settings: JudgeSettings::default(),
         probe: ProbeTexts::default(),
         criteria: Vec::new(),
+    }
+}
+
+/// Which files this criteria file may refer to for data. Whose code may run may read files as well.
+pub(super) fn reach(config: &Config, allowed: bool, criteria: &Path) -> Reach {
+    if allowed || config.trusts(criteria) {
+        Reach::Anywhere
+    } else {
+        Reach::Folder
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     check, kinds,
 };
 use crate::{
-    source::{self, Source, SourceError},
+    source::{self, Reach, Source, SourceError},
     types::{Criteria, Criterion, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts},
 };
 
@@ -56,7 +56,7 @@ pub(super) struct Common {
     /// Share in the weighted mean, above 0. Default: 1.
     weight: Option<f64>,
     /// The floor: a draft with a lower score is not satisfactory, whatever the mean. Default: 0.7;
-    /// 1 for `regex` and `length`.
+    /// 1 for `regex`, `length`, `contains`, `schema`, and `compare` without a judge.
     #[schemars(range(min = 0, max = 1))]
     threshold: Option<f64>,
     /// Whether nothing else counts where it is not met: the judge is not asked then, and no revision
@@ -71,9 +71,9 @@ pub(super) struct Common {
     evaluator: Option<String>,
 }
 
-/// Reads a criteria file.
-pub fn load(path: &Path) -> Result<Criteria, SourceError> {
-    read_source(&source::read(path)?)
+/// Reads a criteria file. `reach` says which files it may refer to, from its full path.
+pub fn load(path: &Path, reach: &dyn Fn(&Path) -> Reach) -> Result<Criteria, SourceError> {
+    read_source(&source::read(path)?.with_reach(reach))
 }
 
 /// Reads the text of a criteria file; the name stands for its path in errors, and for the set's name if

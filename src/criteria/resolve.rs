@@ -5,7 +5,7 @@ use super::{
     file,
 };
 use crate::{
-    source::{self, SourceError},
+    source::{self, Reach, SourceError},
     types::Criteria,
 };
 
@@ -19,10 +19,10 @@ pub struct Available {
 }
 
 impl Available {
-    /// Reads the set.
-    pub fn read(&self) -> Result<Criteria, SourceError> {
+    /// Reads the set. `reach` says which files a criteria file may refer to, from its full path.
+    pub fn read(&self, reach: &dyn Fn(&Path) -> Reach) -> Result<Criteria, SourceError> {
         match &self.path {
-            Some(path) => file::load(path),
+            Some(path) => file::load(path, reach),
             None => builtin(&self.name).ok_or_else(|| {
                 SourceError::whole(&self.name, "there is no built-in set of this name")
             }),
@@ -101,7 +101,12 @@ pub fn locate(spec: &str, search_path: &[PathBuf]) -> Result<Available, SourceEr
     )
 }
 
-/// Reads the criteria that a PATH or a NAME stands for, as [`locate`] finds them.
-pub fn resolve(spec: &str, search_path: &[PathBuf]) -> Result<Criteria, SourceError> {
-    locate(spec, search_path)?.read()
+/// Reads the criteria that a PATH or a NAME stands for, as [`locate`] finds them. `reach` says which files a
+/// criteria file may refer to, from its full path.
+pub fn resolve(
+    spec: &str,
+    search_path: &[PathBuf],
+    reach: &dyn Fn(&Path) -> Reach,
+) -> Result<Criteria, SourceError> {
+    locate(spec, search_path)?.read(reach)
 }

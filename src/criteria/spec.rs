@@ -13,7 +13,7 @@ use toml::{
 
 use super::kinds::{self, Manner};
 use super::{check, json_schema};
-use crate::source::{self, Data, DataFormat, Source, SourceError, pointer};
+use crate::source::{self, Data, DataFormat, Reach, Source, SourceError, pointer};
 use crate::types::{
     Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD, Evaluator,
     JudgeExample, JudgeSettings, LlmConfig, LoopSettings, ProbeTexts, ScoreRange,
@@ -36,8 +36,9 @@ const COMMON: &[&str] = &["type", "name", "description", "threshold"];
 const ALIASES: &[(&str, &str)] = &[("evaluator_type", "type"), ("code", "run")];
 
 /// Reads the file of a single evaluator: YAML, JSON or TOML, by its ending.
-pub fn load(path: &Path) -> Result<Criteria, SourceError> {
-    of_data(&Data::read(path)?)
+/// `reach` says which files it may refer to, from its full path.
+pub fn load(path: &Path, reach: &dyn Fn(&Path) -> Reach) -> Result<Criteria, SourceError> {
+    of_data(&Data::read(path)?.with_reach(reach))
 }
 
 /// Reads the text of a single evaluator; the name stands for its path.
@@ -208,20 +209,21 @@ impl<'a> Spec<'a> {
             coerce: self.flag("coerce", true)?,
             formats: self.flag("formats", false)?,
         };
-        let folder = self.data.source().folder();
+        let source = self.data.source();
+        let (folder, reach) = (source.folder(), source.reach());
         match self.get("schema") {
             None => Err(self.missing("schema", "give the JSON Schema, or the path of its file")),
             Some(Value::String(file)) => {
                 let place = |message: &str| self.data.error("/schema", message);
-                let (base, root) = json_schema::open(file, folder, kinds::REACH, &place)?;
-                kinds::assemble(&root, Some(base), IndexMap::new(), folder, manner)
+                let (base, root) = json_schema::open(file, folder, reach, &place)?;
+                kinds::assemble(&root, Some(base), IndexMap::new(), (folder, reach), manner)
             }
             Some(_) => {
                 let root = self
                     .data
                     .get("schema")
                     .ok_or_else(|| self.missing("schema", ""))?;
-                kinds::assemble(&root, None, IndexMap::new(), folder, manner)
+                kinds::assemble(&root, None, IndexMap::new(), (folder, reach), manner)
             }
         }
     }

@@ -20,6 +20,7 @@ pub fn starting_file(name: &str, task_type: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::criteria::{BUILTIN_NAMES, builtin, parse, warnings};
+    use crate::types::Evaluator;
 
     #[test]
     fn it_holds_the_built_in_set() {
@@ -47,7 +48,7 @@ mod tests {
         let criteria = parse(&used.join("\n"), "x").unwrap();
         assert_eq!(criteria.loop_settings.max_iterations, Some(3));
         let shown = |kind: &str| criteria.criteria.iter().any(|c| c.evaluator.kind() == kind);
-        for kind in ["llm", "length", "regex", "contains", "compare"] {
+        for kind in Evaluator::KINDS {
             assert!(shown(kind), "{kind}");
         }
         assert_eq!(warnings(&criteria), Vec::<String>::new());

@@ -4,10 +4,11 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::source::Reach;
 use crate::types::{
     Against, Bounds, CompareConfig, ContainsConfig, Criteria, Criterion, Evaluator, Expect,
     JudgeMode, JudgeSettings, LengthConfig, LengthUnit, LlmConfig, LoopSettings, MAX_REFERENCE,
-    ProbeTexts, RegexConfig, SchemaConfig, Select, Terms,
+    ProbeTexts, RegexConfig, SchemaConfig, Select, TIE_SCORE, Terms,
 };
 
 fn error(text: &str) -> String {
@@ -69,7 +70,7 @@ fn the_examples_are_valid_and_without_warnings() {
     let paths = examples();
     assert!(paths.len() >= 5, "{paths:?}");
     for path in paths {
-        let criteria = load(&path).unwrap_or_else(|e| panic!("{e}"));
+        let criteria = load(&path, &|_| Reach::Folder).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(
             warnings(&criteria),
             Vec::<String>::new(),
@@ -548,10 +549,36 @@ fn mistakes_in_comparisons_are_named() {
                 "c.toml:6:7: `min` must be above 0",
             ),
             (
+                "method = 'pairwise'\nreference = 'x'\nmax = 0.5",
+                "c.toml:6:7: the method `pairwise` has no `max`",
+            ),
+            (
+                "method = 'pairwise'\nwith = 'prior'\nterms = ['a']",
+                "c.toml:6:9: `terms` belongs to the method `terms`",
+            ),
+            (
+                "method = 'pairwise'",
+                "c.toml:1:1: there is nothing to compare with",
+            ),
+            (
                 &huge,
                 "c.toml:4:13: the reference text has 262145 bytes, at most 262144 are allowed",
             ),
         ],
+    );
+}
+
+#[test]
+fn a_pairwise_comparison_needs_a_judge_and_a_floor_that_a_tie_reaches() {
+    let of = |lines: &str| {
+        let criteria = parse(&criterion(lines), "c").unwrap();
+        (criteria.need_judge(), criteria.criteria[0].threshold)
+    };
+    let (judged, floor) = of("evaluator = 'compare'\nmethod = 'pairwise'\nwith = 'prior'");
+    assert!(judged && floor < TIE_SCORE, "{floor}");
+    assert_eq!(
+        of("evaluator = 'compare'\nwith = 'prior'\nmin = 0.5"),
+        (false, 1.0)
     );
 }
 
@@ -569,7 +596,8 @@ fn a_reference_file_is_read_with_the_criteria_and_lies_beside_them() {
         let file = folder.join("set.toml");
         let lines = format!("evaluator = 'compare'\nmin = 0.5\nreference_file = '{reference}'");
         std::fs::write(&file, criterion(&lines)).unwrap();
-        load(&file)
+        // However far data may lie: a text lies beside the criteria.
+        load(&file, &|_| Reach::Anywhere)
     };
     let criteria = read("./texts/good.md").unwrap();
     let text = "A good text.\n".to_owned();
@@ -587,7 +615,7 @@ fn a_reference_file_is_read_with_the_criteria_and_lies_beside_them() {
     );
 
     let absolute = dir.path().join("secret");
-    let outside = "is not in the folder of this file, or below it";
+    let outside = "lies outside of the folder of this file";
     let mut cases = vec![
         ("../secret".to_owned(), outside),
         ("texts/../../secret".to_owned(), outside),
@@ -596,7 +624,7 @@ fn a_reference_file_is_read_with_the_criteria_and_lies_beside_them() {
         ("texts".to_owned(), "`texts` is not a file"),
         (
             "texts/godo.md".to_owned(),
-            "`texts/godo.md`: there is no such file",
+            "there is no file `texts/godo.md`",
         ),
         (
             "binary".to_owned(),
@@ -671,7 +699,7 @@ fn names_and_paths_are_resolved() {
     write("code.toml", 0.2);
     write("noise.txt", 0.3);
     let search = [dir.path().join("missing"), dir.path().to_owned()];
-    let threshold = |spec: &str| resolve(spec, &search).map(|c| c.threshold);
+    let threshold = |spec: &str| resolve(spec, &search, &|_| Reach::Folder).map(|c| c.threshold);
     assert_eq!(threshold("mine"), Ok(0.1));
     assert_eq!(threshold("code"), Ok(0.2), "a user's file goes first");
     assert_eq!(threshold("writing"), Ok(0.8));
@@ -680,7 +708,7 @@ fn names_and_paths_are_resolved() {
     let names: Vec<String> = available(&search).into_iter().map(|a| a.name).collect();
     assert_eq!(names, ["code", "mine", "writing", "analysis", "reasoning"]);
 
-    let unknown = resolve("writting", &search).unwrap_err();
+    let unknown = resolve("writting", &search, &|_| Reach::Folder).unwrap_err();
     assert_eq!(
         unknown.message(),
         "there are no criteria of this name, and no such file"
@@ -688,10 +716,12 @@ fn names_and_paths_are_resolved() {
     assert_eq!(unknown.hints()[0], "did you mean `writing`?");
     assert!(unknown.hints()[1].contains("`mine`"));
     assert_eq!(
-        resolve("no.toml", &search).unwrap_err().message(),
+        resolve("no.toml", &search, &|_| Reach::Folder)
+            .unwrap_err()
+            .message(),
         "there is no such file"
     );
-    assert!(resolve("", &search).is_err());
+    assert!(resolve("", &search, &|_| Reach::Folder).is_err());
 }
 
 #[test]
@@ -936,6 +966,11 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
                 of: Terms::Listed(terms),
                 min,
             })),
+        proptest::option::of("(?s)x.{0,30}").prop_map(|text| {
+            Evaluator::Compare(CompareConfig::Pairwise {
+                to: text.map_or(Against::Prior, Against::Reference),
+            })
+        }),
         (unit, 0_u64..50, proptest::option::of(50_u64..9999)).prop_map(|(unit, min, max)| {
             Evaluator::Length(LengthConfig {
                 unit,

@@ -19,7 +19,7 @@ use super::start::Start;
 use super::verdict::Verdict;
 use super::{critics, lessons};
 use crate::evaluate::{
-    ComparisonError, Earlier, JudgeModel, Panel, Progress, Subject, Tools, prefer,
+    ComparisonError, Earlier, JudgeModel, Pair, Panel, Progress, Subject, Tools, prefer,
 };
 use crate::evidence::Gatherer;
 use crate::model::{
@@ -529,7 +529,13 @@ impl Run<'_, '_> {
         let observer = self.log.calls(phase, iteration);
         let first = self.output_of(incumbent).unwrap_or_default();
         let second = self.output_of(challenger).unwrap_or_default();
-        match prefer(&self.plan.judge, &self.prompts, &first, &second, &observer).await {
+        let pair = Pair {
+            first: &first,
+            second: &second,
+            criterion: None,
+            attempt: 0,
+        };
+        match prefer(&self.plan.judge, &self.prompts, &pair, &observer).await {
             Ok(comparison) => Happened::Compared(Some(comparison.preference)),
             // What cannot be read is no tie: the scores decide.
             Err(ComparisonError::Unparsed(_)) => Happened::Compared(None),

@@ -8,7 +8,7 @@ use super::passage::{MAX_FAULTS, ratio};
 use super::terms::{self, Words};
 use super::{Fault, Finding};
 use crate::source;
-use crate::types::{Against, Bounds, CompareConfig, IssueType, Terms};
+use crate::types::{Against, Bounds, IssueType, Terms};
 
 /// The most words of each text that are laid against each other, for the time it takes: 50,000 wholly
 /// different ones take about a second. What goes beyond them counts as different.
@@ -16,38 +16,47 @@ const MAX_WORDS: usize = 50_000;
 
 /// The `compare` evaluator. Within the bounds the score is 1; outside it is the share of the way from the
 /// far end to the bound: half of the least likeness is 0.5.
-pub(super) struct CompareCheck {
-    config: CompareConfig,
-}
-
-impl CompareCheck {
-    pub(super) fn new(config: CompareConfig) -> Self {
-        Self { config }
-    }
+pub(super) enum CompareCheck {
+    /// By the words that both have in the same order.
+    Similarity {
+        /// The other text.
+        to: Against,
+        /// The likeness that is wanted.
+        bounds: Bounds,
+    },
+    /// By key terms.
+    Terms {
+        /// Where they come from.
+        of: Terms,
+        /// The share of them that is wanted.
+        min: f64,
+    },
 }
 
 impl Measure for CompareCheck {
     fn measure(&self, draft: &str, prior: Option<&str>) -> Finding {
-        let other = match (self.config.against(), prior) {
-            (None, _) => "",
-            (Some(Against::Reference(text)), _) => text,
-            (Some(Against::Prior), Some(prior)) => prior,
-            (Some(Against::Prior), None) => {
-                return Finding::graded(1.0, "there is no version before to compare with");
+        let finding = match self {
+            Self::Similarity { to, bounds } => {
+                to.text(prior).map(|other| alike(draft, other, to, *bounds))
             }
-        };
-        match &self.config {
-            CompareConfig::Similarity { to, bounds } => alike(draft, other, to, *bounds),
-            CompareConfig::Terms {
+            Self::Terms {
                 of: Terms::Listed(terms),
                 min,
-            } => shared(draft, terms, *min),
-            CompareConfig::Terms {
-                of: Terms::Drawn(_),
+            } => Some(shared(draft, terms, *min)),
+            Self::Terms {
+                of: Terms::Drawn(from),
                 min,
-            } => shared(draft, &terms::drawn_from(other), *min),
-        }
+            } => from
+                .text(prior)
+                .map(|other| shared(draft, &terms::drawn_from(other), *min)),
+        };
+        finding.unwrap_or_else(nothing_before)
     }
+}
+
+/// The finding on a first draft that is to be compared with the version before.
+pub(super) fn nothing_before() -> Finding {
+    Finding::graded(1.0, "there is no version before to compare with")
 }
 
 /// Whether the draft is as like the other text as it is to be.
@@ -162,10 +171,10 @@ mod tests {
     use super::*;
 
     fn similarity(to: Against, min: f64, max: f64) -> CompareCheck {
-        CompareCheck::new(CompareConfig::Similarity {
+        CompareCheck::Similarity {
             to,
             bounds: Bounds { min, max },
-        })
+        }
     }
 
     fn reference(text: &str) -> Against {
@@ -226,14 +235,14 @@ mod tests {
 
     #[test]
     fn missing_terms_are_named() {
-        let listed = CompareCheck::new(CompareConfig::Terms {
+        let listed = CompareCheck::Terms {
             of: Terms::Listed(vec![
                 "error".into(),
                 "write-ahead log".into(),
                 "index".into(),
             ]),
             min: 1.0,
-        });
+        };
         let finding = listed.measure("Errors go to the write-ahead log.", None);
         assert!((finding.score.unwrap() - 2.0 / 3.0).abs() < 1e-9);
         assert_eq!(
@@ -244,11 +253,9 @@ mod tests {
             listed.measure("Index, error, write-ahead log", None).faults,
             []
         );
-        let drawn = |min| {
-            CompareCheck::new(CompareConfig::Terms {
-                of: Terms::Drawn(reference("The cache keeps the index.")),
-                min,
-            })
+        let drawn = |min| CompareCheck::Terms {
+            of: Terms::Drawn(reference("The cache keeps the index.")),
+            min,
         };
         assert_eq!(
             drawn(0.6).measure("An index in a cache", None).score,

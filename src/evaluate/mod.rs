@@ -13,6 +13,7 @@ mod judge;
 mod length;
 mod panel;
 mod passage;
+mod preference;
 mod regex;
 mod schema;
 mod script;
@@ -25,7 +26,7 @@ use async_trait::async_trait;
 
 pub use self::errors::read_errors;
 use self::finding::{Fault, Finding};
-pub use self::judge::pairwise::{Comparison, ComparisonError, Preference, prefer};
+pub use self::judge::pairwise::{Comparison, ComparisonError, Pair, Preference, prefer};
 pub use self::judge::{JudgeModel, MemoryCache, OtherModel, VerdictCache, verdict_tokens};
 pub use self::panel::Panel;
 pub use self::subject::{Earlier, Progress, Subject};

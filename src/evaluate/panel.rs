@@ -4,20 +4,91 @@ use futures_util::future::{OptionFuture, join_all};
 
 use super::add_up::add_up;
 use super::apart::Apart;
+use super::compare::CompareCheck;
 use super::finding::Finding;
 use super::judge::{Case, Judge, JudgeModel};
+use super::preference::PreferenceCheck;
 use super::subject::Subject;
-use super::{HardCheck, Tools, command, compare, contains, length, regex, schema, script};
+use super::{HardCheck, Tools, command, contains, length, regex, schema, script};
 use crate::model::{CallObserver, ModelError};
 use crate::prompt::Prompts;
-use crate::types::{Criteria, Evaluation, Evaluator, Status};
+use crate::types::{CompareConfig, Criteria, Criterion, Evaluation, Evaluator, Issue, Status};
 
 /// Everything that judges the drafts of a run.
 pub struct Panel {
     criteria: Arc<Criteria>,
-    /// In the order of the criteria; `None` where the judge speaks.
-    checks: Vec<Option<Box<dyn HardCheck>>>,
+    /// In the order of the criteria.
+    checks: Vec<Check>,
     judge: Option<Judge>,
+}
+
+/// Who speaks on a criterion.
+enum Check {
+    /// A hard check.
+    Hard(Box<dyn HardCheck>),
+    /// The judge, together with other criteria.
+    Judged,
+    /// A judge who compares.
+    Preference(PreferenceCheck),
+}
+
+impl Check {
+    fn hard(check: impl HardCheck + 'static) -> Self {
+        Self::Hard(Box::new(check))
+    }
+
+    fn of(
+        criterion: &Criterion,
+        criteria: &Criteria,
+        judge: Option<&JudgeModel>,
+        tools: &Tools,
+    ) -> Result<Self, String> {
+        Ok(match &criterion.evaluator {
+            Evaluator::Llm(_) => Self::Judged,
+            Evaluator::Regex(config) => Self::hard(Apart::new(regex::RegexCheck::new(config)?)),
+            Evaluator::Length(config) => Self::hard(length::LengthCheck::new(config.clone())),
+            Evaluator::Schema(config) => Self::hard(schema::SchemaCheck::new(config)?),
+            Evaluator::Contains(config) => {
+                Self::hard(Apart::new(contains::ContainsCheck::new(config)?))
+            }
+            Evaluator::Compare(CompareConfig::Similarity { to, bounds }) => {
+                Self::hard(Apart::new(CompareCheck::Similarity {
+                    to: to.clone(),
+                    bounds: *bounds,
+                }))
+            }
+            Evaluator::Compare(CompareConfig::Terms { of, min }) => {
+                Self::hard(Apart::new(CompareCheck::Terms {
+                    of: of.clone(),
+                    min: *min,
+                }))
+            }
+            Evaluator::Compare(CompareConfig::Pairwise { to }) => {
+                let judge = judge.ok_or(NO_MODEL)?;
+                Self::Preference(PreferenceCheck::new(to.clone(), judge.clone()))
+            }
+            Evaluator::Script(config) => Self::hard(script::ScriptCheck::new(
+                config,
+                criterion.threshold,
+                criteria,
+                tools,
+            )?),
+            Evaluator::Command(config) => Self::hard(command::CommandCheck::new(
+                config,
+                criterion.threshold,
+                &tools.exec()?,
+            )),
+        })
+    }
+}
+
+/// Why there is no panel for criteria that need a model.
+const NO_MODEL: &str = "these criteria need a model that judges, and there is none";
+
+/// What the judge says besides of its findings.
+struct Opinion {
+    issues: Vec<Issue>,
+    confidence: Option<f64>,
 }
 
 impl Panel {
@@ -34,42 +105,11 @@ impl Panel {
         let checks = criteria
             .criteria
             .iter()
-            .map(|criterion| {
-                let check: Option<Box<dyn HardCheck>> = match &criterion.evaluator {
-                    Evaluator::Llm(_) => None,
-                    Evaluator::Regex(config) => {
-                        Some(Box::new(Apart::new(regex::RegexCheck::new(config)?)))
-                    }
-                    Evaluator::Length(config) => {
-                        Some(Box::new(length::LengthCheck::new(config.clone())))
-                    }
-                    Evaluator::Schema(config) => Some(Box::new(schema::SchemaCheck::new(config)?)),
-                    Evaluator::Contains(config) => {
-                        Some(Box::new(Apart::new(contains::ContainsCheck::new(config)?)))
-                    }
-                    Evaluator::Compare(config) => Some(Box::new(Apart::new(
-                        compare::CompareCheck::new(config.clone()),
-                    ))),
-                    Evaluator::Script(config) => Some(Box::new(script::ScriptCheck::new(
-                        config,
-                        criterion.threshold,
-                        &criteria,
-                        tools,
-                    )?)),
-                    Evaluator::Command(config) => Some(Box::new(command::CommandCheck::new(
-                        config,
-                        criterion.threshold,
-                        &tools.exec()?,
-                    ))),
-                };
-                Ok(check)
-            })
+            .map(|criterion| Check::of(criterion, &criteria, judge.as_ref(), tools))
             .collect::<Result<Vec<_>, String>>()?;
         let judge = match judge {
             Some(judge) => Judge::for_criteria(&criteria, &judge)?,
-            None if checks.iter().any(Option::is_none) => {
-                return Err("these criteria need a model that judges, and there is none".to_owned());
-            }
+            None if criteria.need_judge() => return Err(NO_MODEL.to_owned()),
             None => None,
         };
         Ok(Self {
@@ -79,8 +119,8 @@ impl Panel {
         })
     }
 
-    /// Judges a draft: the hard checks first, all at once; then the judge, unless a required criterion is
-    /// not met.
+    /// Judges a draft: the hard checks first, all at once; then the judge, who gives scores and then compares,
+    /// unless a required criterion is not met.
     ///
     /// # Errors
     /// If the judge's model fails for good. A verdict that cannot be read is no error: it is the status
@@ -91,44 +131,81 @@ impl Panel {
         subject: &Subject<'_>,
         observer: &CallObserver<'_>,
     ) -> Result<Evaluation, ModelError> {
-        let checks = self
-            .checks
-            .iter()
-            .map(|check| OptionFuture::from(check.as_ref().map(|check| check.check(subject))));
+        let checks = self.checks.iter().map(|check| {
+            OptionFuture::from(match check {
+                Check::Hard(check) => Some(check.check(subject)),
+                Check::Judged | Check::Preference(_) => None,
+            })
+        });
         let mut findings: Vec<Option<Finding>> = join_all(checks).await;
-        let reason = self.why_not_to_ask(&findings);
-        let mut issues = Vec::new();
-        let mut confidence = Some(1.0);
-        match (&self.judge, reason) {
-            (Some(_), Some(reason)) if !self.criteria.judge_settings.always() => {
-                let skipped = Finding::none(Status::Skipped, reason);
-                for slot in findings.iter_mut().filter(|slot| slot.is_none()) {
-                    *slot = Some(skipped.clone());
+        let mut opinion = Opinion {
+            issues: Vec::new(),
+            confidence: Some(1.0),
+        };
+        if findings.iter().any(Option::is_none) {
+            match self.why_not_to_ask(&findings) {
+                Some(reason) if !self.criteria.judge_settings.always() => {
+                    let skipped = Finding::none(Status::Skipped, reason);
+                    for slot in findings.iter_mut().filter(|slot| slot.is_none()) {
+                        *slot = Some(skipped.clone());
+                    }
+                }
+                _ => {
+                    opinion = self.ask(prompts, subject, observer, &mut findings).await?;
                 }
             }
-            (Some(judge), _) => {
-                let weight = judge.weight(&self.criteria, observer).await?;
-                let case = Case {
-                    prompts,
-                    draft: subject.draft,
-                    attempt: subject.attempt,
-                    observer,
-                };
-                let verdict = judge.judge(&case).await?;
-                for (slot, finding) in findings
-                    .iter_mut()
-                    .filter(|slot| slot.is_none())
-                    .zip(verdict.findings)
-                {
-                    *slot = Some(Finding { weight, ..finding });
-                }
-                issues = verdict.issues;
-                confidence = verdict.confidence;
-            }
-            (None, _) => {}
         }
         let findings = findings.into_iter().flatten().collect();
-        Ok(add_up(&self.criteria, findings, issues, confidence))
+        Ok(add_up(
+            &self.criteria,
+            findings,
+            opinion.issues,
+            opinion.confidence,
+        ))
+    }
+
+    /// Asks the judge for all findings that are his.
+    async fn ask(
+        &self,
+        prompts: &Prompts,
+        subject: &Subject<'_>,
+        observer: &CallObserver<'_>,
+        findings: &mut [Option<Finding>],
+    ) -> Result<Opinion, ModelError> {
+        let mut opinion = Opinion {
+            issues: Vec::new(),
+            confidence: None,
+        };
+        let mut weight = 1.0;
+        if let Some(judge) = &self.judge {
+            weight = judge.weight(&self.criteria, observer).await?;
+            let case = Case {
+                prompts,
+                draft: subject.draft,
+                attempt: subject.attempt,
+                observer,
+            };
+            let verdict = judge.judge(&case).await?;
+            let slots = findings.iter_mut().zip(&self.checks);
+            for ((slot, _), finding) in slots
+                .filter(|(_, check)| matches!(check, Check::Judged))
+                .zip(verdict.findings)
+            {
+                *slot = Some(Finding { weight, ..finding });
+            }
+            opinion = Opinion {
+                issues: verdict.issues,
+                confidence: verdict.confidence,
+            };
+        }
+        let each = self.criteria.criteria.iter().zip(&self.checks);
+        for (slot, (criterion, check)) in findings.iter_mut().zip(each) {
+            if let Check::Preference(check) = check {
+                let finding = check.check(criterion, prompts, subject, observer).await?;
+                *slot = Some(Finding { weight, ..finding });
+            }
+        }
+        Ok(opinion)
     }
 
     /// What the hard checks found that makes the judge's word worth nothing.

@@ -115,7 +115,7 @@ impl Gatherer {
         let judged: Vec<Question> = criteria
             .criteria
             .iter()
-            .filter(|criterion| !criterion.evaluator.is_hard())
+            .filter(|criterion| !criterion.evaluator.is_hard() && !criterion.description.is_empty())
             .map(|criterion| Question {
                 least: LEAST_FOR_CRITERIA,
                 ..Question::new(criterion.description.as_str())

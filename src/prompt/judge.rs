@@ -57,9 +57,9 @@ impl Prompts {
         ))
     }
 
-    /// Asks which of two drafts meets the criteria better.
-    pub fn compare(&self, first: &str, second: &str) -> Vec<Message> {
-        self.messages("compare.j2", context! { first, second })
+    /// Asks which of two drafts meets the criteria better, or the one of this name.
+    pub fn compare(&self, first: &str, second: &str, criterion: Option<&str>) -> Vec<Message> {
+        self.messages("compare.j2", context! { first, second, criterion })
     }
 }
 

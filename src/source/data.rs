@@ -7,7 +7,7 @@ use toml::{
     de::{DeValue, ValueDeserializer},
 };
 
-use super::{Source, SourceError, json_span, pointer, read, table, yaml_text};
+use super::{Reach, Source, SourceError, json_span, pointer, read, table, yaml_text};
 
 /// How data is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +110,15 @@ impl Data {
     /// The value.
     pub fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// The same data, whose text may refer to the files that this says of its full path.
+    #[must_use]
+    pub fn with_reach(self, reach: &dyn Fn(&Path) -> Reach) -> Self {
+        Self {
+            source: self.source.with_reach(reach),
+            ..self
+        }
     }
 
     /// The text it stands in.

@@ -37,6 +37,17 @@ pub struct Source {
     name: Arc<str>,
     text: Arc<str>,
     path: Option<Arc<Path>>,
+    reach: Reach,
+}
+
+/// Which files a text may refer to for data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// Those in its own folder, and in folders within it.
+    #[default]
+    Folder,
+    /// All that can be read: only where the user allowed it. Never the network.
+    Anywhere,
 }
 
 impl Source {
@@ -47,7 +58,23 @@ impl Source {
             name: name.into(),
             text: text.strip_prefix('\u{feff}').unwrap_or(text).into(),
             path: None,
+            reach: Reach::default(),
         }
+    }
+
+    /// The same text, which may refer to the files that this says of its full path. One that is no file
+    /// keeps to what it had.
+    #[must_use]
+    pub fn with_reach(self, reach: &dyn Fn(&Path) -> Reach) -> Self {
+        Self {
+            reach: self.path().map_or(self.reach, reach),
+            ..self
+        }
+    }
+
+    /// Which files it may refer to for data. Default: those in its folder.
+    pub fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// The file that it was read from: absolute, with symbolic links resolved. `None` for a text that

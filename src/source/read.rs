@@ -64,40 +64,53 @@ pub fn read(path: &Path) -> Result<Source, SourceError> {
     }
 }
 
-/// Reads a file that another one names at this place of it: one in the folder of that other file, or in a
+/// Reads a text file that another one names at this place of it: one in the folder of that other file, or in a
 /// folder within it, once all symbolic links are followed. What people pass on is a folder; a file that
-/// reaches out of it could read anything that the user can.
+/// reaches out of it could carry anything that the user can read to a model. No [`Reach`](super::Reach)
+/// changes that.
+///
+/// # Errors
+/// At this place, if the file lies elsewhere, is not there, or is no text file that can be read.
 pub fn read_beside(
     source: &Source,
     span: std::ops::Range<usize>,
     file: &Path,
 ) -> Result<Source, SourceError> {
+    let wrong = |message: &str| source.error(span.clone(), message);
     let shown = file.display();
+    if file.as_os_str().is_empty() {
+        return Err(wrong("the path is empty"));
+    }
     let Some(folder) = source.path().and_then(Path::parent) else {
-        return Err(source.error(
-            span,
-            &format!("`{shown}` is seen from the folder of this file, and this is no file"),
-        ));
+        return Err(wrong(&format!(
+            "`{shown}` is seen from the folder of this file, and this is no file"
+        )));
     };
     let wanted = folder.join(file);
     let found = wanted.canonicalize().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => source
-            .error(span.clone(), &format!("there is no file `{shown}`"))
-            .help_if(neighbour(&wanted)),
-        _ => source.error(
-            span.clone(),
-            &format!("the file `{shown}` cannot be read: {}", reason(&error)),
-        ),
+        ErrorKind::NotFound => {
+            wrong(&format!("there is no file `{shown}`")).help_if(neighbour(&wanted))
+        }
+        _ => wrong(&format!(
+            "the file `{shown}` cannot be read: {}",
+            reason(&error)
+        )),
     })?;
     if !found.starts_with(folder) {
-        return Err(source
-            .error(
-                span,
-                &format!("`{shown}` lies outside of the folder of this file"),
-            )
-            .help(format!("put a copy of it into `{}`", folder.display())));
+        return Err(wrong(&format!(
+            "`{shown}` lies outside of the folder of this file"
+        ))
+        .help(format!("put a copy of it into `{}`", folder.display())));
     }
-    read(&found)
+    // Nothing that one would wait for.
+    if !found.is_file() {
+        return Err(wrong(&format!("`{shown}` is not a file")));
+    }
+    read(&found).map_err(|error| {
+        let here = wrong(&format!("`{shown}`: {}", error.message()));
+        let hints = error.hints().iter();
+        hints.fold(here, |here, hint| here.help(hint.as_str()))
+    })
 }
 
 /// Whether what a person gave is a path and not a name: it has a directory in it, or ends with `.toml`.

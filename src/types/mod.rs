@@ -24,7 +24,8 @@ pub use evaluator::{
     Against, Anchors, Bounds, CommandConfig, CommandVerdict, CompareConfig, CompareError,
     CompareKeys, CompareMethod, CompareWith, ContainsConfig, DRAFT_FILE, Evaluator, Expect,
     JudgeExample, LengthConfig, LengthUnit, LlmConfig, MAX_REFERENCE, MAX_TEXTS, Origin, Piece,
-    RegexConfig, SchemaConfig, ScoreRange, ScriptConfig, ScriptLanguage, Terms, WHOLE_MATCH,
+    RegexConfig, SchemaConfig, ScoreRange, ScriptConfig, ScriptLanguage, TIE_SCORE, Terms,
+    WHOLE_MATCH,
 };
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
 pub use evidence::{Evidence, EvidenceSource, Gathered};

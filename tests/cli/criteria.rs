@@ -447,13 +447,13 @@ fn what_cannot_be_checked_by_the_hard_evaluators_is_found_beforehand() {
             "a missing reference file",
             evaluator("compare", "min = 0.5\nreference_file = 'no.txt'"),
             "c.toml:5:18",
-            "there is no such file",
+            "there is no file `no.txt`",
         ),
         (
             "a reference file elsewhere",
             evaluator("compare", "min = 0.5\nreference_file = '../home/secret'"),
             "c.toml:5:18",
-            "is not in the folder of this file",
+            "lies outside of the folder of this file",
         ),
         (
             "a binary reference file",

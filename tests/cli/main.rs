@@ -12,6 +12,7 @@ mod support;
 mod answers;
 #[cfg(unix)]
 mod command;
+mod compare;
 mod config;
 mod context;
 mod convergence;

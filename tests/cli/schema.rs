@@ -197,6 +197,7 @@ fn nothing_is_read_beyond_the_folder_and_nothing_fetched() {
     };
     outside("../../secret.json")
         .stderr_has("it is outside of the criteria file's folder")
+        .stderr_has("hint: copy it there; or, if you trust the criteria file, let it read files elsewhere with `--allow-exec`")
         .run();
     outside("file:///etc/passwd")
         .stderr_has("it is outside of the criteria file's folder")
@@ -214,6 +215,41 @@ fn nothing_is_read_beyond_the_folder_and_nothing_fetched() {
         )
         .code(2)
         .stderr_has("it is outside of the criteria file's folder")
+        .run();
+}
+
+/// Who lets a criteria file run code lets it read schemas, too: not from the network.
+#[test]
+fn a_criteria_file_that_is_trusted_reaches_schemas_elsewhere() {
+    let shared = |place: &str, age: &str| {
+        Test::new()
+            .args(["evaluate", "-c", "criteria/c.toml"])
+            .file(
+                "criteria/c.toml",
+                CRITERIA.replace("schemas/profile.yaml", place),
+            )
+            .file("shared/profile.yaml", PROFILE.replace("age.json", age))
+            .file(
+                "other/age.json",
+                json!({ "definitions": { "years": { "type": "integer", "maximum": 150 } } })
+                    .to_string(),
+            )
+            .file("shared/address.toml", "type = 'object'\n")
+            .stdin("{\"name\": \"Ada\", \"age\": 200}")
+    };
+    let elsewhere = || shared("../shared/profile.yaml", "../other/age.json");
+    elsewhere().code(2).stderr_has("it is outside of").run();
+    elsewhere().arg("--allow-exec").code(3).run();
+    let test = elsewhere();
+    let criteria = test.path("criteria").canonicalize().expect("a folder");
+    let config = format!("[trust]\nexec = ['{}']\n", criteria.display());
+    test.file("../home/.config/reflect/config.toml", config)
+        .code(3)
+        .run();
+    shared("../shared/profile.yaml", "https://127.0.0.1:1/age.json")
+        .arg("--allow-exec")
+        .code(2)
+        .stderr_has("nothing is fetched from the network for a schema")
         .run();
 }
 

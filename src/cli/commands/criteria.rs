@@ -10,8 +10,9 @@ use serde::Serialize;
 use crate::cli::args::{CriteriaCommand, CriteriaFormat, GlobalArgs};
 use crate::cli::error::CliError;
 use crate::cli::{printer, settings};
-use crate::config::Settings;
+use crate::config::{Config, Settings};
 use crate::criteria::{self, Available};
+use crate::source::SourceError;
 use crate::types::{Criteria, Criterion, ExitCode};
 
 /// Runs one of the criteria commands.
@@ -35,14 +36,29 @@ pub(in crate::cli) fn run(
     }
 }
 
-/// The directories that hold a user's own sets.
-fn search_path(global: &GlobalArgs) -> Result<Vec<PathBuf>, CliError> {
-    let flags = Settings {
-        profile: global.profile.clone(),
-        ..Settings::default()
-    };
-    let settings = settings::load(global)?.resolve(&flags, None)?.settings;
-    Ok(settings.criteria_path.unwrap_or_default())
+/// Where a user's own sets are, and which of them are trusted.
+struct Place {
+    config: Config,
+    search_path: Vec<PathBuf>,
+}
+
+impl Place {
+    fn of(global: &GlobalArgs) -> Result<Self, CliError> {
+        let flags = Settings {
+            profile: global.profile.clone(),
+            ..Settings::default()
+        };
+        let config = settings::load(global)?;
+        let settings = config.resolve(&flags, None)?.settings;
+        Ok(Self {
+            search_path: settings.criteria_path.unwrap_or_default(),
+            config,
+        })
+    }
+
+    fn read(&self, set: &Available) -> Result<Criteria, SourceError> {
+        set.read(&|file| settings::reach(&self.config, false, file))
+    }
 }
 
 fn json_text(value: &impl Serialize) -> Result<String, CliError> {
@@ -66,10 +82,11 @@ struct Listed {
 }
 
 fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
-    let sets: Vec<Listed> = criteria::available(&search_path(global)?)
+    let place = Place::of(global)?;
+    let sets: Vec<Listed> = criteria::available(&place.search_path)
         .into_iter()
         .map(|set| {
-            let (description, error) = match set.read() {
+            let (description, error) = match place.read(&set) {
                 Ok(criteria) => (criteria.description, None),
                 Err(error) => (None, Some(error.to_string())),
             };
@@ -118,8 +135,9 @@ fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
 }
 
 fn show(global: &GlobalArgs, spec: &str, format: CriteriaFormat) -> Result<ExitCode, CliError> {
-    let set = criteria::locate(spec, &search_path(global)?)?;
-    let criteria = set.read()?;
+    let place = Place::of(global)?;
+    let set = criteria::locate(spec, &place.search_path)?;
+    let criteria = place.read(&set)?;
     let text = match format {
         CriteriaFormat::Text => printer::without_controls(&in_words(&set, &criteria)).into_owned(),
         CriteriaFormat::Json => json_text(&criteria)?,
@@ -178,10 +196,10 @@ fn in_words(set: &Available, criteria: &Criteria) -> String {
 /// Reads every file, and says what is wrong with each. What is said goes to standard error: there is no
 /// answer beside it.
 fn check(global: &GlobalArgs, files: &[String]) -> Result<ExitCode, CliError> {
-    let search_path = search_path(global)?;
+    let place = Place::of(global)?;
     let mut code = ExitCode::Success;
     for file in files {
-        match criteria::resolve(file, &search_path) {
+        match criteria::locate(file, &place.search_path).and_then(|set| place.read(&set)) {
             Err(error) => {
                 printer::report(&CliError::from(error));
                 code = ExitCode::Usage;

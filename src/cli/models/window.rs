@@ -5,7 +5,7 @@ use crate::evaluate;
 use crate::evidence::DEFAULT_TOKENS;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
 use crate::prompt::Prompts;
-use crate::types::{Evaluator, LengthUnit, Strategy, Task};
+use crate::types::{Against, CompareConfig, Evaluator, LengthUnit, Strategy, Task};
 
 /// Tokens that a draft is taken to have if nothing says how long it is to be.
 const DRAFT: u64 = 1024;
@@ -76,9 +76,22 @@ impl RunWindow {
                 _ => None,
             })
             .sum();
+        // The longest text that a judge lays beside a draft; a version before is one of the drafts.
+        let reference = plan
+            .criteria
+            .criteria
+            .iter()
+            .filter_map(|criterion| match &criterion.evaluator {
+                Evaluator::Compare(CompareConfig::Pairwise {
+                    to: Against::Reference(text),
+                }) => Some(estimate_tokens(text)),
+                _ => None,
+            })
+            .max()
+            .unwrap_or_default();
         Self {
             num_ctx,
-            need: prompt + evidence + drafts + verdict + instructions as u64,
+            need: prompt + evidence + drafts + reference + verdict + instructions as u64,
             longest_draft,
         }
     }

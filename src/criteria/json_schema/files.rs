@@ -9,16 +9,7 @@ use reqwest::Url;
 use serde_json::Value;
 
 use super::{INLINE, graph};
-use crate::source::{Data, SourceError};
-
-/// Which files a schema may refer to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Those in the criteria file's folder, and in folders within it.
-    Folder,
-    /// All that can be read: only where the user allowed it.
-    Anywhere,
-}
+use crate::source::{Data, Reach, SourceError};
 
 /// The most documents that one schema may be made of.
 const MAX_DOCUMENTS: usize = 200;
@@ -215,7 +206,10 @@ impl Library {
         if let Some(data) = self.given.get(&self.name_of(uri)) {
             return Ok(data.clone());
         }
-        let url = Url::parse(uri).ok().filter(|url| url.scheme() == "file");
+        // One with a host is a file of another machine, on systems that know such files.
+        let url = Url::parse(uri)
+            .ok()
+            .filter(|url| url.scheme() == "file" && url.host().is_none());
         let Some(file) = url.and_then(|url| url.to_file_path().ok()) else {
             return Err(Failure::Absent(
                 "nothing is fetched from the network for a schema".to_owned(),
@@ -239,7 +233,9 @@ impl Library {
             Failure::Absent(
                 "it is outside of the criteria file's folder".to_owned(),
                 Some(
-                    "copy it there; a criteria file may read nothing beyond its folder".to_owned(),
+                    "copy it there; or, if you trust the criteria file, let it read files elsewhere with \
+                     `--allow-exec`, or for good with `[trust] exec` in your configuration"
+                        .to_owned(),
                 ),
             )
         };

@@ -8,7 +8,7 @@ use referencing::{Draft, Registry, Resolver, SPECIFICATIONS, Uri};
 use reqwest::Url;
 use serde_json::Value;
 
-pub(crate) use self::files::{Reach, gather, open};
+pub(crate) use self::files::{gather, open};
 use crate::source;
 use crate::types::SchemaConfig;
 

@@ -119,6 +119,7 @@ mod tests {
     use std::path::Path;
 
     use crate::criteria::{load, parse, schema, to_toml};
+    use crate::source::Reach;
     use crate::types::{CommandConfig, Evaluator};
 
     const COMMAND: &str = "[[criteria]]\nname = 'x'\nevaluator = 'command'\n";
@@ -126,7 +127,7 @@ mod tests {
     fn read(folder: &Path, keys: &str) -> CommandConfig {
         let path = folder.join("c.toml");
         std::fs::write(&path, format!("# mine\n{COMMAND}{keys}\n")).unwrap();
-        let criteria = load(&path).unwrap();
+        let criteria = load(&path, &|_| Reach::Folder).unwrap();
         let again = parse(&to_toml(&criteria).unwrap(), "elsewhere").unwrap();
         assert_eq!(again, criteria, "what is written reads as the same");
         match &criteria.criteria[0].evaluator {

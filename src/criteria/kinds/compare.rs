@@ -1,6 +1,8 @@
+use std::path::Path;
+
 use toml::{Spanned, de::DeTable};
 
-use super::{Kind, place_of, reference};
+use super::{Kind, place_of};
 use crate::source::{self, Source, SourceError};
 use crate::types::{CompareConfig, CompareKeys, Evaluator};
 
@@ -23,7 +25,8 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
                 .also(place_of(&places, "reference"), "the text is here")
                 .help("leave out one of the two"));
         }
-        keys.reference = Some(reference::read(source, at, &path)?);
+        let file = source::read_beside(source, at, Path::new(&path))?;
+        keys.reference = Some(file.text().to_owned());
         // What is wrong with the text is wrong with the file.
         reference = "reference_file";
     }

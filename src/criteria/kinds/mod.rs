@@ -5,14 +5,13 @@ mod compare;
 mod contains;
 mod length;
 pub(super) mod llm;
-mod reference;
 mod regex;
 mod schema;
 mod script;
 
 use std::ops::{Range, RangeInclusive};
 
-pub(super) use self::schema::{Manner, REACH, assemble};
+pub(super) use self::schema::{Manner, assemble};
 
 use schemars::Schema;
 use toml::{

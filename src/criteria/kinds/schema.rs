@@ -11,8 +11,8 @@ use toml::{
 };
 
 use super::{Kind, place_of};
-use crate::criteria::json_schema::{self, Compiled, Reach};
-use crate::source::{self, Data, Source, SourceError};
+use crate::criteria::json_schema::{self, Compiled};
+use crate::source::{self, Data, Reach, Source, SourceError};
 use crate::types::{Evaluator, SchemaConfig};
 
 pub(super) const KIND: Kind = Kind {
@@ -33,13 +33,15 @@ struct Keys {
     /// The JSON Schema itself: draft 4, 6, 7, 2019-09 or 2020-12, as its `$schema` says. This, or
     /// `file`.
     schema: Option<Value>,
-    /// The file that the JSON Schema is in: JSON, YAML or TOML, in the criteria file's folder.
+    /// The file that the JSON Schema is in: JSON, YAML or TOML, in the criteria file's folder; elsewhere if
+    /// the user trusts the criteria file.
     file: Option<String>,
     /// Where the inline schema is taken to stand, seen from the criteria file's folder: relative
     /// `$ref`s start there. Default: in that folder.
     base: Option<String>,
     /// Documents that `$ref`s lead to, by their URLs: the document itself, or the file that it is in.
-    /// Those that are not here are read from the criteria file's folder.
+    /// Those that are not here are read from the criteria file's folder; from elsewhere if the user trusts
+    /// the criteria file.
     #[serde(default)]
     documents: BTreeMap<String, Value>,
     /// Whether a value of the wrong type is read as the right one where that is beyond doubt: "42" as
@@ -65,9 +67,6 @@ impl Default for Manner {
     }
 }
 
-/// What a criteria file may reach. The one place to change once a user can allow more.
-pub(in crate::criteria) const REACH: Reach = Reach::Folder;
-
 fn read(source: &Source, mut table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
     let whole = table.span();
     let file_span = place_of(&table, "file");
@@ -75,7 +74,7 @@ fn read(source: &Source, mut table: Spanned<DeTable<'_>>) -> Result<Evaluator, S
     let schema = table.get_mut().remove("schema");
     let documents = table.get_mut().remove("documents");
     let keys: Keys = source::table_into(source, table)?;
-    let folder = source.folder();
+    let (folder, reach) = (source.folder(), source.reach());
     let manner = Manner {
         coerce: keys.coerce.unwrap_or(true),
         formats: keys.formats.unwrap_or(false),
@@ -102,15 +101,15 @@ fn read(source: &Source, mut table: Spanned<DeTable<'_>>) -> Result<Evaluator, S
                     .help(format!("to name a file, write: file = \"{text}\"")));
             }
             let root = Data::of_toml(source, schema)?;
-            assemble(&root, keys.base, given, folder, manner)
+            assemble(&root, keys.base, given, (folder, reach), manner)
         }
         (None, Some(_)) if keys.base.is_some() => Err(source
             .error(base_span, "`base` is for a schema that stands in this file")
             .help("a schema of a file stands where the file is; leave `base` out")),
         (None, Some(file)) => {
             let place = |message: &str| source.error(file_span.clone(), message);
-            let (base, root) = json_schema::open(&file, folder, REACH, &place)?;
-            assemble(&root, Some(base), given, folder, manner)
+            let (base, root) = json_schema::open(&file, folder, reach, &place)?;
+            assemble(&root, Some(base), given, (folder, reach), manner)
         }
     }
 }
@@ -130,7 +129,7 @@ fn read_documents(
             let data = match document.get_ref() {
                 DeValue::String(file) => {
                     let place = |message: &str| source.error(span.clone(), message);
-                    json_schema::open(file, source.folder(), REACH, &place)?.1
+                    json_schema::open(file, source.folder(), source.reach(), &place)?.1
                 }
                 _ => Data::of_toml(source, document)?,
             };
@@ -144,10 +143,10 @@ pub(in crate::criteria) fn assemble(
     root: &Data,
     base: Option<String>,
     given: IndexMap<String, Data>,
-    folder: Option<&Path>,
+    (folder, reach): (Option<&Path>, Reach),
     manner: Manner,
 ) -> Result<Evaluator, SourceError> {
-    let documents = json_schema::gather(root, base.as_deref(), given, folder, REACH)?;
+    let documents = json_schema::gather(root, base.as_deref(), given, folder, reach)?;
     let config = SchemaConfig {
         schema: root.value().clone(),
         base,

@@ -79,6 +79,7 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
 #[cfg(test)]
 mod tests {
     use crate::criteria::{load, parse, schema, to_toml};
+    use crate::source::Reach;
     use crate::types::{Evaluator, ScriptLanguage};
 
     const SCRIPT: &str = "[[criteria]]\nname = 'x'\nevaluator = 'script'\n";
@@ -93,7 +94,7 @@ mod tests {
         )
         .unwrap();
         std::fs::write(folder.path().join("a.py"), "return True\n").unwrap();
-        let criteria = load(&path).unwrap();
+        let criteria = load(&path, &|_| Reach::Folder).unwrap();
         let Evaluator::Script(config) = &criteria.criteria[0].evaluator else {
             panic!("{criteria:?}");
         };

@@ -86,8 +86,9 @@ impl JudgeModel {
 
 /// The most tokens that a verdict on these criteria may take, at first.
 pub fn verdict_tokens(criteria: &Criteria) -> u32 {
-    let judged = criteria.criteria.iter().filter(|c| !c.evaluator.is_hard());
-    bench::cap(judged.count())
+    let scored = |criterion: &&Criterion| matches!(criterion.evaluator, Evaluator::Llm(_));
+    // A choice between two texts takes as much as a verdict on one criterion.
+    bench::cap(criteria.criteria.iter().filter(scored).count().max(1))
 }
 
 /// The criteria of one model, as its calls are about them; each with its place among those of the judge.

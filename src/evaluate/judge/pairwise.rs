@@ -23,6 +23,20 @@ pub enum Preference {
     Tie,
 }
 
+/// Two texts to choose between.
+#[derive(Debug, Clone, Copy)]
+pub struct Pair<'a> {
+    /// One.
+    pub first: &'a str,
+    /// The other.
+    pub second: &'a str,
+    /// The name of the one criterion that decides; `None` if all do.
+    pub criterion: Option<&'a str>,
+    /// How often it was asked before without a readable answer, so that a repeatable judge does not
+    /// repeat itself.
+    pub attempt: u32,
+}
+
 /// A judge's choice between two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
@@ -30,6 +44,8 @@ pub struct Comparison {
     pub preference: Preference,
     /// Why, in its words: as asked with the first text in front, then with the second.
     pub reasons: [String; 2],
+    /// Whether both answers were remembered.
+    pub cached: bool,
 }
 
 /// Why there is no choice.
@@ -43,7 +59,7 @@ pub enum ComparisonError {
     Unparsed(String),
 }
 
-/// Asks a judge which of two texts meets the criteria better, in both orders at the same time: many judges
+/// Asks a judge which of two texts meets the criteria, or one of them, better, in both orders at the same time: many judges
 /// prefer the text that stands first (`reflection-anchors.md` §0.6), and a choice that depends on the order is a
 /// tie. The task and the criteria are in the server's prompt cache already if the judge has judged before.
 ///
@@ -52,8 +68,7 @@ pub enum ComparisonError {
 pub async fn prefer(
     judge: &JudgeModel,
     prompts: &Prompts,
-    first: &str,
-    second: &str,
+    pair: &Pair<'_>,
     observer: &CallObserver<'_>,
 ) -> Result<Comparison, ComparisonError> {
     let asker = judge.asker(None);
@@ -66,7 +81,7 @@ pub async fn prefer(
     });
     let ask = async |a: &str, b: &str| {
         let inquiry = Inquiry {
-            messages: prompts.compare(a, b),
+            messages: prompts.compare(a, b, pair.criterion),
             schema: Arc::clone(&schema),
             cap: bench::cap(1),
             alternatives: None,
@@ -75,11 +90,15 @@ pub async fn prefer(
             sampled: false,
         };
         match asker.recall(&inquiry, read) {
-            Some(choice) => Ok(Ok(choice)),
-            None => asker.ask(&inquiry, 0, read, observer).await,
+            Some(choice) => Ok((Ok(choice), true)),
+            None => asker
+                .ask(&inquiry, pair.attempt, read, observer)
+                .await
+                .map(|choice| (choice, false)),
         }
     };
-    let (forth, back) = try_join(ask(first, second), ask(second, first)).await?;
+    let ((forth, forth_cached), (back, back_cached)) =
+        try_join(ask(pair.first, pair.second), ask(pair.second, pair.first)).await?;
     let forth = forth.map_err(ComparisonError::Unparsed)?;
     let back = back.map_err(ComparisonError::Unparsed)?;
     let preference = match (forth.better, back.better) {
@@ -90,6 +109,7 @@ pub async fn prefer(
     Ok(Comparison {
         preference,
         reasons: [forth.reason, back.reason],
+        cached: forth_cached && back_cached,
     })
 }
 

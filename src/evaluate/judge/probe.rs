@@ -2,7 +2,8 @@
 //!
 //! The texts are those of the criteria (`[probe]`); the built-in sets have a pair each. Examples that the judge
 //! is shown are not taken, since it knows the verdict on them. A set that has no good text of its own is tried
-//! with words without sense alone, which must not reach the floors.
+//! with words without sense alone, which must not reach the floors. Only scores are tried; what comes of it holds
+//! for the judge's comparisons, too.
 
 use super::{Case, Judge};
 use crate::model::{CallObserver, ModelError};

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::{Value, json};
 
-use super::pairwise::{Comparison, ComparisonError, Preference, prefer};
+use super::pairwise::{Comparison, ComparisonError, Pair, Preference, prefer};
 use super::*;
 use crate::evaluate::{Panel, Subject, Tools};
 use crate::model::{ChatRequest, ChatStream, EndReason, ModelInfo, TokenLogprob};
@@ -355,7 +355,13 @@ async fn a_blind_judge_is_reported_and_weighs_less() {
 
 async fn compared(model: &Arc<Fake>) -> Result<Comparison, ComparisonError> {
     let prompts = Prompts::new(&Task::new("Write."), &criteria(TWO));
-    prefer(&judge(model), &prompts, "FIRST", "SECOND", &silent).await
+    let pair = Pair {
+        first: "FIRST",
+        second: "SECOND",
+        criterion: None,
+        attempt: 0,
+    };
+    prefer(&judge(model), &prompts, &pair, &silent).await
 }
 
 /// Whether the first text stands in front in this prompt.
@@ -415,4 +421,85 @@ async fn an_unreadable_choice_is_asked_for_again_and_is_no_tie() {
         matches!(&error, ComparisonError::Unparsed(why) if why.contains("`better` is `C`")),
         "{error}"
     );
+}
+
+/// A choice for the text that has this word in it; for a verdict, a step.
+fn fond_of(word: &'static str) -> Arc<Fake> {
+    Fake::new(move |prompt, _| match prompt.find("<draft-b>") {
+        None => step(prompt, 5),
+        Some(behind) => {
+            let better = if prompt[..behind].contains(word) {
+                "A"
+            } else {
+                "B"
+            };
+            json!({ "reason": "r", "better": better }).to_string()
+        }
+    })
+}
+
+const PAIRWISE: &str = "\
+[[criteria]]
+name = 'calm'
+description = 'It is calm.'
+evaluator = 'compare'
+method = 'pairwise'
+reference = 'STORM'
+";
+
+#[tokio::test]
+async fn a_comparison_stands_beside_the_scores_and_is_about_its_own_criterion() {
+    let model = fond_of("CALM");
+    let set = criteria(&format!("{PAIRWISE}{TWO}"));
+    let judged = evaluate(&set, judge(&model), "CALM").await.evaluation;
+    let scores: Vec<_> = judged.criteria.iter().map(|c| c.score).collect();
+    assert_eq!(scores, [Some(1.0); 3]);
+    assert_eq!(judged.confidence, Some(0.5), "the judge's own word");
+    assert_eq!(model.calls(), 3);
+    let asked = model.requests();
+    let prompts: Vec<&str> = asked
+        .iter()
+        .filter_map(|request| Some(request.messages.last()?.content.as_str()))
+        .collect();
+    assert!(!prompts[0].contains("`calm`, "), "no score is asked for it");
+    assert!(prompts[1].contains("meets the criterion `calm` better?"));
+    let lost = evaluate(&set, judge(&fond_of("STORM")), "CALM").await;
+    assert_eq!(lost.evaluation.criteria[0].score, Some(0.0));
+    assert_eq!(lost.evaluation.issues.len(), 1);
+}
+
+#[tokio::test]
+async fn the_same_text_and_a_first_draft_are_not_asked_about() {
+    let model = fond_of("x");
+    let same = evaluate(&criteria(PAIRWISE), judge(&model), "STORM\n").await;
+    assert_eq!(
+        same.evaluation.criteria[0].score,
+        Some(crate::types::TIE_SCORE)
+    );
+    let prior = PAIRWISE.replace("reference = 'STORM'", "with = 'prior'");
+    let first = evaluate(&criteria(&prior), judge(&model), "CALM").await;
+    assert_eq!(first.evaluation.criteria[0].score, Some(1.0));
+    assert_eq!(model.calls(), 0);
+}
+
+/// A model that always says the same to the same seed is not asked with the same one again.
+#[tokio::test]
+async fn a_comparison_that_could_not_be_read_is_asked_for_with_other_seeds() {
+    let model = Fake::new(|_, _| "I like both.".to_owned());
+    let set = criteria(PAIRWISE);
+    let panel = Panel::new(Arc::clone(&set), Some(judge(&model)), &Tools::none()).unwrap();
+    let prompts = Prompts::new(&Task::new("Write."), &set);
+    for attempt in 0..2 {
+        let subject = Subject {
+            attempt,
+            ..Subject::of("CALM")
+        };
+        let judged = panel.evaluate(&prompts, &subject, &silent).await.unwrap();
+        assert_eq!(judged.criteria[0].status, Status::Unparsed);
+        assert_eq!(judged.confidence, None);
+    }
+    let seeds: Vec<_> = model.requests().iter().map(|r| r.sampling.seed).collect();
+    let (first, second) = seeds.split_at(seeds.len() / 2);
+    assert!(first.iter().all(|seed| !second.contains(seed)), "{seeds:?}");
+    assert!(Panel::new(set, None, &Tools::none()).is_err());
 }

@@ -1,6 +1,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::types::criteria::DEFAULT_THRESHOLD;
+
 /// Configuration of the `compare` evaluator: what a draft is held against, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "CompareKeys", into = "CompareKeys")]
@@ -19,7 +21,18 @@ pub enum CompareConfig {
         /// The share of them that is wanted, above 0 and up to 1.
         min: f64,
     },
+    /// Which of the two a judge prefers, asked in both orders. The score is 1 for the draft,
+    /// [`TIE_SCORE`] for neither, 0 for the other text.
+    Pairwise {
+        /// The other text.
+        to: Against,
+    },
 }
+
+/// The score of a draft that a judge finds neither better nor worse than the other text. It is what is good
+/// enough where nothing is said: above the default floor, and no reason to miss the default threshold. A
+/// criterion whose `threshold` is above it wants a draft that is better.
+pub const TIE_SCORE: f64 = DEFAULT_THRESHOLD;
 
 /// What a draft is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +106,7 @@ pub struct CompareKeys {
     #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
     pub terms: Option<Vec<String>>,
     /// The least likeness, or the least share of the terms. Default: of likeness none, of listed
-    /// terms 1, of a reference's terms 0.5.
+    /// terms 1, of a reference's terms 0.5. The method `pairwise` has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub min: Option<f64>,
@@ -112,6 +125,10 @@ pub enum CompareMethod {
     Similarity,
     /// By the key terms that they share.
     Terms,
+    /// By a judge, who is asked which of the two is better, in both orders; one who says something else in
+    /// the other order has no preference. With a `description`, by that alone, else by all criteria.
+    /// The score is 1 where the draft is better, 0.8 where neither is, 0 where the other text is.
+    Pairwise,
 }
 
 /// What takes the place of a reference.
@@ -172,15 +189,37 @@ impl TryFrom<CompareKeys> for CompareConfig {
         match keys.method {
             CompareMethod::Similarity => similarity(keys),
             CompareMethod::Terms => terms(keys),
+            CompareMethod::Pairwise => pairwise(keys),
         }
     }
 }
 
-fn similarity(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
-    if keys.terms.is_some() {
-        return Err(wrong("terms", "`terms` belongs to the method `terms`")
-            .hint("add `method = \"terms\"` if that is meant"));
+fn no_terms(keys: &CompareKeys) -> Result<(), CompareError> {
+    match keys.terms {
+        Some(_) => Err(wrong("terms", "`terms` belongs to the method `terms`")
+            .hint("add `method = \"terms\"` if that is meant")),
+        None => Ok(()),
     }
+}
+
+fn pairwise(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
+    no_terms(&keys)?;
+    for (key, value) in [("min", keys.min), ("max", keys.max)] {
+        if value.is_some() {
+            return Err(wrong(
+                key,
+                format!("the method `pairwise` has no `{key}`: a judge prefers a text, or does not"),
+            )
+            .hint(
+                "leave it out: a draft that is as good passes; with `threshold = 1`, only one that is better",
+            ));
+        }
+    }
+    Ok(CompareConfig::Pairwise { to: against(keys)? })
+}
+
+fn similarity(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
+    no_terms(&keys)?;
     let bounds = match (keys.min, keys.max) {
         (None, None) => {
             return Err(wrong("", "likeness needs `min`, `max` or both")
@@ -299,6 +338,7 @@ impl From<CompareConfig> for CompareKeys {
                 of: Terms::Drawn(from),
                 min,
             } => (CompareMethod::Terms, Some(from), None, Some(min), None),
+            CompareConfig::Pairwise { to } => (CompareMethod::Pairwise, Some(to), None, None, None),
         };
         let (reference, with) = match against {
             Some(Against::Reference(text)) => (Some(text), None),
@@ -318,19 +358,9 @@ impl From<CompareConfig> for CompareKeys {
 }
 
 impl CompareConfig {
-    /// The other text; `None` where terms are listed and none is needed.
-    pub fn against(&self) -> Option<&Against> {
-        match self {
-            Self::Similarity { to, .. } => Some(to),
-            Self::Terms {
-                of: Terms::Drawn(from),
-                ..
-            } => Some(from),
-            Self::Terms {
-                of: Terms::Listed(_),
-                ..
-            } => None,
-        }
+    /// Whether the verdict needs no model.
+    pub fn is_hard(&self) -> bool {
+        !matches!(self, Self::Pairwise { .. })
     }
 
     /// The rule in words, as writers and judges read it. A reference text itself is not shown: a writer
@@ -381,6 +411,10 @@ impl CompareConfig {
                 percent(*min),
                 from.name()
             ),
+            Self::Pairwise { to } => format!(
+                "A judge who compares it with {} must not find it worse.",
+                to.name()
+            ),
         }
     }
 }
@@ -391,6 +425,13 @@ impl Against {
         match self {
             Self::Reference(_) => "the reference text",
             Self::Prior => "the version before",
+        }
+    }
+    /// The other text, where `prior` is the version that the draft revises; `None` if there is none.
+    pub fn text<'t>(&'t self, prior: Option<&'t str>) -> Option<&'t str> {
+        match self {
+            Self::Reference(text) => Some(text),
+            Self::Prior => prior,
         }
     }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use self::command::{CommandConfig, CommandVerdict, DRAFT_FILE};
 pub use self::compare::{
     Against, Bounds, CompareConfig, CompareError, CompareKeys, CompareMethod, CompareWith,
-    MAX_REFERENCE, Terms,
+    MAX_REFERENCE, TIE_SCORE, Terms,
 };
 pub use self::contains::{ContainsConfig, MAX_TEXTS};
 pub use self::length::{LengthConfig, LengthUnit};
@@ -89,13 +89,23 @@ impl Evaluator {
 
     /// Whether the verdict needs no model.
     pub fn is_hard(&self) -> bool {
-        !matches!(self, Self::Llm(_))
+        match self {
+            Self::Llm(_) => false,
+            Self::Compare(config) => config.is_hard(),
+            Self::Regex(_)
+            | Self::Length(_)
+            | Self::Schema(_)
+            | Self::Contains(_)
+            | Self::Script(_)
+            | Self::Command(_) => true,
+        }
     }
 
     /// The floor of a criterion that names none.
     pub fn default_floor(&self) -> f64 {
         match self {
             Self::Llm(_) | Self::Script(_) | Self::Command(_) => DEFAULT_FLOOR,
+            Self::Compare(config) if !config.is_hard() => DEFAULT_FLOOR,
             Self::Regex(_)
             | Self::Length(_)
             | Self::Contains(_)
