@@ -40,5 +40,101 @@ pub(in crate::engine) fn settled<'a>(
         }
         end = text[..at].trim_end().len();
     }
-    (begin < end).then_some((text, begin..end))
+    // A rule goes away with the talk that it sets apart.
+    let last = text[..end].rfind('\n').map_or(0, |at| at + 1);
+    if talk::is_rule(&text[last..end]) {
+        end = text[..last].trim_end().len();
+    }
+    // "Sure!" is talk if the next line, once it is complete, says what follows.
+    let first = text.find('\n').unwrap_or(text.len());
+    let may_be_talk = end <= first && first <= LONGEST_HEADING;
+    (begin < end && !may_be_talk).then_some((text, begin..end))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::types::{Criteria, JudgeSettings, LoopSettings, ProbeTexts};
+
+    fn criteria() -> Criteria {
+        Criteria {
+            name: "test".to_owned(),
+            description: None,
+            threshold: 0.8,
+            loop_settings: LoopSettings::default(),
+            judge_settings: JudgeSettings::default(),
+            probe: ProbeTexts::default(),
+            criteria: Vec::new(),
+        }
+    }
+
+    fn occasion(criteria: &Criteria) -> Occasion<'_> {
+        Occasion {
+            prompt: "Tell of the storm.",
+            criteria,
+            base: None,
+            issues: &[],
+        }
+    }
+
+    #[test]
+    fn what_may_be_talk_is_not_settled() {
+        let criteria = criteria();
+        let settled =
+            |reply| settled(reply, &occasion(&criteria)).map(|(text, range)| &text[range]);
+        assert_eq!(settled("The storm ca"), None);
+        assert_eq!(settled("<draft>\nThe storm came.\nIt went.\nRain"), None);
+        assert_eq!(settled("Sure!\nHere is the te"), None);
+        assert_eq!(
+            settled("Here is the text:\n\n```\nThe storm came.\nIt we"),
+            Some("The storm came.")
+        );
+        let long = "The storm came at night. ".repeat(20);
+        let long = long.trim_end();
+        let talk = format!("{long}\n\nI've revised it.\n\nLet me kn");
+        assert_eq!(settled(&talk), Some(long));
+        assert_eq!(settled(long), Some(long));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_settled_is_in_the_draft(
+            parts in prop::collection::vec(prop_oneof![
+                Just("Here is the revised text:\n\n"),
+                Just("Sure!\n"),
+                Just("```\n"),
+                Just("<draft>\n"),
+                Just("</draft>"),
+                Just("The storm came at night, and took the roof.\n"),
+                Just("Rain fell.\n\n"),
+                Just("\n\n"),
+                Just("---\n\n"),
+                Just("# Night\n\n"),
+                Just("**Key changes:**\n- the roof\n"),
+                Just("Key changes:\n- the roof\n"),
+                Just("\n\nI've revised the draft as you asked."),
+                Just("\n\nLet me know if the revised version fits."),
+            ], 0..16),
+        ) {
+            let reply = parts.concat();
+            // A longer row of remarks is not foreseen.
+            if reply.matches("revised").count() + reply.matches("---").count() >= REMARKS {
+                return Ok(());
+            }
+            let criteria = criteria();
+            let (draft, _) = super::super::clean(&reply, &occasion(&criteria));
+            for end in (0..=reply.len()).filter(|end| reply.is_char_boundary(*end)) {
+                if let Some((text, range)) = settled(&reply[..end], &occasion(&criteria)) {
+                    // A fence stays where it is not around the whole.
+                    let with_fence = draft.starts_with(&text[..range.end]);
+                    prop_assert!(
+                        with_fence || draft.starts_with(&text[range]),
+                        "{:?} became {draft:?}", &reply[..end]
+                    );
+                }
+            }
+        }
+    }
 }

@@ -371,7 +371,7 @@ fn is_remark(paragraph: &str, occasion: &Occasion<'_>, found: bool, apart: bool)
     telling.len() >= needed
 }
 
-fn is_rule(line: &str) -> bool {
+pub(super) fn is_rule(line: &str) -> bool {
     let line = line.trim();
     line.len() >= 3 && (line.chars().all(|c| c == '-') || line.chars().all(|c| c == '*'))
 }
