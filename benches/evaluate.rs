@@ -61,7 +61,7 @@ const KINDS: [(&str, Option<&str>, &str); 10] = [
     (
         "script, Prolog",
         Some("swipl"),
-        "evaluator = 'script'\nlanguage = 'prolog'\ncode = 'output(D), string_length(D, L), L > 10'",
+        "evaluator = 'script'\nlanguage = 'prolog'\ncode = 'output(D), string_length(D, L), L > 10.'",
     ),
     ("command", None, "evaluator = 'command'\ncommand = ['true']"),
     (
@@ -81,7 +81,7 @@ fn main() {
         .filter(|arg| !arg.starts_with('-'))
         .collect();
     println!(
-        "{TIMES} evaluations of {} words\n{:34}{:>12}{:>14}{:>14}",
+        "{TIMES} evaluations of {} words\n{:34}{:>12}{:>14}{:>16}",
         draft("regex").split_whitespace().count(),
         "kind",
         "time each",
@@ -167,7 +167,7 @@ fn measure(kind: &str) {
         f64::from(kilobytes) / 1024.0
     };
     println!(
-        "{kind:34}{:>9.3} ms{:>11.1} MB{:>11.1} MB",
+        "{kind:34}{:>9.3} ms{:>11.1} MB{:>13.1} MB",
         each.as_secs_f64() * 1000.0,
         peak(UsageWho::RUSAGE_SELF),
         peak(UsageWho::RUSAGE_CHILDREN),

@@ -78,9 +78,21 @@ fn verdict(step: u8) -> Value {
     json!({ "scores": scores, "issues": [issue], "confidence": 0.8 })
 }
 
-/// About 200 words, as a small draft has.
-fn draft() -> String {
-    "The quick brown fox jumps over the lazy dog, and then it does so again. ".repeat(14)
+/// About 200 words, as a small draft has. It does not say the same twice, or it would be taken for a model that
+/// goes in circles; and each one begins in its own way, or its verdict would be known already.
+fn draft(number: usize) -> String {
+    const COLOURS: [&str; 14] = [
+        "brown", "red", "grey", "black", "white", "blue", "green", "yellow", "pale", "dark",
+        "bright", "golden", "silver", "violet",
+    ];
+    let sentence = |(number, colour): (usize, &&str)| {
+        let other = COLOURS[(number * 5 + 3) % COLOURS.len()];
+        format!(
+            "The {colour} fox jumps {number} times over some {other} dog, and {colour} hares do so again. "
+        )
+    };
+    let sentences: String = COLOURS.iter().enumerate().map(sentence).collect();
+    format!("Number {number}. {sentences}")
 }
 
 /// Answers every task with a draft, a bad verdict, a revision, a good verdict.
@@ -95,7 +107,12 @@ fn serve(first_wait: Duration, wait: Duration) -> Server {
                 .usage(800, 200, Some(600)),
         )
     };
-    server.on(Purpose::Write, move |_| reply(&draft()));
+    let written = std::sync::atomic::AtomicUsize::new(0);
+    server.on(Purpose::Write, move |_| {
+        reply(&draft(
+            written.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+        ))
+    });
     let judged = std::sync::atomic::AtomicUsize::new(0);
     server.on(Purpose::Judge, move |_| {
         let count = judged.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

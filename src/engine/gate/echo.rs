@@ -1,4 +1,4 @@
-use super::{NotADraft, Occasion, Removed, words};
+use super::{NotADraft, Occasion, Removed, raw_words, words};
 use crate::engine::similarity::similarity;
 
 /// A prompt of fewer words may well be the text it asks for.
@@ -73,11 +73,18 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
 }
 
 fn is_prompt(text: &str, prompt: &str) -> bool {
-    let (text_words, prompt_words) = (words(text), words(prompt));
-    let (written, told) = (text_words.len(), prompt_words.len());
-    if told < FEWEST_WORDS || written < told.min(ENDS) {
+    let prompt_words = words(prompt);
+    let told = prompt_words.len();
+    // Nearly every draft differs in its first words, and there is nothing more to do.
+    let begins = raw_words(text)
+        .map(str::to_lowercase)
+        .take(ENDS)
+        .eq(prompt_words.iter().take(ENDS).cloned());
+    if told < FEWEST_WORDS || !begins {
         return false;
     }
+    let text_words = words(text);
+    let written = text_words.len();
     text_words[..ENDS] == prompt_words[..ENDS]
         && text_words[written - ENDS..] == prompt_words[told - ENDS..]
         && (text_words == prompt_words || similarity(text, prompt) >= SAME)
@@ -93,9 +100,13 @@ fn is_critique(text: &str, occasion: &Occasion<'_>) -> bool {
     {
         return true;
     }
-    let all = words(text).len();
+    if occasion.issues.is_empty() {
+        return false;
+    }
+    let text_words = words(text);
+    let all = text_words.len();
     let mut told = 0;
-    let mut rest = words(text).join(" ");
+    let mut rest = text_words.join(" ");
     for issue in occasion.issues {
         let parts = [Some(&issue.description), issue.suggested_fix.as_ref()];
         for part in parts.into_iter().flatten() {

@@ -95,12 +95,15 @@ impl Occasion<'_> {
     }
 }
 
-/// The words of a text in lower case, without what stands between them.
-fn words(text: &str) -> Vec<String> {
+/// The words of a text, without what stands between them.
+fn raw_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
+}
+
+/// The words of a text in lower case.
+fn words(text: &str) -> Vec<String> {
+    raw_words(text).map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::{NotADraft, Occasion, words};
+use super::{NotADraft, Occasion, raw_words};
 
 /// So many words in a row are looked at together.
 const PHRASE: usize = 4;
 /// A text of fewer such phrases is too short to say.
-const FEWEST: usize = 80;
+const FEWEST: u32 = 80;
 /// Where fewer of the phrases than this are different ones, the text says the same over and over. Refrains and
 /// forms have twice as many.
 const DIFFERENT: f64 = 0.25;
@@ -37,19 +37,31 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
 /// The share of a text's phrases that are different ones; `None` if there are too few to say. Rows of numbers and
 /// the like are no phrases.
 fn different(text: &str) -> Option<f64> {
-    let words = words(text);
-    let phrases: Vec<&[String]> = words
-        .windows(PHRASE)
-        .filter(|phrase| {
-            let kinds: HashSet<&String> = phrase.iter().collect();
-            kinds.len() >= PHRASE - 1
-                && phrase
-                    .iter()
-                    .all(|word| word.chars().any(char::is_alphabetic))
+    // Words by number: the same number, the same word.
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let words: Vec<(usize, bool)> = raw_words(text)
+        .map(|word| {
+            let next = numbers.len();
+            let number = *numbers.entry(word.to_lowercase()).or_insert(next);
+            (number, word.chars().any(char::is_alphabetic))
         })
         .collect();
-    let kinds: HashSet<&[String]> = phrases.iter().copied().collect();
+    let mut phrases = 0_u32;
+    let mut kinds: HashSet<[usize; PHRASE]> = HashSet::new();
+    for window in words.windows(PHRASE) {
+        let mut phrase = [0; PHRASE];
+        for (place, (number, _)) in phrase.iter_mut().zip(window) {
+            *place = *number;
+        }
+        let repeats = (1..PHRASE)
+            .filter(|&at| phrase[..at].contains(&phrase[at]))
+            .count();
+        if repeats <= 1 && window.iter().all(|(_, letters)| *letters) {
+            phrases += 1;
+            kinds.insert(phrase);
+        }
+    }
     #[expect(clippy::cast_precision_loss, reason = "texts have fewer words")]
-    let share = kinds.len() as f64 / phrases.len().max(1) as f64;
-    (phrases.len() >= FEWEST).then_some(share)
+    let share = kinds.len() as f64 / f64::from(phrases.max(1));
+    (phrases >= FEWEST).then_some(share)
 }
