@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, StringDeserializer};
@@ -83,6 +83,20 @@ pub(super) struct GlobalArgs {
     /// Say nothing but errors on standard error
     #[arg(short, long, global = true, help_heading = "Global options")]
     pub quiet: bool,
+
+    /// Say what each model call took; twice (-vv), also what was asked and answered
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet", help_heading = "Global options")]
+    pub verbose: u8,
+
+    /// Show on standard error what models reason before they answer
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        conflicts_with = "quiet",
+        help_heading = "Global options"
+    )]
+    pub show_reasoning: bool,
 }
 
 /// When to use colours.
@@ -107,7 +121,7 @@ pub(super) enum Command {
     /// Judge texts by criteria, without writing anything: a gate for CI
     #[command(visible_alias = "critique")]
     Evaluate(Box<EvaluateArgs>),
-    /// Look at earlier runs
+    /// Look at earlier runs, and go on with one
     #[command(subcommand, arg_required_else_help = true)]
     History(HistoryCommand),
     /// List, show, check and create criteria
@@ -592,6 +606,44 @@ pub(super) enum HistoryCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: Format,
     },
+    /// Go on with a run that was killed or interrupted, or that a provider or a limit stopped
+    Resume(Box<ResumeArgs>),
+}
+
+/// `reflect history resume`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reflect history resume last
+  reflect history resume 1f3a9c5e --max-total-tokens 50000
+
+The run goes on as it was started: same task, criteria, settings and models. What models have answered and
+what was judged is taken from the log; nothing is paid for twice. Keys and the addresses of providers come
+from the configuration and the environment of today.")]
+pub(super) struct ResumeArgs {
+    /// The run's id, its end as `history list` shows it, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+
+    /// Raise the most drafts to make, the first included
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Loop")]
+    pub max_iterations: Option<u32>,
+
+    /// Raise the limit on tokens, what was used before included
+    #[arg(long, value_name = "N", help_heading = "Loop")]
+    pub max_total_tokens: Option<u64>,
+
+    /// Raise the limit on time, what was used before included, for example 90s or 10m
+    #[arg(long, value_name = "TIME", help_heading = "Loop")]
+    pub max_time: Option<String>,
+
+    /// Let the criteria run programs on this machine, as when the run was started
+    #[arg(long, help_heading = "Criteria")]
+    pub allow_exec: bool,
+
+    /// Where the answer goes, and how.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// `reflect criteria`.

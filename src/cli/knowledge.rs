@@ -1,5 +1,6 @@
 //! What the models are given to know: context files, and evidence from files and folders.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::args::KnowledgeArgs;
@@ -28,11 +29,20 @@ pub(super) fn open_evidence(
     plan: &Plan,
     quiet: bool,
 ) -> Result<Option<Arc<Gatherer>>, CliError> {
-    if args.evidence.is_empty() {
+    look_in(&args.evidence, plan, quiet)
+}
+
+/// The same for these files and folders.
+pub(super) fn look_in(
+    paths: &[PathBuf],
+    plan: &Plan,
+    quiet: bool,
+) -> Result<Option<Arc<Gatherer>>, CliError> {
+    if paths.is_empty() {
         return Ok(None);
     }
     let tokens = plan.settings().evidence_tokens.unwrap_or(DEFAULT_TOKENS);
-    let gatherer = Gatherer::open(&args.evidence, tokens)?;
+    let gatherer = Gatherer::open(paths, tokens)?;
     if !quiet {
         let files = match gatherer.files() {
             1 => "1 file".to_owned(),

@@ -6,6 +6,7 @@ mod error;
 mod exec;
 mod input;
 mod interrupt;
+mod kept;
 mod knowledge;
 mod models;
 mod observers;
@@ -14,7 +15,9 @@ mod paths;
 mod printer;
 mod progress;
 mod settings;
+mod setup;
 mod terminal;
+mod verbose;
 mod verdicts;
 
 use clap::Parser as _;
@@ -81,7 +84,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Draft(args) => block_on(commands::draft::run(args, &cli.global)),
         Command::Revise(args) => block_on(commands::revise::run(args, &cli.global)),
         Command::Evaluate(args) => block_on(commands::evaluate::run(args, &cli.global)),
-        Command::History(command) => commands::history::run(command),
+        Command::History(command) => block_on(commands::history::run(command, &cli.global)),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),

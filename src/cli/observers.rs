@@ -5,9 +5,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::error::CliError;
+use super::kept;
 use super::printer::{self, Reader};
 use crate::engine::Observer;
-use crate::store::Store;
+use crate::model::CallReport;
+use crate::store::{Claim, Store, StoreError, Transcript};
 use crate::types::{Event, ExitCode, SCHEMA_VERSION, Stamped};
 
 /// Gives every event to several observers, in order.
@@ -17,6 +19,24 @@ impl Observer for Tee<'_> {
     fn on_event(&mut self, event: &Stamped) {
         for observer in &mut self.0 {
             observer.on_event(event);
+        }
+    }
+
+    fn on_call(&mut self, event: &Stamped, call: &CallReport<'_>) {
+        for observer in &mut self.0 {
+            observer.on_call(event, call);
+        }
+    }
+
+    fn on_replayed(&mut self, event: &Stamped) {
+        for observer in &mut self.0 {
+            observer.on_replayed(event);
+        }
+    }
+
+    fn on_void(&mut self, places: &[usize]) {
+        for observer in &mut self.0 {
+            observer.on_void(places);
         }
     }
 }
@@ -92,11 +112,17 @@ fn line(event: &Stamped) -> String {
     line
 }
 
-/// Keeps every event in the store, before the run goes on.
+/// Keeps every event in the store, before the run goes on, and with each call what was asked and answered.
 pub(super) struct RunLog {
     store: Store,
     run_id: Option<Uuid>,
     seq: u64,
+    /// The messages of the run so far.
+    transcript: Transcript,
+    /// The numbers of the events that were recorded when the run was resumed.
+    recorded: Vec<u64>,
+    /// That no other process goes on with the run while this one does.
+    claim: Option<Claim>,
     /// Why the log is incomplete. The run goes on without it: what it has cost so far is worth more.
     pub(super) failure: Option<String>,
 }
@@ -108,16 +134,41 @@ impl RunLog {
             store,
             run_id: None,
             seq: 0,
+            transcript: Transcript::default(),
+            recorded: Vec::new(),
+            claim: None,
             failure: None,
         }
     }
-}
 
-impl Observer for RunLog {
-    fn on_event(&mut self, stamped: &Stamped) {
-        if let Event::RunStart { run_id, .. } = &stamped.event {
+    /// The log of a run that is resumed, with the numbers of its events and the messages of its calls.
+    pub(super) fn resumed(
+        store: Store,
+        run_id: Uuid,
+        claim: Option<Claim>,
+        recorded: Vec<u64>,
+        transcript: Transcript,
+    ) -> Self {
+        Self {
+            run_id: Some(run_id),
+            seq: recorded.last().map_or(0, |last| last + 1),
+            transcript,
+            recorded,
+            claim,
+            ..Self::new(store)
+        }
+    }
+
+    fn keep(&mut self, stamped: &Stamped, call: Option<&CallReport<'_>>) {
+        if let Event::RunStart { run_id, setup, .. } = &stamped.event {
             self.run_id = Some(*run_id);
             self.seq = 0;
+            self.transcript = Transcript::default();
+            // Nobody else knows the id yet. Without locks nobody is kept out, which is no reason not to run.
+            let resumable = setup.is_some();
+            self.claim = resumable
+                .then(|| self.store.claim(*run_id).ok().flatten())
+                .flatten();
         }
         let Some(run_id) = self.run_id else {
             return;
@@ -125,12 +176,49 @@ impl Observer for RunLog {
         if self.failure.is_some() || !stamped.event.is_lasting() {
             return;
         }
-        if let Err(error) = self.store.append(run_id, self.seq, stamped) {
+        let (store, seq) = (&mut self.store, self.seq);
+        let kept = match call.filter(|call| call.error.is_none()) {
+            Some(call) => {
+                let call = kept::of_report(call);
+                store.append_call(run_id, seq, stamped, call, &mut self.transcript)
+            }
+            None => store.append(run_id, seq, stamped),
+        };
+        self.seq += 1;
+        self.check(kept);
+        if let Event::RunEnd { .. } = &stamped.event {
+            self.claim = None;
+        }
+    }
+
+    fn check(&mut self, kept: Result<(), StoreError>) {
+        if let Err(error) = kept {
             printer::say(&format!(
                 "warning: the run goes on, but is not recorded any more: {error}"
             ));
             self.failure = Some(error.to_string());
         }
-        self.seq += 1;
+    }
+}
+
+impl Observer for RunLog {
+    fn on_event(&mut self, stamped: &Stamped) {
+        self.keep(stamped, None);
+    }
+
+    fn on_call(&mut self, stamped: &Stamped, call: &CallReport<'_>) {
+        self.keep(stamped, Some(call));
+    }
+
+    fn on_void(&mut self, places: &[usize]) {
+        let Some(run_id) = self.run_id.filter(|_| self.failure.is_none()) else {
+            return;
+        };
+        let void: Vec<u64> = places
+            .iter()
+            .filter_map(|place| self.recorded.get(*place).copied())
+            .collect();
+        let kept = self.store.reopen(run_id, &void);
+        self.check(kept);
     }
 }

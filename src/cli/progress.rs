@@ -6,9 +6,13 @@ use std::time::Duration;
 use console::{Term, measure_text_width, truncate_str};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::args::GlobalArgs;
+use super::verbose::Verbosity;
 use super::{printer, terminal};
 use crate::engine::Observer;
+use crate::model::CallReport;
 use crate::report;
+use crate::store::short_id;
 use crate::types::{Choice, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy};
 
 /// How many lines of a draft are shown while it is written.
@@ -22,6 +26,7 @@ pub(super) struct Progress {
     text: Option<String>,
     live: Option<Live>,
     quiet: bool,
+    verbosity: Verbosity,
 }
 
 /// What is drawn on a terminal.
@@ -34,8 +39,9 @@ struct Live {
 }
 
 impl Progress {
-    /// A view that draws only where standard error is a terminal, and says nothing if `quiet`.
-    pub(super) fn new(quiet: bool) -> Self {
+    /// A view that draws only where standard error is a terminal, and says as much as the user wants.
+    pub(super) fn new(global: &GlobalArgs) -> Self {
+        let quiet = global.quiet;
         let live = (Term::stderr().is_term() && !quiet && !is_dumb()).then(|| {
             let bar = ProgressBar::with_draw_target(None, terminal::draw_target(15));
             bar.set_style(style());
@@ -51,14 +57,15 @@ impl Progress {
             text: None,
             live,
             quiet,
+            verbosity: Verbosity::of(global),
         }
     }
 
     /// The same for a text that is only judged; the verdict is the answer and is not said twice.
-    pub(super) fn of_text(name: &str, quiet: bool) -> Self {
+    pub(super) fn of_text(name: &str, global: &GlobalArgs) -> Self {
         Self {
             text: Some(name.to_owned()),
-            ..Self::new(quiet)
+            ..Self::new(global)
         }
     }
 
@@ -125,9 +132,26 @@ impl Progress {
 }
 
 impl Observer for Progress {
+    fn on_replayed(&mut self, stamped: &Stamped) {
+        self.record.apply(stamped);
+    }
+
+    fn on_call(&mut self, stamped: &Stamped, call: &CallReport<'_>) {
+        self.on_event(stamped);
+        if let Some(told) = self.verbosity.tell(&stamped.event, call) {
+            self.line(&told);
+        }
+    }
+
     fn on_event(&mut self, stamped: &Stamped) {
         self.record.apply(stamped);
         match &stamped.event {
+            Event::Resumed {
+                run_id, iteration, ..
+            } => self.line(&format!(
+                "resuming run {} at draft {iteration}",
+                short_id(*run_id)
+            )),
             Event::Phase { phase, iteration } => self.begin(*phase, *iteration),
             Event::Delta {
                 phase, kind, text, ..

@@ -251,7 +251,7 @@ pub(super) fn user_file(global: &GlobalArgs) -> Result<PathBuf, CliError> {
         })
 }
 
-fn duration(flag: &str, text: Option<&str>) -> Result<Option<HumanDuration>, CliError> {
+pub(super) fn duration(flag: &str, text: Option<&str>) -> Result<Option<HumanDuration>, CliError> {
     text.map(|text| {
         text.parse()
             .map_err(|error| CliError::usage(format!("{flag}: {error}")))

@@ -27,6 +27,8 @@ pub enum Origin {
         /// The profile that it is in.
         profile: Option<String>,
     },
+    /// The record of a run that is resumed.
+    Record,
     /// The program's own default.
     BuiltIn,
 }
@@ -34,7 +36,7 @@ pub enum Origin {
 impl Origin {
     /// Whether it is set for this call of the program, and not for all.
     pub fn is_of_session(&self) -> bool {
-        matches!(self, Self::Flag(_) | Self::Variable(_))
+        matches!(self, Self::Flag(_) | Self::Variable(_) | Self::Record)
     }
 
     /// How high the layer is: a value of a higher one goes before one of a lower. Files are one layer
@@ -46,7 +48,7 @@ impl Origin {
             Self::File { .. } => 2,
             Self::Criteria(_) => 3,
             Self::Variable(_) => 4,
-            Self::Flag(_) => 5,
+            Self::Flag(_) | Self::Record => 5,
         }
     }
 }
@@ -68,6 +70,7 @@ impl fmt::Display for Origin {
                     None => Ok(()),
                 }
             }
+            Self::Record => f.write_str("the record of the run"),
             Self::BuiltIn => f.write_str("built-in"),
         }
     }
@@ -178,6 +181,17 @@ pub struct Entry {
 }
 
 impl Resolved {
+    /// The settings that a run was recorded with. What may have been set since in files or in the environment has no
+    /// say.
+    ///
+    /// # Errors
+    /// If they are no settings of this version; says why.
+    pub fn recorded(settings: &Settings) -> Result<Self, String> {
+        let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
+        all.cover(&Layer::new(settings, |_| Origin::Record));
+        all.resolved().map_err(|(_, message)| message)
+    }
+
     /// Where the value under a dotted key comes from; `None` if it is not set.
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         self.layer.0.get(key).map(|(_, origin)| origin)

@@ -86,6 +86,7 @@ impl Critique {
             criteria: Box::new((*self.criteria).clone()),
             settings: LoopSettings::default(),
             models: self.models.clone(),
+            setup: None,
         });
         log.emit(Event::Draft {
             iteration: ONLY,

@@ -14,6 +14,7 @@ use super::gate::{self, NotADraft, Occasion};
 use super::ledger::Ledger;
 use super::log::{Log, Observer};
 use super::machine::{Abilities, Given, Happened, Next, State, step};
+use super::replay::Recorded;
 use super::similarity::similarity;
 use super::start::Start;
 use super::verdict::Verdict;
@@ -30,7 +31,7 @@ use crate::prompt::Prompts;
 use crate::revise::{self, Revision};
 use crate::types::{
     ConvergenceReason, Criteria, EditCounts, Evaluation, Event, ExitCode, Issue, LoopSettings,
-    Models, Phase, RunRecord, SCHEMA_VERSION, Strategy, Task, Version,
+    Models, Phase, RunRecord, SCHEMA_VERSION, Setup, Strategy, Task, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
@@ -59,6 +60,8 @@ pub struct Loop {
     pub tools: Tools,
     /// Finds evidence for the task, and for each revision anew; `None` to look for none.
     pub evidence: Option<Arc<Gatherer>>,
+    /// What it takes to go on with a run later: it is recorded with the start. `None` where nobody will.
+    pub setup: Option<Setup>,
 }
 
 impl Loop {
@@ -76,6 +79,7 @@ impl Loop {
             settings: LoopSettings::default(),
             tools: Tools::none(),
             evidence: None,
+            setup: None,
         }
     }
 
@@ -104,7 +108,36 @@ impl Loop {
                 writer: Some(self.writer.id().clone()),
                 judge: (self.start.is_judged()).then(|| self.judge.model.id().clone()),
             },
+            setup: self.setup.clone().map(Box::new),
         });
+        self.go(run_id, task, log, cancel).await
+    }
+
+    /// Goes on with a run that stopped, as [`Loop::run`] would have: the loop must have been built as it was then,
+    /// but for limits, and its models must have the [`Journal`](crate::model::Journal) of the run, or they are asked
+    /// again what they were asked then.
+    ///
+    /// What happens again as it was recorded keeps its time, and the observer is told so
+    /// ([`Observer::on_replayed`]); the first new event is [`Event::Resumed`]. Limits count what was used before.
+    pub async fn resume(
+        &self,
+        recorded: Recorded,
+        observer: &mut dyn Observer,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        let (run_id, task) = (recorded.run_id, recorded.task.clone());
+        let log = Log::resumed(observer, recorded, self.settings.clone());
+        self.go(run_id, &task, log, cancel).await
+    }
+
+    /// Does all that a run does after it is recorded that it begins.
+    async fn go(
+        &self,
+        run_id: Uuid,
+        task: &Task,
+        log: Log<'_>,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
         let panel = match self.panel() {
             Ok(panel) => panel,
             Err(problem) => {
@@ -114,7 +147,7 @@ impl Loop {
         };
         let mut prompts = Prompts::new(task, &self.criteria);
         let gatherer = self.evidence.as_deref();
-        let text = given.map(|text| text.content.as_str());
+        let text = self.start.text().map(|text| text.content.as_str());
         evidence::for_run(gatherer, task, text, &self.criteria, &mut prompts, &log);
         let run = Run {
             plan: self,
@@ -188,7 +221,10 @@ struct Work {
 impl Run<'_, '_> {
     /// Does what the machine says until it says stop.
     async fn drive(mut self, run_id: Uuid, cancel: &CancellationToken) {
-        let deadline = self.settings.max_time().map(|limit| Instant::now() + limit);
+        let deadline = self
+            .settings
+            .max_time()
+            .map(|limit| Instant::now() + limit.saturating_sub(self.log.used()));
         let mut state = State::new(Abilities {
             compare: self.plan.criteria.need_judge(),
             stronger: self.plan.stronger.is_some(),
@@ -213,8 +249,9 @@ impl Run<'_, '_> {
                 tokio::select! {
                     biased;
                     () = cancel.cancelled() => Happened::Cancelled,
-                    () = sleep_until(deadline) => Happened::TimeUp,
+                    // What is done at once, as all that is recorded is, has taken no time.
                     happened = work => happened,
+                    () = sleep_until(deadline) => Happened::TimeUp,
                 }
             };
         };
@@ -570,9 +607,13 @@ impl Run<'_, '_> {
             },
         };
         let observer = self.log.calls(phase, iteration);
-        let evaluation = match panel.evaluate(&self.prompts, &subject, &observer).await {
-            Ok(evaluation) => evaluation,
-            Err(error) => return self.failed(&error),
+        // A verdict that is recorded is not asked for again: a command might judge otherwise today.
+        let evaluation = match self.log.recorded_evaluation(iteration) {
+            Some(evaluation) => evaluation,
+            None => match panel.evaluate(&self.prompts, &subject, &observer).await {
+                Ok(evaluation) => evaluation,
+                Err(error) => return self.failed(&error),
+            },
         };
         self.log.emit(Event::Evaluation {
             iteration,

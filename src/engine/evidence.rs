@@ -18,14 +18,19 @@ pub(super) fn for_run(
     prompts: &mut Prompts,
     log: &Log<'_>,
 ) {
-    warn(gatherer, log);
-    let found = gatherer.map(|gatherer| match given {
-        Some(text) => gatherer.for_text(task, text),
-        None => gatherer.for_task(task, criteria),
-    });
-    let found = found_or_warning(found, log);
+    let known = memory(task);
+    let found = if let Some(recorded) = log.recorded_evidence(FIRST) {
+        recorded.into_iter().skip(known.len()).collect()
+    } else {
+        warn(gatherer, log);
+        let found = gatherer.map(|gatherer| match given {
+            Some(text) => gatherer.for_text(task, text),
+            None => gatherer.for_task(task, criteria),
+        });
+        found_or_warning(found, log)
+    };
     prompts.show_evidence(&found);
-    emit(FIRST, memory(task), found, log);
+    emit(FIRST, known, found, log);
 }
 
 /// What has to do with what is to be mended: it stays before the models until the next revision.
@@ -41,7 +46,9 @@ pub(super) fn for_revision(
         let of_task = record.evidence.iter().filter(|e| e.iteration == FIRST);
         of_task.map(|gathered| gathered.evidence.clone()).collect()
     });
-    let found = found_or_warning(Some(gatherer.for_issues(issues, &known)), log);
+    let found = log
+        .recorded_evidence(iteration)
+        .unwrap_or_else(|| found_or_warning(Some(gatherer.for_issues(issues, &known)), log));
     prompts.show_fresh_evidence(&found);
     emit(iteration, Vec::new(), found, log);
 }

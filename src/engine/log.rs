@@ -1,17 +1,34 @@
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::model::{CallEvent, ChatEvent};
+use super::replay::{Recorded, Replay};
+use crate::model::{CallEvent, CallReport, ChatEvent};
 use crate::types::{
-    ConvergenceReason, DeltaKind, Event, ExitCode, Phase, RunRecord, SCHEMA_VERSION, Stamped,
+    ConvergenceReason, DeltaKind, Evaluation, Event, Evidence, ExitCode, LoopSettings, Phase,
+    RunRecord, SCHEMA_VERSION, Stamped,
 };
 
 /// Sees every event of a run, in order, as it happens. What it does is done before the run goes on.
 pub trait Observer: Send {
     /// Takes an event in.
     fn on_event(&mut self, event: &Stamped);
+
+    /// Takes in the event of a call that is over, with what was asked and answered: for those who keep it or show
+    /// it. Without this, the event is one like the others.
+    fn on_call(&mut self, event: &Stamped, _call: &CallReport<'_>) {
+        self.on_event(event);
+    }
+
+    /// A run is resumed, and an event that was recorded has happened again; it has its time of then. Who keeps or
+    /// shows events has done so then.
+    fn on_replayed(&mut self, _event: &Stamped) {}
+
+    /// A run is resumed, and the recorded events at these places, counted from 0, are void: the run's end, and what
+    /// came of it.
+    fn on_void(&mut self, _places: &[usize]) {}
 }
 
 impl<F: FnMut(&Stamped) + Send> Observer for F {
@@ -30,6 +47,10 @@ struct LogInner<'a> {
     record: RunRecord,
     /// Tokens used; those of calls whose server does not count are estimated.
     tokens: u64,
+    /// What is recorded and has not happened again yet, until the run goes on from there.
+    replay: Option<Replay>,
+    /// How long the run took before it was resumed.
+    used: Duration,
 }
 
 /// The usual estimate where a server does not count tokens: about four characters make one.
@@ -42,18 +63,57 @@ impl<'a> Log<'a> {
                 observer,
                 record: RunRecord::default(),
                 tokens: 0,
+                replay: None,
+                used: Duration::ZERO,
             }),
         }
     }
 
-    pub(super) fn emit(&self, event: Event) {
-        let stamped = Stamped {
-            time: Timestamp::now(),
-            event,
+    /// The log of a run that is resumed, which behaves in this way from now on.
+    pub(super) fn resumed(
+        observer: &'a mut dyn Observer,
+        recorded: Recorded,
+        settings: LoopSettings,
+    ) -> Self {
+        let used = RunRecord::from_events(recorded.events()).execution_time();
+        let mut replay = Replay::new(recorded, settings);
+        let start = replay.take_start();
+        let mut inner = LogInner {
+            observer,
+            record: RunRecord::default(),
+            tokens: 0,
+            replay: Some(replay),
+            used: Duration::try_from_secs_f64(used.unwrap_or_default()).unwrap_or_default(),
         };
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.record.apply(&stamped);
-        inner.observer.on_event(&stamped);
+        if let Some(start) = start {
+            inner.keep(&start);
+        }
+        Self {
+            inner: Mutex::new(inner),
+        }
+    }
+
+    pub(super) fn emit(&self, event: Event) {
+        self.lock().take(event, None);
+    }
+
+    /// How long the run took before it was resumed.
+    pub(super) fn used(&self) -> Duration {
+        self.lock().used
+    }
+
+    /// The verdict on a version that was given before the run was resumed and not taken in yet.
+    pub(super) fn recorded_evaluation(&self, version: u32) -> Option<Evaluation> {
+        self.lock().replay.as_ref()?.evaluation(version)
+    }
+
+    /// The evidence for a version that was found before the run was resumed; empty if it was looked for in vain.
+    pub(super) fn recorded_evidence(&self, version: u32) -> Option<Vec<Evidence>> {
+        self.lock().replay.as_ref()?.evidence(version)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LogInner<'a>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn end(
@@ -82,20 +142,11 @@ impl<'a> Log<'a> {
     }
 
     pub(super) fn with<T>(&self, read: impl FnOnce(&RunRecord) -> T) -> T {
-        read(
-            &self
-                .inner
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .record,
-        )
+        read(&self.lock().record)
     }
 
     pub(super) fn tokens(&self) -> u64 {
-        self.inner
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .tokens
+        self.lock().tokens
     }
 
     /// An observer of model calls that turns what they say into events of this step.
@@ -134,13 +185,7 @@ impl<'a> Log<'a> {
                 }
                 CallEvent::Chat(_) => {}
                 CallEvent::End(report) => {
-                    let estimate = report.characters / CHARACTERS_PER_TOKEN;
-                    let tokens = report.usage.total.unwrap_or(estimate as u64);
-                    self.inner
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .tokens += tokens;
-                    self.emit(Event::Call {
+                    let event = Event::Call {
                         phase,
                         iteration,
                         model: report.model.clone(),
@@ -148,7 +193,8 @@ impl<'a> Log<'a> {
                         duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
                         attempts: report.attempts,
                         error: report.error.map(ToString::to_string),
-                    });
+                    };
+                    self.lock().take(event, Some(&report));
                 }
             }
         }
@@ -160,4 +206,76 @@ impl<'a> Log<'a> {
             .unwrap_or_else(PoisonError::into_inner)
             .record
     }
+}
+
+impl LogInner<'_> {
+    /// An event happens. Of a call there is a report.
+    fn take(&mut self, event: Event, call: Option<&CallReport<'_>>) {
+        if self.is_recorded(&event, call) {
+            return;
+        }
+        self.go_on();
+        let stamped = Stamped {
+            time: Timestamp::now(),
+            event,
+        };
+        self.record.apply(&stamped);
+        match call {
+            Some(call) => {
+                self.tokens += call.usage.total.unwrap_or_else(|| estimate(call));
+                self.observer.on_call(&stamped, call);
+            }
+            None => self.observer.on_event(&stamped),
+        }
+    }
+
+    /// Whether the event is one that is recorded; then it is taken in as it was.
+    fn is_recorded(&mut self, event: &Event, call: Option<&CallReport<'_>>) -> bool {
+        let replayed = call.is_some_and(|call| call.replayed);
+        // A call that is made now is none of those that were made then.
+        let is_new = call.is_some() && !replayed || matches!(event, Event::Retry { .. });
+        let again = match &mut self.replay {
+            Some(replay) if !is_new => replay.again(event),
+            _ => None,
+        };
+        let Some(events) = again else {
+            // What a replayed call took is counted already, if not at its own place then with what came later.
+            return replayed;
+        };
+        for event in &events {
+            self.keep(event);
+        }
+        if let Some(call) = call.filter(|call| call.usage.total.is_none()) {
+            self.tokens += estimate(call);
+        }
+        true
+    }
+
+    /// Takes a recorded event in.
+    fn keep(&mut self, stamped: &Stamped) {
+        if let Event::Call { usage, .. } = &stamped.event {
+            self.tokens += usage.total.unwrap_or(0);
+        }
+        self.record.apply(stamped);
+        self.observer.on_replayed(stamped);
+    }
+
+    /// Ends the replay, if there is one: from here on the run does what it has not done yet.
+    fn go_on(&mut self) {
+        let Some(replay) = self.replay.take() else {
+            return;
+        };
+        let resumed = replay.resumed(self.record.iterations().max(1));
+        let rest = replay.rest();
+        for stamped in &rest.kept {
+            self.keep(stamped);
+        }
+        self.observer.on_void(&rest.void);
+        self.take(resumed, None);
+    }
+}
+
+/// The tokens of a call whose server does not count them.
+fn estimate(call: &CallReport<'_>) -> u64 {
+    (call.characters / CHARACTERS_PER_TOKEN) as u64
 }

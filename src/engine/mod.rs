@@ -15,6 +15,9 @@ mod ledger;
 mod lessons;
 mod log;
 mod machine;
+mod replay;
+#[cfg(test)]
+mod resume_tests;
 mod select;
 mod similarity;
 mod start;
@@ -23,4 +26,5 @@ mod verdict;
 pub use critique::{Critique, Text};
 pub use driver::Loop;
 pub use log::Observer;
+pub use replay::Recorded;
 pub use start::Start;

@@ -1,6 +1,9 @@
 //! Choosing what is shown: the best passages for each question, as many as fit.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
+
+use sha2::{Digest as _, Sha256};
 
 use super::index::{Hit, Index};
 use super::passages;
@@ -99,6 +102,23 @@ impl Gatherer {
     /// How many passages these have.
     pub fn passages(&self) -> usize {
         self.index.entries().len()
+    }
+
+    /// A hash of the texts and of where they stand: another one says that something has changed.
+    pub fn hash(&self) -> String {
+        let mut hasher = Sha256::new();
+        for entry in self.index.entries() {
+            for part in [&entry.path, &entry.passage.text] {
+                hasher.update((part.len() as u64).to_le_bytes());
+                hasher.update(part);
+            }
+        }
+        let mut hash = String::with_capacity(64);
+        for byte in hasher.finalize() {
+            // Writing to a text does not fail.
+            let _ = write!(hash, "{byte:02x}");
+        }
+        hash
     }
 
     /// What people should know: what was left out.

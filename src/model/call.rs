@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use super::chat::{ChatEvent, ChatModel, ChatRequest};
+use super::chat::{ChatEvent, ChatModel, ChatRequest, EndReason};
 use super::error::ModelError;
 use super::reply::{Reply, complete_until};
 use crate::types::{ModelId, TokenUsage};
@@ -19,6 +19,14 @@ pub enum CallEvent<'a> {
 pub struct CallReport<'a> {
     /// Who was asked.
     pub model: &'a ModelId,
+    /// Where, without credentials; `None` for a model in this process.
+    pub address: Option<String>,
+    /// What was asked.
+    pub request: &'a ChatRequest,
+    /// What was answered; of a failed call as much as there is.
+    pub reply: &'a Reply,
+    /// Whether nobody was asked, since the reply was recorded in a [`Journal`](super::Journal).
+    pub replayed: bool,
     /// Tokens, as far as the server told.
     pub usage: TokenUsage,
     /// Waits included.
@@ -48,7 +56,7 @@ pub async fn call(
 
 /// As [`call`], but the answer is ended early once `stop`, which is shown it after every piece, says so; then its end
 /// is [`EndReason::Unwanted`](super::EndReason::Unwanted). An answer that is begun anew after a failure is shown
-/// from its beginning.
+/// from its beginning. A reply that the model's [`Journal`](super::Journal) has is taken as it is.
 ///
 /// # Errors
 /// If the call fails for good.
@@ -56,7 +64,7 @@ pub async fn call_until(
     model: &dyn ChatModel,
     request: ChatRequest,
     observer: &CallObserver<'_>,
-    stop: impl FnMut(&str) -> bool,
+    mut stop: impl FnMut(&str) -> bool,
 ) -> Result<Reply, ModelError> {
     let begun = Instant::now();
     let sent: usize = request
@@ -64,10 +72,26 @@ pub async fn call_until(
         .iter()
         .map(|message| message.content.len())
         .sum();
-    let observe = |event: &ChatEvent| observer(CallEvent::Chat(event));
-    let (reply, outcome) = complete_until(model, request, observe, stop).await;
+    let recorded = model
+        .journal()
+        .and_then(|journal| journal.take(model.id(), &request));
+    let replayed = recorded.is_some();
+    let (reply, outcome) = if let Some(reply) = recorded {
+        if reply.end == Some(EndReason::Unwanted) {
+            // Who did not want it does not know why until it is shown.
+            stop(&reply.text);
+        }
+        (reply, Ok(()))
+    } else {
+        let observe = |event: &ChatEvent| observer(CallEvent::Chat(event));
+        complete_until(model, request.clone(), observe, stop).await
+    };
     observer(CallEvent::End(CallReport {
         model: model.id(),
+        address: model.address(),
+        request: &request,
+        reply: &reply,
+        replayed,
         usage: reply.usage,
         duration: begun.elapsed(),
         attempts: reply.attempts,

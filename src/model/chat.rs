@@ -5,6 +5,7 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 
 use super::error::ModelError;
+use super::journal::Journal;
 use crate::types::{ModelId, TokenUsage};
 
 /// The events of one call: any number of pieces, then exactly one [`ChatEvent::End`] or one error,
@@ -19,6 +20,11 @@ pub trait ChatModel: Send + Sync {
 
     /// Where it answers, if that is a certain place: the same name elsewhere may be another model.
     fn address(&self) -> Option<String> {
+        None
+    }
+
+    /// The replies that are taken instead of asking again, if there are any.
+    fn journal(&self) -> Option<&Journal> {
         None
     }
 
@@ -78,7 +84,8 @@ impl ChatRequest {
 }
 
 /// What a call is for. Engines in the process keep one prompt cache for each purpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// Writing or revising text.
     Write,
@@ -119,15 +126,19 @@ pub enum Role {
 
 /// How tokens are chosen. What is `None` is not sent, and the server's or the model's own default
 /// holds.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sampling {
     /// 0 for the most likely token; up to 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Nucleus sampling, above 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
     /// Makes sampling repeatable where the server can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// The most tokens of the answer, reasoning included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
 }
 
@@ -188,7 +199,8 @@ pub enum ChatEvent {
 }
 
 /// Why a model stopped writing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// It was done.
     Stop,
@@ -203,7 +215,7 @@ pub enum EndReason {
 }
 
 /// A token with its log-probability and the alternatives to it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenLogprob {
     /// The token's text.
     pub token: String,

@@ -8,6 +8,7 @@ mod chat;
 pub mod embedded;
 mod error;
 mod http;
+mod journal;
 mod key;
 mod listing;
 pub mod ollama;
@@ -25,6 +26,7 @@ pub use chat::{
 };
 pub use error::{ErrorClass, ModelError};
 pub use http::{Connection, HeaderError, HttpClient, RetryPolicy, Timeouts};
+pub use journal::{Asked, Exchange, Journal};
 pub use key::{ApiKey, KeyError};
 pub use listing::{ListedModel, nearest};
 pub use reply::{Reply, complete};

@@ -1,4 +1,5 @@
 use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
 
 use super::chat::{ChatEvent, ChatModel, ChatRequest, EndReason, TokenLogprob};
 use super::error::ModelError;
@@ -6,17 +7,19 @@ use super::runaway::Watch;
 use crate::types::TokenUsage;
 
 /// A whole answer.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reply {
     /// The answer, without reasoning.
     pub text: String,
     /// The reasoning, if the server showed any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
     /// Why the model stopped; `None` if the call failed.
     pub end: Option<EndReason>,
     /// Tokens, as far as the server told.
     pub usage: TokenUsage,
     /// Log-probabilities of the answer's tokens, where asked for and given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logprobs: Vec<TokenLogprob>,
     /// Requests that were made, retries included; at least 1.
     pub attempts: u32,

@@ -73,6 +73,14 @@ pub enum StoreError {
         /// Ids that fit, the latest first, not all if there are many.
         candidates: Vec<String>,
     },
+    /// Another process is at work on the run.
+    #[error(
+        "the run `{run}` is going on in another process; wait until it ends, or end that process, and try again"
+    )]
+    Running {
+        /// The run.
+        run: String,
+    },
     /// An event cannot be written or read.
     #[error("event {seq} of the run `{run}` cannot be read: {reason}")]
     Unreadable {

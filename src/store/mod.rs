@@ -2,18 +2,22 @@
 //! An observer of the loop, given to it from above; nothing in the loop reads it. Beside the runs it keeps what
 //! judges said.
 
+mod call;
+mod claim;
 mod error;
 mod open;
 mod schema;
 mod summary;
 mod verdict;
 
+pub use call::{KeptCall, KeptMessage, Transcript};
+pub use claim::Claim;
 pub use error::StoreError;
 pub use summary::{RunFilter, RunSummary, short_id};
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use uuid::Uuid;
 
 use crate::types::{Event, Stamped};
@@ -54,6 +58,17 @@ impl Store {
     /// [`Event::RunStart`]; `seq` counts up and is used once in a run. Events that do not last are passed
     /// over ([`Event::is_lasting`]).
     pub fn append(&mut self, run_id: Uuid, seq: u64, event: &Stamped) -> Result<(), StoreError> {
+        self.append_with(run_id, seq, event, |_, _| Ok(()))
+    }
+
+    /// The same, with what is to be on disk together with the event; `also` is given the number of the run.
+    fn append_with(
+        &mut self,
+        run_id: Uuid,
+        seq: u64,
+        event: &Stamped,
+        also: impl FnOnce(&Transaction<'_>, i64) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
         if !event.event.is_lasting() {
             return Ok(());
         }
@@ -91,11 +106,43 @@ impl Store {
             })
             .map_err(wrap)?;
         summary::update(&transaction, run, event).map_err(wrap)?;
+        also(&transaction, run).map_err(wrap)?;
         transaction.commit().map_err(wrap)
+    }
+
+    /// Makes a run that has ended one that goes on, and takes these of its events away: its end, and what came
+    /// of it.
+    pub fn reopen(&mut self, run_id: Uuid, void: &[u64]) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let mut reopen = || -> rusqlite::Result<()> {
+            let transaction = self
+                .connection
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let run: i64 = transaction.query_row(
+                "UPDATE run SET ended = NULL, convergence_reason = NULL, success = NULL,
+                     exit_code = NULL, selected = NULL, score = NULL
+                 WHERE id = ?1 RETURNING n",
+                [run_id.to_string()],
+                |row| row.get(0),
+            )?;
+            for seq in void {
+                transaction
+                    .prepare_cached("DELETE FROM event WHERE run = ?1 AND seq = ?2")?
+                    .execute(params![run, i64::try_from(*seq).unwrap_or(i64::MAX)])?;
+            }
+            transaction.commit()
+        };
+        reopen().map_err(|error| StoreError::from_sqlite(&path, error))
     }
 
     /// The events of a run, in order.
     pub fn events(&self, run_id: Uuid) -> Result<Vec<Stamped>, StoreError> {
+        let events = self.numbered_events(run_id)?;
+        Ok(events.into_iter().map(|(_, event)| event).collect())
+    }
+
+    /// The events of a run, in order, each with its number.
+    pub fn numbered_events(&self, run_id: Uuid) -> Result<Vec<(u64, Stamped)>, StoreError> {
         let wrap = |error| StoreError::from_sqlite(&self.path, error);
         let rows: Vec<(i64, String)> = self
             .connection
@@ -116,11 +163,14 @@ impl Store {
         }
         rows.into_iter()
             .map(|(seq, body)| {
-                serde_json::from_str(&body).map_err(|error| StoreError::Unreadable {
-                    run: short_id(run_id),
-                    seq: u64::try_from(seq).unwrap_or(0),
-                    reason: error.to_string(),
-                })
+                let seq = u64::try_from(seq).unwrap_or(0);
+                let event =
+                    serde_json::from_str(&body).map_err(|error| StoreError::Unreadable {
+                        run: short_id(run_id),
+                        seq,
+                        reason: error.to_string(),
+                    })?;
+                Ok((seq, event))
             })
             .collect()
     }

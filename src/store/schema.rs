@@ -42,6 +42,25 @@ const MIGRATIONS: &[&str] = &[
         body TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX verdict_kept ON verdict (kept DESC);",
+    // What models were asked and answered. A message begins with so many bytes of an earlier one of its run.
+    "CREATE TABLE call (
+        run INTEGER NOT NULL REFERENCES run (n) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        asked TEXT NOT NULL,
+        messages TEXT NOT NULL,
+        reply TEXT NOT NULL,
+        UNIQUE (run, seq)
+    );
+    CREATE TABLE message (
+        run INTEGER NOT NULL REFERENCES run (n) ON DELETE CASCADE,
+        n INTEGER NOT NULL,
+        role TEXT NOT NULL,
+        base INTEGER,
+        shared INTEGER NOT NULL,
+        rest TEXT NOT NULL,
+        UNIQUE (run, n)
+    );",
 ];
 
 /// The newest format that this version knows.

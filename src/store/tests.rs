@@ -66,6 +66,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
                 writer: Some(model("w")),
                 judge: Some(model("j")),
             },
+            setup: None,
         },
         Event::Phase {
             phase: Phase::Draft,
@@ -301,6 +302,26 @@ fn several_writers_do_not_disturb_each_other() {
     for id in ids {
         assert_eq!(store.events(id).unwrap().len(), 13);
     }
+}
+
+#[test]
+fn a_run_that_goes_on_again_has_no_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let (id, other) = (Uuid::now_v7(), Uuid::now_v7());
+    let events = run(id, 0, "draft", "p");
+    append_all(&mut store, id, &events);
+    append_all(&mut store, other, &run(other, 9, "draft", "p"));
+    let numbered = store.numbered_events(id).unwrap();
+    let last: Vec<u64> = numbered.iter().rev().take(2).map(|(seq, _)| *seq).collect();
+    store.reopen(id, &last).unwrap();
+    assert_eq!(store.events(id).unwrap().len(), numbered.len() - 2);
+    let runs = store.runs(&RunFilter::default()).unwrap();
+    assert_eq!(runs[0].exit_code, Some(ExitCode::NotMet), "the other one");
+    let reopened = &runs[1];
+    assert_eq!((reopened.ended, reopened.exit_code), (None, None));
+    assert_eq!((reopened.score, reopened.iterations), (None, 2));
+    assert!(store.reopen(Uuid::nil(), &[]).is_err());
 }
 
 #[cfg(unix)]

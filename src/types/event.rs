@@ -10,6 +10,7 @@ use super::{
     model_id::{ModelId, Models},
     outcome::{ConvergenceReason, ExitCode},
     settings::{LoopSettings, Strategy},
+    setup::Setup,
     task::Task,
     usage::TokenUsage,
     version::EditCounts,
@@ -56,6 +57,18 @@ pub enum Event {
         settings: LoopSettings,
         /// Who writes and who judges.
         models: Models,
+        /// What else it takes to go on with the run later; `None` where nobody can.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        setup: Option<Box<Setup>>,
+    },
+    /// A run that had stopped goes on from here. What it had done before is not done again.
+    Resumed {
+        /// The run's id.
+        run_id: Uuid,
+        /// The version that was being worked on.
+        iteration: u32,
+        /// How the loop behaves from here on; limits may have been raised.
+        settings: LoopSettings,
     },
     /// A step begins.
     Phase {

@@ -12,6 +12,7 @@ mod judging;
 mod model_id;
 mod outcome;
 mod settings;
+mod setup;
 mod task;
 mod usage;
 mod version;
@@ -35,6 +36,7 @@ pub use judging::{JudgeMode, JudgeScore, JudgeSettings, MAX_SAMPLES, ProbeTexts}
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
+pub use setup::Setup;
 pub use task::{ContextBlock, Fact, PastMessage, Procedure, Task};
 pub use usage::TokenUsage;
 pub use version::{EditCounts, Version};

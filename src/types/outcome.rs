@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -172,6 +172,8 @@ pub struct RunRecord {
     pub started: Option<Timestamp>,
     /// When the last event happened.
     pub last_event: Option<Timestamp>,
+    /// How long nobody was at work, from when the run was stopped until it was resumed.
+    paused: SignedDuration,
     /// Per version: when its first step began, and the tokens of its calls.
     steps: IndexMap<u32, (Timestamp, TokenUsage)>,
 }
@@ -189,13 +191,14 @@ impl RunRecord {
     /// Takes one more event in.
     pub fn apply(&mut self, stamped: &Stamped) {
         let time = stamped.time;
-        self.last_event = Some(time);
+        let before = self.moment(time);
         match &stamped.event {
             Event::RunStart { run_id, models, .. } => {
                 self.run_id = Some(*run_id);
                 self.models = Some(models.clone());
                 self.started = Some(time);
             }
+            Event::Resumed { .. } => self.pause(time.duration_since(before)),
             Event::Phase { iteration, .. } => {
                 self.step(*iteration, time);
             }
@@ -289,6 +292,21 @@ impl RunRecord {
         }
     }
 
+    /// Something happens at that time; gives when the last thing before it did.
+    fn moment(&mut self, time: Timestamp) -> Timestamp {
+        let before = self.last_event.unwrap_or(time);
+        self.last_event = Some(before.max(time));
+        before
+    }
+
+    /// Nobody was at work for so long: what is under way has not taken longer for it.
+    fn pause(&mut self, pause: SignedDuration) {
+        self.paused += pause;
+        for (begun, _) in self.steps.values_mut() {
+            *begun = begun.checked_add(pause).unwrap_or(*begun);
+        }
+    }
+
     /// When an iteration began, and what it has used.
     fn step(&mut self, iteration: u32, time: Timestamp) -> &mut (Timestamp, TokenUsage) {
         let begins = || (time, TokenUsage::default());
@@ -374,13 +392,10 @@ impl RunRecord {
         }
     }
 
-    /// Seconds from the run's start to its last event.
+    /// Seconds from the run's start to its last event, without those between its end and its resumption.
     pub fn execution_time(&self) -> Option<f64> {
-        Some(
-            (self.last_event? - self.started?)
-                .total(jiff::Unit::Second)
-                .unwrap_or(0.0),
-        )
+        let time = self.last_event?.duration_since(self.started?);
+        Some((time - self.paused).as_secs_f64())
     }
 
     fn version_mut(&mut self, iteration: u32) -> Option<&mut Version> {

@@ -374,6 +374,23 @@ impl Running {
         }
     }
 
+    /// Ends the program at once, without a word to it. Checks nothing; what was printed until then is there.
+    #[track_caller]
+    pub(crate) fn kill(mut self) -> Ran {
+        let _ = self.child.kill();
+        let status = self.child.wait().expect("the program can be waited for");
+        let text = |pipe: JoinHandle<Vec<u8>>| {
+            String::from_utf8_lossy(&pipe.join().expect("a pipe")).into_owned()
+        };
+        Ran {
+            code: status.code(),
+            stdout: text(self.stdout),
+            stderr: text(self.stderr),
+            took: self.started.elapsed(),
+            world: self.test.world.clone(),
+        }
+    }
+
     fn wait(&mut self) -> ExitStatus {
         loop {
             if let Some(status) = self
@@ -554,7 +571,8 @@ impl Ran {
             (r"\b\d+\.\d s\b", "[SECONDS]"),
             (r#"("execution_time": )[0-9.e-]+"#, "$1[SECONDS]"),
             (r#"("duration_ms": ?)\d+"#, "$1[MS]"),
-            (r"history show [0-9a-f-]+", "history show [ID]"),
+            (r"history (show|resume) [0-9a-f-]{8,}", "history $1 [ID]"),
+            (r"resuming run [0-9a-f]{8}", "resuming run [ID]"),
         ] {
             let pattern = Regex::new(pattern).expect("a pattern");
             text = pattern.replace_all(&text, shown).into_owned();

@@ -33,6 +33,8 @@ mod output;
 mod permission;
 mod places;
 mod plan;
+#[cfg(unix)]
+mod resume;
 mod revise;
 mod revise_strategies;
 mod schema;

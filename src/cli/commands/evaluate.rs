@@ -145,7 +145,7 @@ impl Prepared {
         let mut records: Vec<Judged> = Vec::new();
         for text in self.texts {
             let file = text.file.clone();
-            let mut progress = Progress::of_text(name_of(file.as_deref()), global.quiet);
+            let mut progress = Progress::of_text(name_of(file.as_deref()), global);
             let mut observers: Vec<&mut dyn Observer> = Vec::new();
             observers.extend(log.as_mut().map(|log| log as &mut dyn Observer));
             observers.push(&mut progress);

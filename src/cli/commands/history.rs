@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use console::{Alignment, pad_str, truncate_str};
 use jiff::tz::TimeZone;
 
-use crate::cli::args::{Format, HistoryCommand};
+use super::resume;
+use crate::cli::args::{Format, GlobalArgs, HistoryCommand};
 use crate::cli::error::CliError;
 use crate::cli::{paths, printer};
 use crate::report;
@@ -16,10 +17,14 @@ use crate::types::{Event, ExitCode, RunRecord, Stamped};
 const WIDTH: usize = 100;
 
 /// Runs one of the history commands.
-pub(in crate::cli) fn run(command: &HistoryCommand) -> Result<ExitCode, CliError> {
+pub(in crate::cli) async fn run(
+    command: &HistoryCommand,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
     let path = paths::store()?;
     let store = Store::open_existing(&path)?;
     let text = match command {
+        HistoryCommand::Resume(args) => return Box::pin(resume::run(args, global)).await,
         HistoryCommand::List { limit, json } => {
             let filter = RunFilter {
                 limit: Some(u32::try_from(*limit).unwrap_or(u32::MAX)),
@@ -210,7 +215,10 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
     }
     let ended = match record.exit_code {
         Some(_) => report::summary(record),
-        None => "not finished: the run goes on, or its process ended".to_owned(),
+        None => format!(
+            "not finished: the run goes on, or its process ended; then `reflect history resume {}` goes on with it",
+            record.run_id.map(short_id).unwrap_or_default()
+        ),
     };
     let _ = writeln!(out, "\n{ended}");
     if let Some(error) = &record.error {

@@ -7,5 +7,6 @@ pub(super) mod draft;
 pub(super) mod evaluate;
 pub(super) mod history;
 pub(super) mod models;
+pub(super) mod resume;
 pub(super) mod revise;
 mod session;

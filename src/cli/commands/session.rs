@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::resume;
 use crate::cli::args::{Format, GlobalArgs, OutputArgs, RunArgs};
 use crate::cli::error::CliError;
 use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
-use crate::engine::{Loop, Observer, Start};
+use crate::cli::{exec, interrupt, knowledge, models, paths, settings, setup, verdicts};
+use crate::engine::{Loop, Observer, Recorded, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
 use crate::store::{Store, short_id};
@@ -26,10 +27,20 @@ pub(super) async fn run(
     judged: bool,
     read: impl FnOnce() -> Result<(Task, Start), CliError>,
 ) -> Result<ExitCode, CliError> {
-    match prepare(args, global, judged, read).await {
+    let prepared = prepare(args, global, judged, read).await;
+    go(prepared, &args.output, global).await
+}
+
+/// Runs what is prepared, and prints the answer.
+pub(super) async fn go(
+    prepared: Result<Prepared, CliError>,
+    args: &OutputArgs,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    match prepared {
         Ok(prepared) => prepared.run(args, global).await,
         Err(error) => {
-            if args.output.format == Format::Ndjson {
+            if args.format == Format::Ndjson {
                 // A reader of events waits for exactly one end, also of a run that never began.
                 printer::print(&Lines::end_of_failed(error.code, &error.message))?;
             }
@@ -39,13 +50,21 @@ pub(super) async fn run(
 }
 
 /// A run that can begin: everything that can be wrong beforehand is not.
-struct Prepared {
-    task: Task,
-    run: Loop,
-    log: Option<RunLog>,
-    output: Option<OutputFile>,
-    report: Option<OutputFile>,
-    cancel: CancellationToken,
+pub(super) struct Prepared {
+    pub(super) begin: Begin,
+    pub(super) run: Loop,
+    pub(super) log: Option<RunLog>,
+    pub(super) output: Option<OutputFile>,
+    pub(super) report: Option<OutputFile>,
+    pub(super) cancel: CancellationToken,
+}
+
+/// Where a run begins.
+pub(super) enum Begin {
+    /// At its beginning.
+    With(Task),
+    /// Where an earlier process stopped.
+    After(Box<Recorded>),
 }
 
 async fn prepare(
@@ -76,7 +95,17 @@ async fn prepare(
         }
         opened = models::open(&plan, &task, given, global.quiet) => opened?,
     };
+    let setup = match log {
+        Some(_) => Some(setup::of(
+            &plan,
+            &args.knowledge,
+            evidence.as_deref(),
+            &opened,
+        )?),
+        None => None,
+    };
     let run = Loop {
+        setup,
         start,
         writer: opened.writer,
         writer_sampling: opened.writer_sampling,
@@ -92,7 +121,7 @@ async fn prepare(
         evidence,
     };
     Ok(Prepared {
-        task,
+        begin: Begin::With(task),
         run,
         log,
         output,
@@ -102,20 +131,22 @@ async fn prepare(
 }
 
 impl Prepared {
-    async fn run(mut self, args: &RunArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
-        let deltas = args.output.stream_deltas;
+    async fn run(mut self, args: &OutputArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
+        let deltas = args.stream_deltas;
         let mut lines =
-            (args.output.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
-        let mut progress = Progress::new(global.quiet);
+            (args.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
+        let mut progress = Progress::new(global);
         let record = {
             // The log goes first: what is shown is on disk already.
             let mut observers: Vec<&mut dyn Observer> = Vec::new();
             observers.extend(self.log.as_mut().map(|log| log as &mut dyn Observer));
             observers.push(&mut progress);
             observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
-            self.run
-                .run(&self.task, &mut Tee(observers), &self.cancel)
-                .await
+            let (observer, cancel) = (&mut Tee(observers), &self.cancel);
+            match self.begin {
+                Begin::With(task) => self.run.run(&task, observer, cancel).await,
+                Begin::After(recorded) => self.run.resume(*recorded, observer, cancel).await,
+            }
         };
         if let Some(error) = &record.error {
             printer::report(&CliError::failure(error.clone()));
@@ -125,21 +156,22 @@ impl Prepared {
             .filter(|_| self.log.is_some() && !global.quiet)
         {
             let id = short_id(run_id);
+            let go_on = resume::how(record.convergence_reason, &id);
             printer::say(&format!(
-                "show this run again with `reflect history show {id}`"
+                "show this run again with `reflect history show {id}`{go_on}"
             ));
         }
         // The report first: it is wanted most where the answer cannot be delivered.
         let reported = self
             .report
-            .map(|report| report.write(&report_text(&args.output, &record)));
+            .map(|report| report.write(&report_text(args, &record)));
         let ended = match lines {
             Some(Lines {
                 failure: Some(error),
                 ..
             }) => return Err(error),
             Some(lines) => lines.reader(),
-            None => deliver(&args.output, &record, self.output)?,
+            None => deliver(args, &record, self.output)?,
         };
         reported.transpose()?;
         if ended == Reader::Gone {
@@ -147,7 +179,7 @@ impl Prepared {
         }
         let code = record.exit_code.unwrap_or(ExitCode::Failure);
         Ok(match code {
-            ExitCode::NotMet | ExitCode::Limit if args.output.exit_zero => ExitCode::Success,
+            ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
             code => code,
         })
     }

@@ -15,7 +15,7 @@ use super::printer;
 use super::settings::Plan;
 use crate::config::Settings;
 use crate::evaluate::{JudgeModel, OtherModel};
-use crate::model::{ChatModel, Sampling, Think};
+use crate::model::{ChatModel, Journal, Sampling, Think};
 use crate::types::{Evaluator, Task};
 
 pub(super) use self::connect::{Backend, Providers};
@@ -29,6 +29,28 @@ pub(super) struct Opened {
     pub(super) think: Think,
     pub(super) stronger: Option<Arc<dyn ChatModel>>,
     pub(super) judge: JudgeModel,
+    /// Whether the writer is at the address that the user gives.
+    pub(super) at_given_address: bool,
+}
+
+impl Opened {
+    /// The same models, which are asked only what is not in the journal.
+    pub(super) fn after(self, journal: &Arc<Journal>) -> Self {
+        let others = self.judge.others.into_iter().map(|(name, other)| {
+            let model = journal.before(other.model);
+            (name, OtherModel { model, ..other })
+        });
+        Self {
+            writer: journal.before(self.writer),
+            stronger: self.stronger.map(|model| journal.before(model)),
+            judge: JudgeModel {
+                others: others.collect(),
+                model: journal.before(self.judge.model),
+                ..self.judge
+            },
+            ..self
+        }
+    }
 }
 
 /// Chooses and opens the models of a run, and says on standard error which they are and why. `given` is the text
@@ -44,7 +66,8 @@ pub(super) async fn open(
     let window = window::RunWindow::of_run(plan, task, given);
     let chosen = choose::writer(plan, &providers).await?;
     let (writer_name, why) = (chosen.name, chosen.why);
-    if chosen.at_given_address {
+    let at_given_address = chosen.at_given_address;
+    if at_given_address {
         providers = providers.with_given_address(&writer_name.provider);
     }
     let writer = providers.open(&writer_name, &window, quiet).await?;
@@ -94,6 +117,7 @@ pub(super) async fn open(
             others,
             ..JudgeModel::new(judge.model, judge_sampling(settings, judge.local), think)
         },
+        at_given_address,
     })
 }
 

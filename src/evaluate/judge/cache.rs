@@ -1,10 +1,7 @@
 //! Verdicts that were given already.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
-
-use sha2::{Digest as _, Sha256};
 
 use crate::model::{ChatModel, ChatRequest};
 use crate::prompt::PROMPT_VERSION;
@@ -36,27 +33,13 @@ impl VerdictCache for MemoryCache {
     }
 }
 
-/// The key of what a model answers to a request: a hash of all that the answer depends on. The messages hold
-/// the task, its context, the criteria, the draft and every word of the prompt, so nothing of these can change
-/// unnoticed.
+/// The key of what a model answers to a request. The messages hold the task, its context, the criteria, the draft
+/// and every word of the prompt, so nothing of these can change unnoticed.
 pub(super) fn key(model: &dyn ChatModel, request: &ChatRequest) -> String {
-    let sampling = &request.sampling;
-    let parts = serde_json::json!([
-        PROMPT_VERSION,
-        model.id().to_string(),
-        model.address(),
-        // Without the limit on tokens: a verdict that could be read did not reach it.
-        [sampling.temperature, sampling.top_p],
-        sampling.seed,
-        request.think,
-        request.top_logprobs,
-        request.schema.as_ref().map(|schema| &schema.schema),
-        request.messages,
-    ]);
-    let mut key = String::with_capacity(64);
-    for byte in Sha256::digest(parts.to_string()) {
-        // Writing to a text does not fail.
-        let _ = write!(key, "{byte:02x}");
-    }
-    key
+    let address = model.address().unwrap_or_default();
+    format!(
+        "{PROMPT_VERSION} {} {address} {}",
+        model.id(),
+        request.key()
+    )
 }

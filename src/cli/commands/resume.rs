@@ -1,0 +1,367 @@
+//! `reflect history resume`: goes on with a run that stopped before its end.
+
+use std::sync::Arc;
+
+use super::session::{self, Begin, Prepared};
+use crate::cli::args::{GlobalArgs, ResumeArgs};
+use crate::cli::error::CliError;
+use crate::cli::observers::RunLog;
+use crate::cli::output::OutputFile;
+use crate::cli::printer;
+use crate::cli::settings::{self, Plan};
+use crate::cli::{exec, interrupt, kept, knowledge, models, paths, verdicts};
+use crate::config::{Resolved, Settings};
+use crate::engine::{Loop, Recorded, Start, Text};
+use crate::evaluate::JudgeModel;
+use crate::evidence::Gatherer;
+use crate::model::{Exchange, Journal};
+use crate::prompt::PROMPT_VERSION;
+use crate::store::{Store, StoreError, short_id};
+use crate::types::{
+    ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, RunRecord, Setup,
+};
+
+/// Goes on with the run and prints the answer.
+pub(in crate::cli) async fn run(
+    args: &ResumeArgs,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    session::go(prepare(args, global).await, &args.output, global).await
+}
+
+/// How people go on with a run that ended for this reason, to follow how they show it; nothing if they cannot.
+pub(super) fn how(reason: Option<ConvergenceReason>, id: &str) -> String {
+    let more = match reason.map(Resumable::of) {
+        Some(Resumable::AsItIs) => String::new(),
+        Some(Resumable::With(limit)) if limit != Limit::Iterations => {
+            format!(" {} …", limit.flag())
+        }
+        _ => return String::new(),
+    };
+    format!("; go on with it with `reflect history resume {id}{more}`")
+}
+
+/// Whether a run that ended can be gone on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resumable {
+    /// It can.
+    AsItIs,
+    /// If it is given more.
+    With(Limit),
+    /// It has come to its end.
+    No,
+}
+
+/// What a run can be given more of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    Iterations,
+    Tokens,
+    Time,
+}
+
+impl Limit {
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Iterations => "--max-iterations",
+            Self::Tokens => "--max-total-tokens",
+            Self::Time => "--max-time",
+        }
+    }
+
+    /// Whether there is more of it than before.
+    fn is_raised(self, now: &LoopSettings, before: &LoopSettings) -> bool {
+        match self {
+            Self::Iterations => now.max_iterations() > before.max_iterations(),
+            Self::Tokens => now.max_total_tokens > before.max_total_tokens,
+            Self::Time => now.max_time() > before.max_time(),
+        }
+    }
+}
+
+impl Resumable {
+    fn of(reason: ConvergenceReason) -> Self {
+        match reason {
+            ConvergenceReason::Interrupted
+            | ConvergenceReason::ModelError
+            | ConvergenceReason::UserQuit => Self::AsItIs,
+            ConvergenceReason::MaxIterations => Self::With(Limit::Iterations),
+            ConvergenceReason::TokenBudget => Self::With(Limit::Tokens),
+            ConvergenceReason::TimeLimit => Self::With(Limit::Time),
+            ConvergenceReason::QualityMet
+            | ConvergenceReason::Plateau
+            | ConvergenceReason::Oscillation
+            | ConvergenceReason::Diminishing
+            | ConvergenceReason::Stable
+            | ConvergenceReason::RepeatedIssues
+            | ConvergenceReason::Corrected
+            | ConvergenceReason::UserAccepted
+            | ConvergenceReason::JudgeFailed => Self::No,
+        }
+    }
+}
+
+/// A run as it is recorded.
+struct Past {
+    /// Its id, as people write it.
+    id: String,
+    criteria: Criteria,
+    /// How the loop behaved last.
+    settings: LoopSettings,
+    models: Models,
+    setup: Setup,
+    start: Start,
+    record: RunRecord,
+}
+
+impl Past {
+    /// What a record says; an error if nobody can go on from it.
+    fn read(recorded: &Recorded) -> Result<Self, CliError> {
+        let record = RunRecord::from_events(recorded.events());
+        let id = record.run_id.map(short_id).unwrap_or_default();
+        let mut events = recorded.events().iter().map(|stamped| &stamped.event);
+        let Some(Event::RunStart {
+            command,
+            file,
+            criteria,
+            settings,
+            models,
+            setup,
+            ..
+        }) = events.next()
+        else {
+            return Err(CliError::failure(format!(
+                "the record of the run `{id}` has no beginning"
+            )));
+        };
+        if command == "evaluate" {
+            return Err(
+                CliError::usage(format!("the run `{id}` only judges a text")).hint(
+                    "judge the text again with `reflect evaluate`; verdicts that were given are remembered",
+                ),
+            );
+        }
+        let Some(setup) = setup else {
+            return Err(CliError::usage(format!(
+                "the run `{id}` cannot be resumed: it was recorded without what its models answered"
+            ))
+            .hint("begin it anew"));
+        };
+        if setup.prompts != PROMPT_VERSION {
+            return Err(CliError::usage(format!(
+                "the run `{id}` was recorded by a version of reflect with other prompts: what its models \
+                 answered is of no use with those of this version"
+            ))
+            .hint("resume it with the version that it was started with, or begin it anew"));
+        }
+        let mut later = events.clone().filter_map(|event| match event {
+            Event::Resumed { settings, .. } => Some(settings),
+            _ => None,
+        });
+        let start = if command == "revise" {
+            start(&id, file.clone(), models, events.clone())?
+        } else {
+            Start::Task
+        };
+        Ok(Self {
+            id,
+            criteria: (**criteria).clone(),
+            settings: later.next_back().unwrap_or(settings).clone(),
+            models: models.clone(),
+            setup: (**setup).clone(),
+            start,
+            record,
+        })
+    }
+
+    /// The limits in force from now on; an error if the run has come to its end.
+    fn raised(&self, args: &ResumeArgs) -> Result<LoopSettings, CliError> {
+        let max_time = settings::duration("--max-time", args.max_time.as_deref())?;
+        let flags = LoopSettings {
+            max_iterations: args.max_iterations,
+            max_total_tokens: args.max_total_tokens,
+            max_time: max_time.map(|time| time.get().as_secs_f64()),
+            ..LoopSettings::default()
+        };
+        let raised = flags.or(&self.settings);
+        raised
+            .check()
+            .map_err(|(_, message)| CliError::usage(message))?;
+        let Some(code) = self.record.exit_code else {
+            return Ok(raised);
+        };
+        let reason = self.record.convergence_reason;
+        match reason.map_or(Resumable::No, Resumable::of) {
+            Resumable::AsItIs => Ok(raised),
+            Resumable::With(limit) if limit.is_raised(&raised, &self.settings) => Ok(raised),
+            Resumable::With(limit) => Err(self
+                .ended(code)
+                .hint(format!("to go on with it, raise the limit with `{}`", limit.flag()))),
+            Resumable::No => Err(self.ended(code).hint(format!(
+                "show it with `reflect history show {}`, or go on from its draft with `reflect history show {} --best | reflect revise …`",
+                self.id, self.id
+            ))),
+        }
+    }
+
+    fn ended(&self, code: ExitCode) -> CliError {
+        let why = match (self.record.convergence_reason, &self.record.error) {
+            (Some(reason), _) => reason.describe().to_owned(),
+            (None, Some(error)) => error.clone(),
+            (None, None) => format!("exit code {}", u8::from(code)),
+        };
+        CliError::usage(format!("the run `{}` has ended: {why}", self.id))
+    }
+
+    /// How models are reached and asked, and what drafts are measured by.
+    fn plan(&self, global: &GlobalArgs, loop_settings: LoopSettings) -> Result<Plan, CliError> {
+        let settings: Settings = serde_json::from_value(self.setup.settings.clone())
+            .map_err(|error| self.unreadable(&error.to_string()))?;
+        let mut resolved =
+            Resolved::recorded(&settings).map_err(|error| self.unreadable(&error))?;
+        resolved.settings.loop_settings = loop_settings;
+        resolved.settings.judge = self.criteria.judge_settings.clone();
+        Ok(Plan {
+            config: settings::load(global)?,
+            resolved,
+            criteria: self.criteria.clone(),
+            evidence: !self.setup.evidence.is_empty(),
+            judged: self.models.judge.is_some(),
+        })
+    }
+
+    fn unreadable(&self, why: &str) -> CliError {
+        CliError::failure(format!(
+            "the settings of the run `{}` cannot be read: {why}",
+            self.id
+        ))
+    }
+
+    /// What evidence is looked for in, from now on.
+    fn evidence(&self, plan: &Plan, quiet: bool) -> Result<Option<Arc<Gatherer>>, CliError> {
+        let gatherer = knowledge::look_in(&self.setup.evidence, plan, quiet).map_err(|error| {
+            error.hint("the run looks for evidence there: put it back, or begin the run anew")
+        })?;
+        let hash = gatherer.as_ref().map(|gatherer| gatherer.hash());
+        if hash != self.setup.evidence_hash {
+            printer::say(
+                "warning: the files that evidence is looked for in have changed since the run began; what \
+                 was found before is used as it was",
+            );
+        }
+        Ok(gatherer)
+    }
+}
+
+/// What a run of `revise` began with.
+fn start<'e>(
+    id: &str,
+    file: Option<String>,
+    models: &Models,
+    mut events: impl Iterator<Item = &'e Event> + Clone,
+) -> Result<Start, CliError> {
+    let not_yet = || {
+        CliError::usage(format!(
+            "the run `{id}` stopped before it had done anything"
+        ))
+        .hint("begin it anew")
+    };
+    let content = events
+        .find_map(|event| match event {
+            Event::Draft { output, .. } => Some(output.clone()),
+            _ => None,
+        })
+        .ok_or_else(not_yet)?;
+    let text = Text { content, file };
+    if models.judge.is_some() {
+        return Ok(Start::Text(text));
+    }
+    let issues: Vec<Issue> = events
+        .find_map(|event| match event {
+            Event::Issues { open, .. } => {
+                Some(open.iter().map(|tracked| tracked.issue.clone()).collect())
+            }
+            _ => None,
+        })
+        .ok_or_else(not_yet)?;
+    Ok(Start::Correction { text, issues })
+}
+
+async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
+    args.output.check()?;
+    if args.output.no_log {
+        return Err(CliError::usage(
+            "a run that is resumed goes on in the log: `--no-log` is of no use here",
+        ));
+    }
+    let path = paths::store()?;
+    let store = Store::open_existing(&path)?.ok_or_else(|| StoreError::NoSuchRun {
+        wanted: args.run.clone(),
+    })?;
+    let run_id = store.find(&args.run)?;
+    // Before it is read: what another process adds would not be seen.
+    let claim = store.claim(run_id)?;
+    let (numbers, events): (Vec<u64>, Vec<_>) = store.numbered_events(run_id)?.into_iter().unzip();
+    let (calls, transcript) = store.calls(run_id)?;
+    let recorded = Recorded::new(events).ok_or_else(|| {
+        CliError::failure(format!(
+            "the record of the run `{}` has no beginning",
+            short_id(run_id)
+        ))
+    })?;
+    let past = Past::read(&recorded)?;
+    let loop_settings = past.raised(args)?;
+    // Where they are meant is where the user is now.
+    let output = OutputFile::prepare_if(args.output.output.as_deref())?;
+    let report = OutputFile::prepare_if(args.output.report.as_deref())?;
+    let directory = &past.setup.directory;
+    std::env::set_current_dir(directory).map_err(|error| {
+        CliError::usage(format!(
+            "the folder that the run `{}` was started in cannot be entered: `{}`: {error}",
+            past.id,
+            directory.display()
+        ))
+        .hint("put it back, or begin the run anew")
+    })?;
+    let plan = past.plan(global, loop_settings.clone())?;
+    let tools = exec::tools(&plan, args.allow_exec)?;
+    let evidence = past.evidence(&plan, global.quiet)?;
+    let calls = calls
+        .into_iter()
+        .filter_map(|(_, call)| kept::exchange(call));
+    let journal = Arc::new(Journal::new(calls.collect::<Vec<Exchange>>()));
+    let cancel = interrupt::cancel_on_signal();
+    let given = past.start.text().map(|text| text.content.as_str());
+    let opened = tokio::select! {
+        biased;
+        () = cancel.cancelled() => {
+            return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
+        }
+        opened = models::open(&plan, recorded.task(), given, global.quiet) => opened?,
+    };
+    let opened = opened.after(&journal);
+    let run = Loop {
+        start: past.start,
+        writer: opened.writer,
+        writer_sampling: opened.writer_sampling,
+        think: opened.think,
+        stronger: opened.stronger,
+        judge: JudgeModel {
+            cache: verdicts::cache(&plan.criteria, false)?,
+            ..opened.judge
+        },
+        settings: loop_settings,
+        criteria: Arc::new(plan.criteria),
+        tools,
+        evidence,
+        setup: None,
+    };
+    Ok(Prepared {
+        begin: Begin::After(Box::new(recorded)),
+        run,
+        log: Some(RunLog::resumed(store, run_id, claim, numbers, transcript)),
+        output,
+        report,
+        cancel,
+    })
+}

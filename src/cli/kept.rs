@@ -1,0 +1,37 @@
+//! A call as the run log keeps it.
+
+use crate::model::{Asked, CallReport, Exchange, Message, Role};
+use crate::store::{KeptCall, KeptMessage};
+
+/// What is kept of a call that was answered.
+pub(super) fn of_report(call: &CallReport<'_>) -> KeptCall {
+    let messages = call.request.messages.iter().map(|message| KeptMessage {
+        role: message.role.as_str().to_owned(),
+        content: message.content.clone(),
+    });
+    // What cannot be written as JSON, as an infinite log-probability, is not found again and asked for anew.
+    KeptCall {
+        key: call.request.key(),
+        asked: serde_json::to_string(&Asked::of(call)).unwrap_or_default(),
+        messages: messages.collect(),
+        reply: serde_json::to_string(call.reply).unwrap_or_default(),
+    }
+}
+
+/// The call that was kept; `None` if it cannot be read.
+pub(super) fn exchange(kept: KeptCall) -> Option<Exchange> {
+    let role = |name: &str| {
+        let roles = [Role::System, Role::User, Role::Assistant];
+        roles.into_iter().find(|role| role.as_str() == name)
+    };
+    let messages = kept
+        .messages
+        .into_iter()
+        .map(|message| Some(Message::new(role(&message.role)?, message.content)));
+    Some(Exchange {
+        asked: serde_json::from_str(&kept.asked).ok()?,
+        key: kept.key,
+        messages: messages.collect::<Option<_>>()?,
+        reply: serde_json::from_str(&kept.reply).ok()?,
+    })
+}

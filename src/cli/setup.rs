@@ -1,0 +1,62 @@
+//! What it takes to go on with a run later.
+
+use super::args::KnowledgeArgs;
+use super::error::CliError;
+use super::models::Opened;
+use super::settings::Plan;
+use crate::config::Settings;
+use crate::evidence::Gatherer;
+use crate::prompt::PROMPT_VERSION;
+use crate::types::{JudgeSettings, LoopSettings, Setup};
+
+/// What is recorded of a run that begins.
+pub(super) fn of(
+    plan: &Plan,
+    knowledge: &KnowledgeArgs,
+    evidence: Option<&Gatherer>,
+    opened: &Opened,
+) -> Result<Setup, CliError> {
+    let directory = std::env::current_dir()
+        .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
+    let settings = plan.settings();
+    let settings = Settings {
+        // The one that was chosen, at the address that was chosen.
+        model: Some(opened.writer.id().to_string()),
+        provider: None,
+        base_url: settings
+            .base_url
+            .clone()
+            .filter(|_| opened.at_given_address),
+        // These are recorded with the start of the run, or have done their work.
+        loop_settings: LoopSettings::default(),
+        judge: JudgeSettings::default(),
+        profile: None,
+        criteria: None,
+        criteria_path: None,
+        context_messages: None,
+        ..settings.clone()
+    };
+    let settings = serde_json::to_value(&settings)
+        .map_err(|error| CliError::failure(format!("the settings cannot be recorded: {error}")))?;
+    Ok(Setup {
+        directory,
+        settings: without_nulls(settings),
+        prompts: PROMPT_VERSION,
+        evidence: knowledge.evidence.clone(),
+        evidence_hash: evidence.map(Gatherer::hash),
+    })
+}
+
+/// The settings that are set.
+fn without_nulls(mut settings: serde_json::Value) -> serde_json::Value {
+    if let Some(keys) = settings.as_object_mut() {
+        keys.retain(|_, value| match value.as_object_mut() {
+            Some(table) => {
+                table.retain(|_, value| !value.is_null());
+                !table.is_empty()
+            }
+            None => !value.is_null(),
+        });
+    }
+    settings
+}

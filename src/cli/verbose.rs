@@ -1,0 +1,128 @@
+//! What people are told of each call who want to know (`-v`, `-vv`, `--show-reasoning`).
+
+use std::fmt::Write as _;
+
+use super::args::GlobalArgs;
+use crate::model::{CallReport, EndReason, Purpose};
+use crate::report;
+use crate::types::Event;
+
+/// How much is told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verbosity {
+    /// What each call took.
+    figures: bool,
+    /// What was asked and answered.
+    words: bool,
+    reasoning: bool,
+}
+
+impl Verbosity {
+    /// What the user asks for.
+    pub(super) fn of(global: &GlobalArgs) -> Self {
+        Self {
+            figures: global.verbose > 0,
+            words: global.verbose > 1,
+            reasoning: global.show_reasoning,
+        }
+    }
+
+    /// What is told of a call; `None` if nothing is. Messages and replies hold no keys, and an address has none.
+    pub(super) fn tell(self, event: &Event, call: &CallReport<'_>) -> Option<String> {
+        let Event::Call { iteration, .. } = event else {
+            return None;
+        };
+        let mut out = String::new();
+        if self.words {
+            let _ = writeln!(out, "draft {iteration}: {}", asked(call));
+            for message in &call.request.messages {
+                let _ = writeln!(out, "[{}]", message.role.as_str());
+                let _ = writeln!(out, "{}", set_apart(&message.content, "> "));
+            }
+        }
+        if (self.reasoning || self.words) && !call.reply.reasoning.trim().is_empty() {
+            let _ = writeln!(out, "[reasoning]");
+            let _ = writeln!(out, "{}", set_apart(&call.reply.reasoning, "~ "));
+        }
+        if self.words {
+            let _ = writeln!(out, "[{}]", ended(call));
+            let _ = writeln!(out, "{}", set_apart(&call.reply.text, "< "));
+        }
+        if self.figures {
+            let _ = writeln!(out, "draft {iteration}: {}", figures(call));
+        }
+        let told = out.trim_end();
+        (!told.is_empty()).then(|| told.to_owned())
+    }
+}
+
+/// Who was asked, and how.
+fn asked(call: &CallReport<'_>) -> String {
+    let request = call.request;
+    let what = match request.purpose {
+        Purpose::Write => "to write",
+        Purpose::Judge => "to judge",
+    };
+    let mut out = format!("{} was asked {what}", call.model);
+    if let Some(address) = &call.address {
+        let _ = write!(out, " at {address}");
+    }
+    let sampling = &request.sampling;
+    let settings = [
+        sampling.temperature.map(|it| format!("temperature {it}")),
+        sampling.top_p.map(|it| format!("top_p {it}")),
+        sampling.seed.map(|it| format!("seed {it}")),
+        sampling.max_tokens.map(|it| format!("max_tokens {it}")),
+        request
+            .schema
+            .as_ref()
+            .map(|it| format!("as JSON (`{}`)", it.name)),
+    ];
+    for setting in settings.into_iter().flatten() {
+        let _ = write!(out, ", {setting}");
+    }
+    out
+}
+
+fn ended(call: &CallReport<'_>) -> String {
+    match (call.error, &call.reply.end) {
+        (Some(error), _) => format!("failed: {error}"),
+        (None, Some(EndReason::Length)) => "answer, cut off".to_owned(),
+        (None, Some(EndReason::Repetition)) => "answer, stopped for it repeats itself".to_owned(),
+        (None, Some(EndReason::Unwanted)) => "answer, stopped early".to_owned(),
+        (None, Some(EndReason::Refused(why))) => format!("refused: {why}"),
+        (None, Some(EndReason::Stop) | None) => "answer".to_owned(),
+    }
+}
+
+/// What the call took: `ollama:qwen3 took 3.1 s, 120 tokens (100 of them the prompt, 80 of these cached)`.
+fn figures(call: &CallReport<'_>) -> String {
+    let took = report::duration(call.duration.as_secs_f64());
+    let mut out = format!("{} took {took}", call.model);
+    if call.attempts > 1 {
+        let _ = write!(out, " and {} tries", call.attempts);
+    }
+    match call.usage.total {
+        Some(total) => {
+            let _ = write!(out, ", {} tokens", report::thousands(total));
+        }
+        None => out.push_str(", tokens not counted by the server"),
+    }
+    if let Some(prompt) = call.usage.prompt {
+        let _ = write!(out, " ({} of them the prompt", report::thousands(prompt));
+        if let Some(cached) = call.usage.cached {
+            let _ = write!(out, ", {} of these cached", report::thousands(cached));
+        }
+        out.push(')');
+    }
+    out
+}
+
+/// A text with a mark before each line.
+fn set_apart(text: &str, mark: &str) -> String {
+    let lines = text.trim_end().lines();
+    let marked: Vec<String> = lines
+        .map(|line| format!("{mark}{line}").trim_end().to_owned())
+        .collect();
+    marked.join("\n")
+}

@@ -1,0 +1,382 @@
+//! What a run did before it stopped, while the run that is resumed gets there again.
+//!
+//! A resumed run is the same loop, begun anew: what models said comes from their journal
+//! ([`crate::model::Journal`]), verdicts and evidence from here, so it comes to the same events as before. Those
+//! that are recorded are not new; the first one that is not ends the replay.
+
+use uuid::Uuid;
+
+use crate::types::{Criteria, Evaluation, Event, Evidence, LoopSettings, Stamped, Task};
+
+/// The events of a run that is to be resumed, as they were recorded.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    pub(super) run_id: Uuid,
+    pub(super) task: Task,
+    events: Vec<Stamped>,
+}
+
+impl Recorded {
+    /// The events of a run, in order; `None` if they do not begin with its start.
+    pub fn new(events: Vec<Stamped>) -> Option<Self> {
+        let Event::RunStart { run_id, task, .. } = &events.first()?.event else {
+            return None;
+        };
+        Some(Self {
+            run_id: *run_id,
+            task: (**task).clone(),
+            events,
+        })
+    }
+
+    /// What the run is to write.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// What drafts are measured by.
+    pub fn criteria(&self) -> Option<&Criteria> {
+        self.events.iter().find_map(|stamped| match &stamped.event {
+            Event::RunStart { criteria, .. } => Some(&**criteria),
+            _ => None,
+        })
+    }
+
+    /// The events, in order.
+    pub fn events(&self) -> &[Stamped] {
+        &self.events
+    }
+}
+
+/// The recorded events that have not happened again yet.
+pub(super) struct Replay {
+    run_id: Uuid,
+    /// Each at its place; `None` once it has happened again.
+    left: Vec<Option<Stamped>>,
+    /// How the loop behaves from now on.
+    settings: LoopSettings,
+}
+
+/// What is left of a record when the run goes on.
+pub(super) struct Rest {
+    /// What happened for good, though not again: calls that failed, waits.
+    pub(super) kept: Vec<Stamped>,
+    /// The places of what is void: the run's end, and what was decided because it ended.
+    pub(super) void: Vec<usize>,
+}
+
+impl Replay {
+    pub(super) fn new(recorded: Recorded, settings: LoopSettings) -> Self {
+        Self {
+            run_id: recorded.run_id,
+            left: recorded.events.into_iter().map(Some).collect(),
+            settings,
+        }
+    }
+
+    /// The start of the run, which does not happen again.
+    pub(super) fn take_start(&mut self) -> Option<Stamped> {
+        self.left.first_mut()?.take()
+    }
+
+    /// An event happens: if it is recorded, gives it as it was then, after what happened by the way before.
+    pub(super) fn again(&mut self, event: &Event) -> Option<Vec<Stamped>> {
+        let is_same = |left: &Option<Stamped>| left.as_ref().is_some_and(|it| same(it, event));
+        let place = self.left.iter().position(is_same)?;
+        let (before, at) = self.left.split_at_mut(place);
+        let by_the_way = before
+            .iter_mut()
+            .filter_map(|left| left.take_if(|it| is_by_the_way(&it.event)));
+        let mut events: Vec<Stamped> = by_the_way.collect();
+        events.extend(at.first_mut().and_then(Option::take));
+        Some(events)
+    }
+
+    /// The verdict that was given on a version.
+    pub(super) fn evaluation(&self, version: u32) -> Option<Evaluation> {
+        self.left().find_map(|event| match event {
+            Event::Evaluation {
+                iteration,
+                evaluation,
+            } if *iteration == version => Some(evaluation.clone()),
+            _ => None,
+        })
+    }
+
+    /// The evidence that was found for a version, none included; `None` if it was not looked for yet, which is
+    /// done at once when the version's step has begun.
+    pub(super) fn evidence(&self, version: u32) -> Option<Vec<Evidence>> {
+        let found = self.left().find_map(|event| match event {
+            Event::Evidence {
+                iteration,
+                evidence,
+            } if *iteration == version => Some(evidence.clone()),
+            _ => None,
+        });
+        let went_on = || self.left().any(|event| !is_about_the_whole(event));
+        found.or_else(|| went_on().then(Vec::new))
+    }
+
+    fn left(&self) -> impl Iterator<Item = &Event> {
+        self.left.iter().flatten().map(|stamped| &stamped.event)
+    }
+
+    /// What is left when something happens that is not recorded.
+    pub(super) fn rest(self) -> Rest {
+        let mut rest = Rest {
+            kept: Vec::new(),
+            void: Vec::new(),
+        };
+        for (place, stamped) in self.left.into_iter().enumerate() {
+            match stamped {
+                Some(stamped) if is_for_good(&stamped.event) => rest.kept.push(stamped),
+                Some(_) => rest.void.push(place),
+                None => {}
+            }
+        }
+        rest
+    }
+
+    /// The event that says that the run goes on, in the work on this version.
+    pub(super) fn resumed(&self, iteration: u32) -> Event {
+        Event::Resumed {
+            run_id: self.run_id,
+            iteration,
+            settings: self.settings.clone(),
+        }
+    }
+}
+
+/// Whether an event is the recorded one. How long a call took, and how many tries, is not known again.
+fn same(recorded: &Stamped, event: &Event) -> bool {
+    match (&recorded.event, event) {
+        (
+            Event::Call {
+                phase,
+                iteration,
+                model,
+                usage,
+                error: None,
+                ..
+            },
+            Event::Call {
+                phase: phase_now,
+                iteration: iteration_now,
+                model: model_now,
+                usage: usage_now,
+                ..
+            },
+        ) => (phase, iteration, model, usage) == (phase_now, iteration_now, model_now, usage_now),
+        (Event::RunEnd { .. }, _) => false,
+        (recorded, event) => recorded == event,
+    }
+}
+
+/// What happened whatever came of it.
+fn is_for_good(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Call { .. } | Event::Retry { .. } | Event::Resumed { .. }
+    )
+}
+
+/// What does not happen again by itself when the same replies are given, but did happen if what came after it did:
+/// besides what happened for good, what a server's client had to say.
+fn is_by_the_way(event: &Event) -> bool {
+    is_for_good(event) || matches!(event, Event::Warning { .. })
+}
+
+/// Whether an event belongs to no step.
+fn is_about_the_whole(event: &Event) -> bool {
+    matches!(event, Event::RunEnd { .. } | Event::Resumed { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::types::{
+        ConvergenceReason, EvidenceSource, ExitCode, ModelId, Models, Phase, SCHEMA_VERSION,
+        TokenUsage,
+    };
+
+    fn start() -> Event {
+        Event::RunStart {
+            schema_version: SCHEMA_VERSION,
+            run_id: Uuid::nil(),
+            command: "draft".to_owned(),
+            file: None,
+            task: Box::new(Task::new("Write.")),
+            criteria: Box::new(crate::criteria::builtin("writing").unwrap()),
+            settings: LoopSettings::default(),
+            models: Models {
+                writer: None,
+                judge: None,
+            },
+            setup: None,
+        }
+    }
+
+    fn call(iteration: u32, tokens: u64, attempts: u32, error: Option<&str>) -> Event {
+        Event::Call {
+            phase: Phase::Draft,
+            iteration,
+            model: ModelId {
+                provider: "p".to_owned(),
+                model: "m".to_owned(),
+            },
+            usage: TokenUsage::new(Some(tokens), Some(0), None),
+            duration_ms: u64::from(attempts),
+            attempts,
+            error: error.map(str::to_owned),
+        }
+    }
+
+    fn draft(iteration: u32, text: &str) -> Event {
+        Event::Draft {
+            iteration,
+            output: text.to_owned(),
+            based_on: None,
+            strategy: None,
+            edits: None,
+        }
+    }
+
+    fn phase(iteration: u32) -> Event {
+        let phase = Phase::Draft;
+        Event::Phase { phase, iteration }
+    }
+
+    fn warning(text: &str) -> Event {
+        Event::Warning {
+            message: text.to_owned(),
+        }
+    }
+
+    fn end() -> Event {
+        Event::RunEnd {
+            schema_version: SCHEMA_VERSION,
+            run_id: Some(Uuid::nil()),
+            convergence_reason: Some(ConvergenceReason::Interrupted),
+            success: false,
+            selected: None,
+            exit_code: ExitCode::Interrupted,
+            error: None,
+        }
+    }
+
+    /// The replay of a run that begins as usual and goes on with these.
+    fn replay(events: &[Event]) -> Replay {
+        let all = std::iter::once(start()).chain(events.iter().cloned());
+        let events = (0..).zip(all).map(|(second, event)| Stamped {
+            time: Timestamp::from_second(second).unwrap(),
+            event,
+        });
+        let recorded = Recorded::new(events.collect()).unwrap();
+        let mut replay = Replay::new(recorded, LoopSettings::default());
+        assert_eq!(replay.take_start().unwrap().event, start());
+        replay
+    }
+
+    fn seconds(events: &[Stamped]) -> Vec<i64> {
+        events.iter().map(|it| it.time.as_second()).collect()
+    }
+
+    #[test]
+    fn what_happens_again_has_its_recorded_time_and_brings_what_came_by_the_way() {
+        let retry = Event::Retry {
+            phase: Phase::Draft,
+            iteration: 1,
+            message: "busy".to_owned(),
+            wait_ms: 1,
+        };
+        let mut replay = replay(&[
+            phase(1),
+            retry,
+            warning("left out"),
+            call(1, 9, 2, None),
+            draft(1, "a"),
+            phase(2),
+        ]);
+        assert_eq!(seconds(&replay.again(&phase(1)).unwrap()), [1]);
+        // A replayed call takes no time, and one try.
+        let again = replay.again(&call(1, 9, 1, None)).unwrap();
+        assert_eq!(seconds(&again), [2, 3, 4]);
+        assert!(replay.again(&draft(1, "b")).is_none(), "another text");
+        assert_eq!(seconds(&replay.again(&draft(1, "a")).unwrap()), [5]);
+        assert!(replay.again(&draft(1, "a")).is_none(), "only once");
+        let rest = replay.rest();
+        assert!(rest.kept.is_empty());
+        assert_eq!(rest.void, [6]);
+    }
+
+    #[test]
+    fn the_end_is_void_and_what_was_paid_for_is_kept() {
+        let replay = {
+            let mut replay = replay(&[
+                phase(1),
+                call(1, 9, 1, Some("gone")),
+                warning("nobody has judged it"),
+                end(),
+            ]);
+            replay.again(&phase(1)).unwrap();
+            assert!(
+                replay.again(&call(1, 9, 1, None)).is_none(),
+                "a failed call is none that was answered"
+            );
+            assert!(replay.again(&end()).is_none());
+            replay
+        };
+        let rest = replay.rest();
+        assert_eq!(seconds(&rest.kept), [2]);
+        assert_eq!(rest.void, [3, 4]);
+    }
+
+    #[test]
+    fn what_came_in_another_order_is_found_all_the_same() {
+        // Two drafts that are written at the same time.
+        let mut replay = replay(&[
+            call(1, 2, 1, None),
+            draft(2, "b"),
+            call(1, 1, 1, None),
+            draft(1, "a"),
+        ]);
+        assert_eq!(
+            seconds(&replay.again(&call(1, 1, 1, None)).unwrap()),
+            [1, 3]
+        );
+        assert_eq!(seconds(&replay.again(&draft(1, "a")).unwrap()), [4]);
+        assert!(replay.again(&call(1, 2, 1, None)).is_none(), "known by now");
+        assert_eq!(seconds(&replay.again(&draft(2, "b")).unwrap()), [2]);
+    }
+
+    #[test]
+    fn evidence_was_looked_for_if_the_run_went_on() {
+        let found = vec![Evidence {
+            source: EvidenceSource::Codebase,
+            content: "fn f() {}".to_owned(),
+            relevance: Some(0.5),
+            supports_claim: None,
+            location: None,
+        }];
+        let evidence = Event::Evidence {
+            iteration: 2,
+            evidence: found.clone(),
+        };
+        assert_eq!(replay(&[phase(1), evidence]).evidence(2), Some(found));
+        assert_eq!(replay(&[phase(1)]).evidence(1), Some(Vec::new()));
+        assert_eq!(replay(&[]).evidence(1), None);
+        assert_eq!(replay(&[end()]).evidence(1), None);
+    }
+
+    #[test]
+    fn a_record_begins_with_its_start() {
+        assert!(Recorded::new(Vec::new()).is_none());
+        let other = Stamped {
+            time: Timestamp::UNIX_EPOCH,
+            event: phase(1),
+        };
+        assert!(Recorded::new(vec![other]).is_none());
+    }
+}

@@ -1,0 +1,372 @@
+//! What models were asked in a run, and what they answered.
+
+use rusqlite::{Row, params};
+use uuid::Uuid;
+
+use super::{Store, StoreError, short_id};
+use crate::types::Stamped;
+
+/// A call that was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptCall {
+    /// A hash of all that the answer depends on.
+    pub key: String,
+    /// How the model was asked, as JSON.
+    pub asked: String,
+    /// What it was asked.
+    pub messages: Vec<KeptMessage>,
+    /// What it answered, as JSON.
+    pub reply: String,
+}
+
+/// A message of a conversation with a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptMessage {
+    /// Who speaks: `system`, `user` or `assistant`.
+    pub role: String,
+    /// What is said.
+    pub content: String,
+}
+
+/// How many earlier messages are looked at for a common beginning.
+const LOOKED_AT: usize = 8;
+/// The least that is worth sharing, in bytes.
+const WORTH_SHARING: usize = 128;
+
+/// The messages of a run so far. The calls of a run begin with the same bytes, for the sake of the servers'
+/// prompt caches: what a message has in common with an earlier one is kept once.
+#[derive(Debug, Default)]
+pub struct Transcript(Vec<KeptMessage>);
+
+/// How a message is kept.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// It is there already, under this number.
+    Known(usize),
+    /// It is new: it begins with so many bytes of that message, if of any.
+    New(Option<(usize, usize)>),
+}
+
+impl Transcript {
+    fn place(&self, message: &KeptMessage) -> Place {
+        let mut best: Option<(usize, usize)> = None;
+        for (number, known) in self.0.iter().enumerate().rev().take(LOOKED_AT) {
+            let shared = common(&known.content, &message.content);
+            if shared == known.content.len()
+                && shared == message.content.len()
+                && known.role == message.role
+            {
+                return Place::Known(number);
+            }
+            if shared >= WORTH_SHARING && best.is_none_or(|(_, most)| shared > most) {
+                best = Some((number, shared));
+            }
+        }
+        Place::New(best)
+    }
+}
+
+/// How many bytes two texts begin with in common, to the end of a character.
+fn common(a: &str, b: &str) -> usize {
+    const BLOCK: usize = 64;
+    let (bytes_a, bytes_b) = (a.as_bytes(), b.as_bytes());
+    let blocks = bytes_a.chunks_exact(BLOCK).zip(bytes_b.chunks_exact(BLOCK));
+    let mut end = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    let rest = bytes_a[end..].iter().zip(&bytes_b[end..]);
+    end += rest.take_while(|(a, b)| a == b).count();
+    while !(a.is_char_boundary(end) && b.is_char_boundary(end)) {
+        end -= 1;
+    }
+    end
+}
+
+fn to_sql(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn from_sql(number: i64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+impl Store {
+    /// As [`Store::append`], for the event of a call that was answered: what was asked and answered is on disk
+    /// together with it. `transcript` holds the messages of the run so far: an empty one for a new run, for
+    /// one that is resumed as [`Store::calls`] gives it.
+    pub fn append_call(
+        &mut self,
+        run_id: Uuid,
+        seq: u64,
+        event: &Stamped,
+        call: KeptCall,
+        transcript: &mut Transcript,
+    ) -> Result<(), StoreError> {
+        self.append_with(run_id, seq, event, |transaction, run| {
+            let mut numbers = Vec::with_capacity(call.messages.len());
+            for message in call.messages {
+                let base = match transcript.place(&message) {
+                    Place::Known(number) => {
+                        numbers.push(number.to_string());
+                        continue;
+                    }
+                    Place::New(base) => base,
+                };
+                let number = transcript.0.len();
+                let shared = base.map_or(0, |(_, shared)| shared);
+                transaction
+                    .prepare_cached(
+                        "INSERT INTO message (run, n, role, base, shared, rest)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    )?
+                    .execute(params![
+                        run,
+                        to_sql(number),
+                        message.role,
+                        base.map(|(base, _)| to_sql(base)),
+                        to_sql(shared),
+                        &message.content[shared..],
+                    ])?;
+                numbers.push(number.to_string());
+                transcript.0.push(message);
+            }
+            transaction
+                .prepare_cached(
+                    "INSERT INTO call (run, seq, key, asked, messages, reply)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                )?
+                .execute(params![
+                    run,
+                    i64::try_from(seq).unwrap_or(i64::MAX),
+                    call.key,
+                    call.asked,
+                    numbers.join(" "),
+                    call.reply,
+                ])
+                .map(drop)
+        })
+    }
+
+    /// The calls of a run that were answered, each with the number of its event, in the order in which they
+    /// ended; and the messages that they are made of.
+    pub fn calls(&self, run_id: Uuid) -> Result<(Vec<(u64, KeptCall)>, Transcript), StoreError> {
+        let wrap = |error| StoreError::from_sqlite(&self.path, error);
+        let transcript = self.transcript(run_id)?;
+        let rows: Vec<(u64, KeptCall, String)> = self
+            .connection
+            .prepare_cached(
+                "SELECT call.seq, call.key, call.asked, call.messages, call.reply
+                 FROM call JOIN run ON run.n = call.run WHERE run.id = ?1 ORDER BY call.seq",
+            )
+            .and_then(|mut statement| {
+                let read = |row: &Row<'_>| {
+                    let seq: i64 = row.get(0)?;
+                    let call = KeptCall {
+                        key: row.get(1)?,
+                        asked: row.get(2)?,
+                        messages: Vec::new(),
+                        reply: row.get(4)?,
+                    };
+                    Ok((u64::try_from(seq).unwrap_or(0), call, row.get(3)?))
+                };
+                statement.query_map([run_id.to_string()], read)?.collect()
+            })
+            .map_err(wrap)?;
+        let mut calls = Vec::with_capacity(rows.len());
+        for (seq, call, numbers) in rows {
+            let messages: Option<Vec<KeptMessage>> = numbers
+                .split_whitespace()
+                .map(|number| transcript.0.get(number.parse::<usize>().ok()?).cloned())
+                .collect();
+            let messages = messages.ok_or_else(|| StoreError::Unreadable {
+                run: short_id(run_id),
+                seq,
+                reason: "a message of the call is missing".to_owned(),
+            })?;
+            calls.push((seq, KeptCall { messages, ..call }));
+        }
+        Ok((calls, transcript))
+    }
+
+    fn transcript(&self, run_id: Uuid) -> Result<Transcript, StoreError> {
+        type Kept = (usize, KeptMessage, Option<usize>, usize);
+        let rows: Vec<Kept> = self
+            .connection
+            .prepare_cached(
+                "SELECT message.n, message.role, message.base, message.shared, message.rest
+                 FROM message JOIN run ON run.n = message.run
+                 WHERE run.id = ?1 ORDER BY message.n",
+            )
+            .and_then(|mut statement| {
+                let read = |row: &Row<'_>| {
+                    let message = KeptMessage {
+                        role: row.get(1)?,
+                        content: row.get(4)?,
+                    };
+                    let base: Option<i64> = row.get(2)?;
+                    let base = base.map(from_sql);
+                    Ok((from_sql(row.get(0)?), message, base, from_sql(row.get(3)?)))
+                };
+                statement.query_map([run_id.to_string()], read)?.collect()
+            })
+            .map_err(|error| StoreError::from_sqlite(&self.path, error))?;
+        let mut transcript = Transcript::default();
+        for (number, mut message, base, shared) in rows {
+            let beginning = match base {
+                Some(base) => transcript
+                    .0
+                    .get(base)
+                    .and_then(|base| base.content.get(..shared)),
+                None => Some(""),
+            };
+            let (Some(beginning), true) = (beginning, number == transcript.0.len()) else {
+                return Err(StoreError::Unreadable {
+                    run: short_id(run_id),
+                    seq: number as u64,
+                    reason: "the messages of the run are not whole".to_owned(),
+                });
+            };
+            message.content.insert_str(0, beginning);
+            transcript.0.push(message);
+        }
+        Ok(transcript)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::types::{Event, Phase, SCHEMA_VERSION, Task};
+
+    fn message(role: &str, content: &str) -> KeptMessage {
+        KeptMessage {
+            role: role.to_owned(),
+            content: content.to_owned(),
+        }
+    }
+
+    fn call(key: &str, messages: Vec<KeptMessage>) -> KeptCall {
+        KeptCall {
+            key: key.to_owned(),
+            asked: "{}".to_owned(),
+            messages,
+            reply: "{\"text\":\"\"}".to_owned(),
+        }
+    }
+
+    fn stamped(event: Event) -> Stamped {
+        Stamped {
+            time: jiff::Timestamp::UNIX_EPOCH,
+            event,
+        }
+    }
+
+    fn begin(store: &mut Store) -> Uuid {
+        let run_id = Uuid::now_v7();
+        let start = Event::RunStart {
+            schema_version: SCHEMA_VERSION,
+            run_id,
+            command: "draft".to_owned(),
+            file: None,
+            task: Box::new(Task::new("p")),
+            criteria: Box::new(crate::criteria::builtin("writing").unwrap()),
+            settings: crate::types::LoopSettings::default(),
+            models: crate::types::Models {
+                writer: None,
+                judge: None,
+            },
+            setup: None,
+        };
+        store.append(run_id, 0, &stamped(start)).unwrap();
+        run_id
+    }
+
+    fn event() -> Stamped {
+        stamped(Event::Phase {
+            phase: Phase::Draft,
+            iteration: 1,
+        })
+    }
+
+    #[test]
+    fn calls_come_back_and_what_they_share_is_kept_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("runs.db");
+        let mut store = Store::open(&path).unwrap();
+        let run_id = begin(&mut store);
+        let prompt = "The same prompt for all. ".repeat(400);
+        let asked = |end: &str| {
+            vec![
+                message("system", "You write."),
+                message("user", &format!("{prompt}{end}")),
+            ]
+        };
+        let calls: Vec<KeptCall> = ["write ä", "judge ö", "judge ö", "write ü", ""]
+            .iter()
+            .map(|end| call(end, asked(end)))
+            .collect();
+        let mut transcript = Transcript::default();
+        for (seq, call) in (1..).zip(&calls[..3]) {
+            store
+                .append_call(run_id, seq, &event(), call.clone(), &mut transcript)
+                .unwrap();
+        }
+        // In another process.
+        drop(store);
+        let mut store = Store::open(&path).unwrap();
+        let (found, mut transcript) = store.calls(run_id).unwrap();
+        assert_eq!(found.len(), 3);
+        for (seq, call) in (4..).zip(&calls[3..]) {
+            store
+                .append_call(run_id, seq, &event(), call.clone(), &mut transcript)
+                .unwrap();
+        }
+        let (found, _) = store.calls(run_id).unwrap();
+        let expected: Vec<(u64, KeptCall)> = (1..).zip(calls).collect();
+        assert_eq!(found, expected);
+        let kept: i64 = store
+            .connection
+            .query_row("SELECT sum(length(rest)) FROM message", [], |row| {
+                row.get(0)
+            })
+            .unwrap();
+        assert!(kept < to_sql(prompt.len()) + 100, "{kept}");
+        assert_eq!(store.events(run_id).unwrap().len(), 6);
+    }
+
+    #[test]
+    fn an_event_and_its_call_are_there_together_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("runs.db")).unwrap();
+        let run_id = begin(&mut store);
+        let mut transcript = Transcript::default();
+        // The number is taken: the event cannot be written.
+        let failed = store.append_call(
+            run_id,
+            0,
+            &event(),
+            call("k", vec![message("user", "a")]),
+            &mut transcript,
+        );
+        assert!(failed.is_err());
+        assert!(store.calls(run_id).unwrap().0.is_empty());
+        assert_eq!(store.events(run_id).unwrap().len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn the_common_beginning_is_the_longest_one(
+            shared in "[aäß漢]{0,90}", a in "[bö]{0,5}", b in "[cü]{0,5}"
+        ) {
+            let (a, b) = (format!("{shared}{a}"), format!("{shared}{b}"));
+            let found = common(&a, &b);
+            let by_characters: usize = a
+                .chars()
+                .zip(b.chars())
+                .take_while(|(a, b)| a == b)
+                .map(|(c, _)| c.len_utf8())
+                .sum();
+            prop_assert_eq!(found, by_characters);
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! A run that is stopped at any moment goes on as if it had not been: same versions, nothing paid for twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, Running, Test, each};
+use crate::plan::{CRITERIA, with_server};
+use crate::support::server::{Fault, Planned, Protocol, Purpose, Recorded, Reply, Server};
+
+/// Calls of the whole run: three drafts, each of them judged.
+const CALLS: usize = 6;
+const LAST: &str = "The gamma draft, at last.\n";
+
+/// What the model says to a request. It depends on nothing else, so that the run may be stopped anywhere.
+fn answer(request: &Recorded) -> Reply {
+    let text = request.body["messages"].to_string();
+    let judged = |step: u8| {
+        json!({"scores": {"clear": {"reason": "As it reads.", "score": step}}, "confidence": 0.8,
+        "issues": if step < 4 {
+            json!([{"type": "missing", "severity": "major", "criterion": "clear",
+                "description": format!("It is only step {step}.")}])
+        } else {
+            json!([])
+        }})
+        .to_string()
+    };
+    let has = |word: &str| text.contains(&format!("The {word} draft"));
+    let said = match (request.purpose(), has("beta"), has("alpha")) {
+        (Purpose::Write, true, _) => "The gamma draft, at last.".to_owned(),
+        (Purpose::Write, false, true) => "The beta draft is better.".to_owned(),
+        (Purpose::Write, ..) => "The alpha draft.".to_owned(),
+        (Purpose::Judge, true, _) => judged(3),
+        (Purpose::Judge, false, true) => judged(2),
+        (Purpose::Judge, ..) => judged(5),
+    };
+    let (first, second) = said.split_at(said.len() / 2);
+    Reply::pieces(&[first, second]).reasoning("Let me see.")
+}
+
+/// A server whose calls are answered by number (from 1) and request.
+fn serving(
+    special: impl Fn(usize) -> Option<Planned> + Send + Sync + 'static,
+    wait: Duration,
+) -> Server {
+    let server = Server::start();
+    let (special, calls) = (Arc::new(special), Arc::new(AtomicUsize::new(0)));
+    for purpose in [Purpose::Write, Purpose::Judge] {
+        let (special, calls) = (Arc::clone(&special), Arc::clone(&calls));
+        server.on(purpose, move |request| -> Planned {
+            let call = calls.fetch_add(1, Ordering::SeqCst) + 1;
+            special(call).unwrap_or_else(|| answer(request).first_wait(wait).wait(wait).into())
+        });
+    }
+    server
+}
+
+/// A server that never ends its answer to this call.
+fn stuck_at(call: usize) -> Server {
+    let stuck = move |number| {
+        let reply = || Reply::pieces(&["The ", "rest"]).wait(Duration::from_secs(25));
+        (number == call).then(|| reply().into())
+    };
+    serving(stuck, Duration::ZERO)
+}
+
+fn quick() -> Server {
+    serving(|_| None, Duration::ZERO)
+}
+
+const FLAGS: [&str; 8] = [
+    "-c",
+    "criteria.toml",
+    "-n",
+    "5",
+    "--strategy",
+    "full_rewrite",
+    "--seed",
+    "5",
+];
+
+fn draft(server: &Server) -> Test {
+    with_server(server, Protocol::OpenAi)
+        .args(["draft", "Write a line."])
+        .args(FLAGS)
+}
+
+fn resume(ran: &Ran) -> Test {
+    ran.then(["history", "resume", "last"])
+}
+
+fn until_call(server: &Server, call: usize) {
+    let start = Instant::now();
+    while server.calls() < call {
+        assert!(start.elapsed() < Duration::from_secs(20), "call {call}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::thread::sleep(Duration::from_millis(30));
+}
+
+/// What must be the same, however often a run was stopped.
+fn essence(history: &Value) -> Value {
+    let mut versions = history["history"]["versions"].clone();
+    for version in versions.as_array_mut().expect("versions") {
+        let version = version.as_object_mut().expect("an object");
+        version.remove("timestamp");
+        version.remove("duration_ms");
+    }
+    json!([
+        versions,
+        history["output"],
+        history["convergence_reason"],
+        history["token_usage"]
+    ])
+}
+
+/// What an uninterrupted run comes to.
+fn uninterrupted() -> Value {
+    let server = quick();
+    let ran = draft(&server).stdout(LAST).run();
+    assert_eq!(server.calls(), CALLS);
+    essence(&ran.history())
+}
+
+/// The events of the last run, as the log has them.
+fn events(ran: &Ran) -> Vec<Value> {
+    ran.then(["history", "show", "last", "--format", "ndjson"])
+        .run()
+        .lines()
+}
+
+fn count(events: &[Value], kind: &str) -> usize {
+    events.iter().filter(|event| event["event"] == kind).count()
+}
+
+fn answered(events: &[Value]) -> usize {
+    let is_answered = |event: &&Value| event["event"] == "call" && event["error"].is_null();
+    events.iter().filter(is_answered).count()
+}
+
+#[test]
+fn a_run_killed_in_any_call_goes_on_from_there() {
+    let expected = uninterrupted();
+    let calls: Vec<usize> = (1..=CALLS).collect();
+    each(&calls, ToString::to_string, |&call| {
+        let server = stuck_at(call);
+        let running = draft(&server).spawn();
+        until_call(&server, call);
+        let killed = running.kill();
+        assert_eq!(answered(&events(&killed)), call - 1);
+        let iteration = call.div_ceil(2);
+        let ran = resume(&killed)
+            .stdout(LAST)
+            .stderr_has(&format!("at draft {iteration}"))
+            .stderr_has("as the record of the run says")
+            .run();
+        assert_eq!(server.calls() - call, CALLS - (call - 1), "no call twice");
+        assert_eq!(essence(&ran.history()), expected);
+        let events = events(&ran);
+        for kind in ["run_start", "resumed", "run_end"] {
+            assert_eq!(count(&events, kind), 1, "{kind}");
+        }
+        assert_eq!(answered(&events), CALLS);
+        // What was shown before is not shown again.
+        if call > 2 {
+            assert!(!ran.stderr.contains("draft 1: writing"), "{}", ran.stderr);
+        }
+        resume(&ran)
+            .code(2)
+            .stderr_has("has ended: the criteria are met")
+            .run();
+    });
+}
+
+#[test]
+fn a_run_killed_at_a_random_moment_goes_on_from_there() {
+    let expected = uninterrupted();
+    let wait = Duration::from_millis(4);
+    let whole = {
+        let server = serving(|_| None, wait);
+        draft(&server).stdout(LAST).run().took
+    };
+    let mut random = fastrand::Rng::with_seed(6);
+    let moments: Vec<Duration> = (0..100)
+        .map(|_| whole.mul_f64(random.f64() * 1.1))
+        .collect();
+    let (resumed, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    each(
+        &moments,
+        |moment| format!("{moment:?}"),
+        |moment| {
+            let server = serving(|_| None, wait);
+            let running = draft(&server).spawn();
+            std::thread::sleep(*moment);
+            let killed = running.kill();
+            let list = killed.then(["history", "list", "--json"]).run().json();
+            let Some(run) = list.get(0) else {
+                // It was killed before it began.
+                resume(&killed).code(2).stderr_has("there is no run").run();
+                return;
+            };
+            if !run["exit_code"].is_null() {
+                ended.fetch_add(1, Ordering::Relaxed);
+                assert_eq!(essence(&killed.history()), expected);
+                return;
+            }
+            let (before, made) = (answered(&events(&killed)), server.calls());
+            let ran = resume(&killed).stdout(LAST).run();
+            assert_eq!(server.calls() - made, CALLS - before, "no call twice");
+            assert_eq!(essence(&ran.history()), expected);
+            assert_eq!(count(&events(&ran), "run_end"), 1);
+            resumed.fetch_add(1, Ordering::Relaxed);
+        },
+    );
+    assert!(
+        resumed.into_inner() > 20,
+        "hardly any run was killed at work"
+    );
+}
+
+#[test]
+fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
+    let expected = uninterrupted();
+    let server = stuck_at(4);
+    let running = draft(&server)
+        .code(130)
+        .stdout("")
+        .stderr_has("go on with it with `reflect history resume ")
+        .spawn();
+    until_call(&server, 4);
+    running.signal("INT");
+    let stopped = running.finish();
+    assert_eq!(count(&events(&stopped), "run_end"), 1);
+    // The command that it names, from another folder.
+    let id = stopped.history()["run_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let ran = stopped
+        .then([
+            "history",
+            "resume",
+            &id[id.len() - 8..],
+            "--format",
+            "ndjson",
+        ])
+        .folder("elsewhere")
+        .run();
+    let lines = ran.lines();
+    assert_eq!(lines[0]["event"], "resumed");
+    assert_eq!(lines[0]["iteration"], 2);
+    assert_eq!(count(&lines, "run_start"), 0, "it was printed before");
+    assert_eq!(lines.last().expect("a line")["event"], "run_end");
+    assert_eq!(essence(&ran.history()), expected);
+    assert_eq!(server.calls() - 4, CALLS - 3);
+    let events = events(&ran);
+    assert_eq!(count(&events, "run_end"), 1);
+    let stops = events.iter().filter(|event| event["choice"] == "stop");
+    assert_eq!(stops.count(), 1, "the decision to stop was void");
+}
+
+#[test]
+fn a_run_that_a_provider_stopped_goes_on() {
+    let expected = uninterrupted();
+    for call in [1, 3, 6] {
+        let server = serving(
+            move |number| (number == call).then(|| Fault::status(401).into()),
+            Duration::ZERO,
+        );
+        let stopped = draft(&server)
+            .code(4)
+            .stderr_has("go on with it with `reflect history resume ")
+            .run();
+        let ran = resume(&stopped).stdout(LAST).run();
+        assert_eq!(server.calls(), CALLS + 1, "one failed");
+        let history = ran.history();
+        assert_eq!(essence(&history), expected, "call {call}");
+        assert_eq!(history["total_llm_calls"], CALLS + 1);
+    }
+}
+
+#[test]
+fn a_run_that_a_limit_stopped_goes_on_with_more() {
+    let expected = uninterrupted();
+    for (flag, little, more, code, reason) in [
+        ("--max-total-tokens", "300", "100000", 5, "the token limit"),
+        ("--max-iterations", "2", "5", 3, "the iteration limit"),
+    ] {
+        let server = quick();
+        let stopped = draft(&server);
+        let stopped = match flag {
+            "--max-iterations" => with_server(&server, Protocol::OpenAi)
+                .args([
+                    "draft",
+                    "Write a line.",
+                    "-c",
+                    "criteria.toml",
+                    "-n",
+                    little,
+                ])
+                .args(&FLAGS[4..]),
+            _ => stopped.args([flag, little]),
+        };
+        let stopped = stopped.code(code).run();
+        resume(&stopped)
+            .code(2)
+            .stderr_has(&format!("has ended: {reason}"))
+            .stderr_has(&format!("raise the limit with `{flag}`"))
+            .run();
+        resume(&stopped).args([flag, little]).code(2).run();
+        let ran = resume(&stopped).args([flag, more]).stdout(LAST).run();
+        assert_eq!(essence(&ran.history()), expected, "{flag}");
+        assert_eq!(server.calls(), CALLS);
+    }
+}
+
+/// A verdict of a command is not asked for again; leave to run it is.
+#[test]
+fn leave_to_run_programs_is_asked_for_again() {
+    let criteria = format!(
+        "{CRITERIA}\n[[criteria]]\nname = 'there'\nevaluator = 'command'\ncommand = ['test', '-e', '[OK]']\n"
+    );
+    let server = stuck_at(3);
+    let test = draft(&server).file("ok", "");
+    let criteria = criteria.replace("[OK]", test.path("ok").to_str().expect("a path"));
+    let running = test
+        .file("criteria.toml", criteria)
+        .arg("--allow-exec")
+        .spawn();
+    until_call(&server, 3);
+    let killed = running.kill();
+    std::fs::remove_file(killed.path("ok")).expect("a file");
+    resume(&killed)
+        .code(2)
+        .stderr_has("which has not been allowed")
+        .stderr_has("--allow-exec")
+        .run();
+    let ran = resume(&killed).arg("--allow-exec").code(3).run();
+    let history = ran.history();
+    let there: Vec<&Value> = history["history"]["versions"]
+        .as_array()
+        .expect("versions")
+        .iter()
+        .map(|version| &version["evaluation"]["criteria_scores"]["there"])
+        .collect();
+    assert_eq!(there[0], 1.0, "as it was recorded");
+    assert!(there[1..].iter().all(|score| **score == 0.0), "{there:?}");
+}
+
+#[test]
+fn one_process_at_a_time_is_at_work_on_a_run() {
+    let server = serving(
+        |call| {
+            let slow = || Reply::text("The alpha draft.").first_wait(Duration::from_secs(25));
+            (call == 3 || call == 4).then(|| slow().into())
+        },
+        Duration::ZERO,
+    );
+    let busy = |ran: &Ran| {
+        resume(ran)
+            .code(2)
+            .stderr_has("is going on in another process")
+            .run();
+    };
+    // A world to look from while the run goes on.
+    let ran = with_server(&server, Protocol::OpenAi)
+        .args(["criteria", "list"])
+        .run();
+    let start = |args: &[&str]| -> Running { ran.then(args).spawn() };
+    let first = start(&[&["draft", "Write a line."], &FLAGS[..]].concat());
+    until_call(&server, 3);
+    busy(&ran);
+    let killed = first.kill();
+    let second = start(&["history", "resume", "last"]);
+    until_call(&server, 4);
+    busy(&ran);
+    second.kill();
+    let ended = resume(&killed).stdout(LAST).run();
+    assert_eq!(server.calls(), 2 + 2 + (CALLS - 2));
+    assert_eq!(count(&events(&ended), "run_end"), 1);
+    let left = std::fs::read_dir(ended.path("../home/.local/state/reflect/reflect.running"));
+    assert_eq!(left.expect("a folder").count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn runs_at_the_same_time_do_not_disturb_each_other() {
+    let server = serving(|_| None, Duration::from_millis(3));
+    let ran = with_server(&server, Protocol::OpenAi)
+        .args(["criteria", "list"])
+        .run();
+    let prompts: Vec<String> = (0..8)
+        .map(|number| format!("Write line {number}."))
+        .collect();
+    let running: Vec<Running> = prompts
+        .iter()
+        .map(|prompt| {
+            let args = [&["draft", prompt.as_str()], &FLAGS[..]].concat();
+            ran.then(args).stdout(LAST).stderr_lacks("warning").spawn()
+        })
+        .collect();
+    for running in running {
+        running.finish();
+    }
+    let list = ran.then(["history", "list", "--json"]).run().json();
+    assert_eq!(list.as_array().expect("a list").len(), prompts.len());
+    for run in list.as_array().expect("a list") {
+        let id = run["run_id"].as_str().expect("an id");
+        let show = ran.then(["history", "show", id, "--format", "ndjson"]);
+        let events = show.run().lines();
+        assert_eq!(answered(&events), CALLS);
+        assert_eq!(count(&events, "draft"), 3);
+    }
+}
+
+#[test]
+fn a_text_that_is_revised_need_not_be_there_any_more() {
+    for errors in [false, true] {
+        let server = stuck_at(if errors { 1 } else { 2 });
+        let test = with_server(&server, Protocol::Ollama)
+            .file("text.md", "The alpha draft.")
+            .file("errors.txt", "It is too short.\n")
+            .args(["revise", "text.md"])
+            .args(FLAGS);
+        let test = if errors {
+            test.args(["--errors", "errors.txt"])
+        } else {
+            test
+        };
+        let running = test.spawn();
+        until_call(&server, if errors { 1 } else { 2 });
+        let killed = running.kill();
+        for file in ["text.md", "errors.txt", "criteria.toml"] {
+            std::fs::remove_file(killed.path(file)).expect("a file");
+        }
+        let expected = if errors {
+            "The beta draft is better.\n"
+        } else {
+            LAST
+        };
+        let ran = resume(&killed).stdout(expected).run();
+        assert_eq!(ran.drafts()[0], "The alpha draft.");
+    }
+}
+
+#[test]
+fn evidence_is_what_was_found_and_changed_files_are_named() {
+    let server = stuck_at(3);
+    let running = draft(&server)
+        .file(
+            "notes/line.md",
+            "# Line\n\nA line is written from left to right.\n",
+        )
+        .args(["--evidence", "notes"])
+        .spawn();
+    until_call(&server, 3);
+    let killed = running.kill();
+    let unchanged = killed.read("notes/line.md");
+    std::fs::write(killed.path("notes/line.md"), "# Line\n\nA line is long.\n").expect("a file");
+    let folder = killed.path("notes");
+    let away = killed.path("away");
+    std::fs::rename(&folder, &away).expect("a folder");
+    resume(&killed)
+        .code(2)
+        .stderr_has("notes")
+        .stderr_has("put it back")
+        .run();
+    std::fs::rename(&away, &folder).expect("a folder");
+    let ran = resume(&killed)
+        .stdout(LAST)
+        .stderr_has("have changed since the run began")
+        .run();
+    assert_eq!(server.calls() - 3, CALLS - 2);
+    let shown = server.chats()[3].body["messages"].to_string();
+    assert!(shown.contains("from left to right"), "{shown}");
+    let evidence = ran.history()["evidence"].to_string();
+    assert!(evidence.contains(unchanged.lines().last().expect("a line")));
+}
+
+#[test]
+fn what_cannot_be_resumed_says_why() {
+    let server = quick();
+    let judged = with_server(&server, Protocol::OpenAi)
+        .file("text.md", "The gamma draft.")
+        .args(["evaluate", "text.md", "-c", "criteria.toml"])
+        .run();
+    resume(&judged)
+        .code(2)
+        .stderr_has("only judges a text")
+        .run();
+    judged
+        .then(["history", "resume", "ffff0000"])
+        .code(2)
+        .stderr_has("there is no run `ffff0000`")
+        .run();
+    Test::new()
+        .args(["history", "resume"])
+        .code(2)
+        .stderr_has("there is no run `last`")
+        .run();
+    resume(&judged)
+        .args(["--format", "ndjson"])
+        .code(2)
+        .run()
+        .lines()
+        .iter()
+        .for_each(|line| assert_eq!(line["event"], "run_end"));
+    let none = draft(&server).arg("--no-log").stdout(LAST).run();
+    resume(&none).code(2).stderr_has("there is no run").run();
+}
+
+#[test]
+fn each_call_is_told_of_who_wants_to_know() {
+    let server = quick();
+    draft(&server)
+        .arg("-v")
+        .stdout(LAST)
+        .stderr_has("draft 1: openai:test took ")
+        .stderr_has("120 tokens (100 of them the prompt)")
+        .stderr_lacks("[user]")
+        .stderr_lacks("Let me see.")
+        .run();
+    draft(&server)
+        .arg("-vv")
+        .stdout(LAST)
+        .stderr_has("openai:test was asked to write at http://127.0.0.1:")
+        .stderr_has("seed 5")
+        .stderr_has("[user]\n> ")
+        .stderr_has("Write a line.")
+        .stderr_has("[answer]\n< The alpha draft.")
+        .stderr_has("as JSON (`")
+        .run();
+    draft(&server)
+        .arg("--show-reasoning")
+        .stdout(LAST)
+        .stderr_has("~ Let me see.")
+        .stderr_lacks("[user]")
+        .run();
+    draft(&server).args(["-q", "-v"]).code(2).run();
+}
