@@ -26,6 +26,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
@@ -35,7 +38,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('correct', 'correct', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend named errors')
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
             [CompletionResult]::new('critique', 'critique', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
-            [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
+            [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs, and go on with one')
             [CompletionResult]::new('criteria', 'criteria', [CompletionResultType]::ParameterValue, 'List, show, check and create criteria')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show or create the configuration')
@@ -111,6 +114,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -183,6 +189,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -255,6 +264,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -313,6 +325,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -371,6 +386,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -381,10 +399,14 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List runs, the latest first')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a run')
+            [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'Go on with a run that was killed or interrupted, or that a provider or a limit stopped')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -397,6 +419,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -410,6 +435,34 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--best', '--best', [CompletionResultType]::ParameterName, 'Print only the draft that the run selected')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;history;resume' {
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Raise the most drafts to make, the first included')
+            [CompletionResult]::new('--max-iterations', '--max-iterations', [CompletionResultType]::ParameterName, 'Raise the most drafts to make, the first included')
+            [CompletionResult]::new('--max-total-tokens', '--max-total-tokens', [CompletionResultType]::ParameterName, 'Raise the limit on tokens, what was used before included')
+            [CompletionResult]::new('--max-time', '--max-time', [CompletionResultType]::ParameterName, 'Raise the limit on time, what was used before included, for example 90s or 10m')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
+            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the critique report to a file: JSON if its name ends in .json, else Markdown')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--allow-exec', '--allow-exec', [CompletionResultType]::ParameterName, 'Let the criteria run programs on this machine, as when the run was started')
+            [CompletionResult]::new('--exit-zero', '--exit-zero', [CompletionResultType]::ParameterName, 'Exit with 0 also where the criteria are not met or a limit was reached')
+            [CompletionResult]::new('--stream-deltas', '--stream-deltas', [CompletionResultType]::ParameterName, 'With `--format ndjson`, print the pieces of the answers as they come')
+            [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the run')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -417,6 +470,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         'reflect;history;help' {
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List runs, the latest first')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a run')
+            [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'Go on with a run that was killed or interrupted, or that a provider or a limit stopped')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -424,6 +478,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             break
         }
         'reflect;history;help;show' {
+            break
+        }
+        'reflect;history;help;resume' {
             break
         }
         'reflect;history;help;help' {
@@ -435,6 +492,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the sets that can be asked for by name')
@@ -452,6 +512,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -463,6 +526,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -473,6 +539,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -485,6 +554,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Replace an existing file')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -495,6 +567,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -532,6 +607,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the models that can be used')
@@ -549,6 +627,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -559,6 +640,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -569,6 +653,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -598,6 +685,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the configuration file is')
@@ -612,6 +702,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -623,6 +716,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--origin', '--origin', [CompletionResultType]::ParameterName, 'Say where each value comes from')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -634,6 +730,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Replace an existing file')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -663,6 +762,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -674,6 +776,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what each model call took; twice (-vv), also what was asked and answered')
+            [CompletionResult]::new('--show-reasoning', '--show-reasoning', [CompletionResultType]::ParameterName, 'Show on standard error what models reason before they answer')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -682,7 +787,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('draft', 'draft', [CompletionResultType]::ParameterValue, 'Write a draft, judge it, and revise it until it meets the criteria')
             [CompletionResult]::new('revise', 'revise', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend named errors')
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
-            [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
+            [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs, and go on with one')
             [CompletionResult]::new('criteria', 'criteria', [CompletionResultType]::ParameterValue, 'List, show, check and create criteria')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show or create the configuration')
@@ -703,12 +808,16 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         'reflect;help;history' {
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List runs, the latest first')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a run')
+            [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'Go on with a run that was killed or interrupted, or that a provider or a limit stopped')
             break
         }
         'reflect;help;history;list' {
             break
         }
         'reflect;help;history;show' {
+            break
+        }
+        'reflect;help;history;resume' {
             break
         }
         'reflect;help;criteria' {

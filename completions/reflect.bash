@@ -169,6 +169,9 @@ _reflect() {
             reflect__subcmd__help__subcmd__history,list)
                 cmd="reflect__subcmd__help__subcmd__history__subcmd__list"
                 ;;
+            reflect__subcmd__help__subcmd__history,resume)
+                cmd="reflect__subcmd__help__subcmd__history__subcmd__resume"
+                ;;
             reflect__subcmd__help__subcmd__history,show)
                 cmd="reflect__subcmd__help__subcmd__history__subcmd__show"
                 ;;
@@ -187,6 +190,9 @@ _reflect() {
             reflect__subcmd__history,list)
                 cmd="reflect__subcmd__history__subcmd__list"
                 ;;
+            reflect__subcmd__history,resume)
+                cmd="reflect__subcmd__history__subcmd__resume"
+                ;;
             reflect__subcmd__history,show)
                 cmd="reflect__subcmd__history__subcmd__show"
                 ;;
@@ -195,6 +201,9 @@ _reflect() {
                 ;;
             reflect__subcmd__history__subcmd__help,list)
                 cmd="reflect__subcmd__history__subcmd__help__subcmd__list"
+                ;;
+            reflect__subcmd__history__subcmd__help,resume)
+                cmd="reflect__subcmd__history__subcmd__help__subcmd__resume"
                 ;;
             reflect__subcmd__history__subcmd__help,show)
                 cmd="reflect__subcmd__history__subcmd__help__subcmd__show"
@@ -230,7 +239,7 @@ _reflect() {
 
     case "${cmd}" in
         reflect)
-            opts="-q -h -V --config --profile --color --quiet --help --version draft revise correct evaluate critique history criteria models config completions man help"
+            opts="-q -v -h -V --config --profile --color --quiet --verbose --show-reasoning --help --version draft revise correct evaluate critique history criteria models config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -267,7 +276,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__completions)
-            opts="-q -h --config --profile --color --quiet --help bash elvish fish powershell zsh"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help bash elvish fish powershell zsh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -304,7 +313,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__config)
-            opts="-q -h --config --profile --color --quiet --help path show init help"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help path show init help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -411,7 +420,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__config__subcmd__init)
-            opts="-q -h --force --config --profile --color --quiet --help"
+            opts="-q -v -h --force --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -448,7 +457,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__config__subcmd__path)
-            opts="-q -h --config --profile --color --quiet --help"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -485,7 +494,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__config__subcmd__show)
-            opts="-q -h --origin --config --profile --color --quiet --help"
+            opts="-q -v -h --origin --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -522,7 +531,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__criteria)
-            opts="-q -h --config --profile --color --quiet --help list show check init schema help"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help list show check init schema help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -559,7 +568,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__criteria__subcmd__check)
-            opts="-q -h --config --profile --color --quiet --help"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -694,7 +703,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__criteria__subcmd__init)
-            opts="-q -h --task-type --force --config --profile --color --quiet --help"
+            opts="-q -v -h --task-type --force --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -735,7 +744,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__criteria__subcmd__list)
-            opts="-q -h --json --config --profile --color --quiet --help"
+            opts="-q -v -h --json --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -772,7 +781,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__criteria__subcmd__schema)
-            opts="-q -h --config --profile --color --quiet --help"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -809,7 +818,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__criteria__subcmd__show)
-            opts="-q -h --format --config --profile --color --quiet --help"
+            opts="-q -v -h --format --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -850,7 +859,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__draft)
-            opts="-c -f -s -m -n -o -q -h --prompt-file --ignore-stdin --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -n -o -q -v -h --prompt-file --ignore-stdin --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1190,7 +1199,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__evaluate)
-            opts="-c -f -s -m -o -q -h --criteria --evaluator --input-format --prompt --prompt-file --file --context --context-messages --evidence --evidence-tokens --system --threshold --allow-exec --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -o -q -v -h --criteria --evaluator --input-format --prompt --prompt-file --file --context --context-messages --evidence --evidence-tokens --system --threshold --allow-exec --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1707,7 +1716,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__help__subcmd__history)
-            opts="list show"
+            opts="list show resume"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1721,6 +1730,20 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__help__subcmd__history__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        reflect__subcmd__help__subcmd__history__subcmd__resume)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1833,7 +1856,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__history)
-            opts="-q -h --config --profile --color --quiet --help list show help"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help list show resume help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1870,7 +1893,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__history__subcmd__help)
-            opts="list show help"
+            opts="list show resume help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1911,6 +1934,20 @@ _reflect() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        reflect__subcmd__history__subcmd__help__subcmd__resume)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         reflect__subcmd__history__subcmd__help__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1926,7 +1963,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__history__subcmd__list)
-            opts="-n -q -h --limit --json --config --profile --color --quiet --help"
+            opts="-n -q -v -h --limit --json --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1970,8 +2007,110 @@ _reflect() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        reflect__subcmd__history__subcmd__resume)
+            opts="-n -o -q -v -h --max-iterations --max-total-tokens --max-time --allow-exec --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --verbose --show-reasoning --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --max-iterations)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-total-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                -o)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json ndjson markdown" -- "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         reflect__subcmd__history__subcmd__show)
-            opts="-q -h --best --draft --format --config --profile --color --quiet --help"
+            opts="-q -v -h --best --draft --format --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2016,7 +2155,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__man)
-            opts="-q -h --out-dir --config --profile --color --quiet --help"
+            opts="-q -v -h --out-dir --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2060,7 +2199,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__models)
-            opts="-q -h --config --profile --color --quiet --help list pull path help"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help list pull path help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2167,7 +2306,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__models__subcmd__list)
-            opts="-q -h --provider --base-url --json --config --profile --color --quiet --help"
+            opts="-q -v -h --provider --base-url --json --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2212,7 +2351,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__models__subcmd__path)
-            opts="-q -h --config --profile --color --quiet --help"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2249,7 +2388,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__models__subcmd__pull)
-            opts="-q -h --config --profile --color --quiet --help"
+            opts="-q -v -h --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2286,7 +2425,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__revise)
-            opts="-c -f -s -m -n -o -q -h --prompt --prompt-file --errors --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -n -o -q -v -h --prompt --prompt-file --errors --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --verbose --show-reasoning --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -23,6 +23,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
@@ -32,7 +35,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand correct 'Revise a text until it meets the criteria, or mend named errors'
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
             cand critique 'Judge texts by criteria, without writing anything: a gate for CI'
-            cand history 'Look at earlier runs'
+            cand history 'Look at earlier runs, and go on with one'
             cand criteria 'List, show, check and create criteria'
             cand models 'List and fetch models'
             cand config 'Show or create the configuration'
@@ -107,6 +110,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --no-log 'Keep no record of the run'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -178,6 +184,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --no-log 'Keep no record of the run'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -249,6 +258,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --no-log 'Keep no record of the run'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -306,6 +318,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --no-log 'Keep no record of the run'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -363,6 +378,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --no-log 'Keep no record of the run'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -372,10 +390,14 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand list 'List runs, the latest first'
             cand show 'Show a run'
+            cand resume 'Go on with a run that was killed or interrupted, or that a provider or a limit stopped'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'reflect;history;list'= {
@@ -387,6 +409,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --json 'Print JSON'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -399,17 +424,47 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --best 'Print only the draft that the run selected'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;history;resume'= {
+            cand -n 'Raise the most drafts to make, the first included'
+            cand --max-iterations 'Raise the most drafts to make, the first included'
+            cand --max-total-tokens 'Raise the limit on tokens, what was used before included'
+            cand --max-time 'Raise the limit on time, what was used before included, for example 90s or 10m'
+            cand -o 'Write the answer to a file instead of standard output'
+            cand --output 'Write the answer to a file instead of standard output'
+            cand --format 'What to print'
+            cand --report 'Write the critique report to a file: JSON if its name ends in .json, else Markdown'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --allow-exec 'Let the criteria run programs on this machine, as when the run was started'
+            cand --exit-zero 'Exit with 0 also where the criteria are not met or a limit was reached'
+            cand --stream-deltas 'With `--format ndjson`, print the pieces of the answers as they come'
+            cand --no-log 'Keep no record of the run'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
         &'reflect;history;help'= {
             cand list 'List runs, the latest first'
             cand show 'Show a run'
+            cand resume 'Go on with a run that was killed or interrupted, or that a provider or a limit stopped'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'reflect;history;help;list'= {
         }
         &'reflect;history;help;show'= {
+        }
+        &'reflect;history;help;resume'= {
         }
         &'reflect;history;help;help'= {
         }
@@ -419,6 +474,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand list 'List the sets that can be asked for by name'
@@ -435,6 +493,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --json 'Print JSON'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -445,6 +506,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -454,6 +518,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -465,6 +532,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --force 'Replace an existing file'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -474,6 +544,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -503,6 +576,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand list 'List the models that can be used'
@@ -519,6 +595,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --json 'Print JSON'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -528,6 +607,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -537,6 +619,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -560,6 +645,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand path 'Print where the configuration file is'
@@ -573,6 +661,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -583,6 +674,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --origin 'Say where each value comes from'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -593,6 +687,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --force 'Replace an existing file'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -616,6 +713,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -626,6 +726,9 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --color 'When to use colours'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
+            cand -v 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --verbose 'Say what each model call took; twice (-vv), also what was asked and answered'
+            cand --show-reasoning 'Show on standard error what models reason before they answer'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
@@ -633,7 +736,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand draft 'Write a draft, judge it, and revise it until it meets the criteria'
             cand revise 'Revise a text until it meets the criteria, or mend named errors'
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
-            cand history 'Look at earlier runs'
+            cand history 'Look at earlier runs, and go on with one'
             cand criteria 'List, show, check and create criteria'
             cand models 'List and fetch models'
             cand config 'Show or create the configuration'
@@ -650,10 +753,13 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;help;history'= {
             cand list 'List runs, the latest first'
             cand show 'Show a run'
+            cand resume 'Go on with a run that was killed or interrupted, or that a provider or a limit stopped'
         }
         &'reflect;help;history;list'= {
         }
         &'reflect;help;history;show'= {
+        }
+        &'reflect;help;history;resume'= {
         }
         &'reflect;help;criteria'= {
             cand list 'List the sets that can be asked for by name'

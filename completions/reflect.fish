@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_reflect_global_optspecs
-    string join \n config= profile= color= q/quiet h/help V/version
+    string join \n config= profile= color= q/quiet v/verbose show-reasoning h/help V/version
 end
 
 function __fish_reflect_needs_command
@@ -30,6 +30,8 @@ complete -c reflect -n "__fish_reflect_needs_command" -l color -d 'When to use c
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_needs_command" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_needs_command" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_needs_command" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_needs_command" -s V -l version -d 'Print version'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
@@ -37,7 +39,7 @@ complete -c reflect -n "__fish_reflect_needs_command" -f -a "revise" -d 'Revise 
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "correct" -d 'Revise a text until it meets the criteria, or mend named errors'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "critique" -d 'Judge texts by criteria, without writing anything: a gate for CI'
-complete -c reflect -n "__fish_reflect_needs_command" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "history" -d 'Look at earlier runs, and go on with one'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "criteria" -d 'List, show, check and create criteria'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "models" -d 'List and fetch models'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "config" -d 'Show or create the configuration'
@@ -125,6 +127,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l exit-zero -d '
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l prompt -d 'What the text was written for: the models see it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l prompt-file -d 'Read from a file what the text was written for' -r -F
@@ -208,6 +212,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand revise" -l exit-zero -d 
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l prompt -d 'What the text was written for: the models see it' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l prompt-file -d 'Read from a file what the text was written for' -r -F
@@ -291,6 +297,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand correct" -l exit-zero -d
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l evaluator -d 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict' -r -F
@@ -352,6 +360,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l exit-zero -
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s c -l criteria -d 'The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l evaluator -d 'A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`): prints its verdict' -r -F
@@ -413,17 +423,22 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l exit-zero -
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l profile -d 'Use the settings of this profile of the configuration file' -r
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -s q -l quiet -d 'Say nothing but errors on standard error'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -f -a "list" -d 'List runs, the latest first'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -f -a "show" -d 'Show a run'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -l show-reasoning -d 'Show on standard error what models reason before they answer'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -f -a "list" -d 'List runs, the latest first'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -f -a "resume" -d 'Go on with a run that was killed or interrupted, or that a provider or a limit stopped'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show resume help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s n -l limit -d 'How many' -r
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l profile -d 'Use the settings of this profile of the configuration file' -r
@@ -432,6 +447,8 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l draft -d 'Print only the draft with this number' -r
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
@@ -445,9 +462,34 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l best -d 'Print only the draft that the run selected'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -s n -l max-iterations -d 'Raise the most drafts to make, the first included' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l max-total-tokens -d 'Raise the limit on tokens, what was used before included' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l max-time -d 'Raise the limit on time, what was used before included, for example 90s or 10m' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
+json\t'The result as one JSON object'
+ndjson\t'The events of the run, one JSON object a line'
+markdown\t'The selected draft and the critique report'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l allow-exec -d 'Let the criteria run programs on this machine, as when the run was started'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l stream-deltas -d 'With `--format ndjson`, print the pieces of the answers as they come'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l no-log -d 'Keep no record of the run'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -l show-reasoning -d 'Show on standard error what models reason before they answer'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "resume" -d 'Go on with a run that was killed or interrupted, or that a provider or a limit stopped'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l profile -d 'Use the settings of this profile of the configuration file' -r
@@ -455,6 +497,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "list" -d 'List the sets that can be asked for by name'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -f -a "show" -d 'Show a set with its defaults filled in'
@@ -469,6 +513,8 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l format -d 'What to print' -r -f -a "text\t'For people'
 json\t'One JSON object'
@@ -479,6 +525,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_see
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -l profile -d 'Use the settings of this profile of the configuration file' -r
@@ -486,6 +534,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_see
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l task-type -d 'What kind of text is to be measured: code, writing, analysis or reasoning' -r -f -a "code\t''
 writing\t''
@@ -498,6 +548,8 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l force -d 'Replace an existing file'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -l profile -d 'Use the settings of this profile of the configuration file' -r
@@ -505,6 +557,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_see
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from schema" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "list" -d 'List the sets that can be asked for by name'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a set with its defaults filled in'
@@ -518,6 +572,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_s
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -f -a "list" -d 'List the models that can be used'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and not __fish_seen_subcommand_from list pull path help" -f -a "pull" -d 'Fetch an embedded model'
@@ -532,6 +588,8 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -l profile -d 'Use the settings of this profile of the configuration file' -r
@@ -539,6 +597,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from pull" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -l profile -d 'Use the settings of this profile of the configuration file' -r
@@ -546,6 +606,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from help" -f -a "list" -d 'List the models that can be used'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from help" -f -a "pull" -d 'Fetch an embedded model'
@@ -557,6 +619,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_s
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "path" -d 'Print where the configuration file is'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "show" -d 'Print the settings in force'
@@ -568,6 +632,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -l profile -d 'Use the settings of this profile of the configuration file' -r
@@ -576,6 +642,8 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -l origin -d 'Say where each value comes from'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l profile -d 'Use the settings of this profile of the configuration file' -r
@@ -584,6 +652,8 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l force -d 'Replace an existing file'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print where the configuration file is'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the settings in force'
@@ -595,6 +665,8 @@ complete -c reflect -n "__fish_reflect_using_subcommand completions" -l color -d
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand completions" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand completions" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand completions" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand man" -l out-dir -d 'Write a page for every command into this folder' -r -f -a "(__fish_complete_directories)"
 complete -c reflect -n "__fish_reflect_using_subcommand man" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
@@ -603,11 +675,13 @@ complete -c reflect -n "__fish_reflect_using_subcommand man" -l color -d 'When t
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand man" -s v -l verbose -d 'Say what each model call took; twice (-vv), also what was asked and answered'
+complete -c reflect -n "__fish_reflect_using_subcommand man" -l show-reasoning -d 'Show on standard error what models reason before they answer'
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "revise" -d 'Revise a text until it meets the criteria, or mend named errors'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs, and go on with one'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "criteria" -d 'List, show, check and create criteria'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "models" -d 'List and fetch models'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "config" -d 'Show or create the configuration'
@@ -616,6 +690,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_see
 complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "resume" -d 'Go on with a run that was killed or interrupted, or that a provider or a limit stopped'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "list" -d 'List the sets that can be asked for by name'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "show" -d 'Show a set with its defaults filled in'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "check" -d 'Say what is wrong with criteria files, and where; no model is asked'
