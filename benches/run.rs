@@ -29,10 +29,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
-use reflect::engine::Loop;
+use reflect::engine::{Loop, Observer};
 use reflect::model::openai::{OpenAiModel, OpenAiOptions};
-use reflect::model::{BaseUrl, ChatModel, Connection};
-use reflect::store::Store;
+use reflect::model::{Asked, BaseUrl, CallReport, ChatModel, Connection};
+use reflect::store::{KeptCall, KeptMessage, Store, Transcript};
 use reflect::types::{Event, ModelId, RunRecord, Stamped, Task};
 use serde_json::{Value, json};
 use support::server::{Planned, Purpose, Reply, Server};
@@ -158,10 +158,11 @@ fn cpu_per_task(with_log: bool) {
                 store: store.as_mut(),
                 run: None,
                 seq: 0,
+                transcript: Transcript::default(),
             };
             let record: RunRecord = runtime.block_on(plan.run(
                 &Task::new("Write about foxes."),
-                &mut |event: &Stamped| log.keep(event),
+                &mut log,
                 &CancellationToken::new(),
             ));
             assert_eq!(record.total_llm_calls, 4);
@@ -176,10 +177,32 @@ struct Log<'a> {
     store: Option<&'a mut Store>,
     run: Option<uuid::Uuid>,
     seq: u64,
+    transcript: Transcript,
 }
 
-impl Log<'_> {
-    fn keep(&mut self, event: &Stamped) {
+impl Observer for Log<'_> {
+    fn on_call(&mut self, event: &Stamped, call: &CallReport<'_>) {
+        let Some(store) = &mut self.store else {
+            return;
+        };
+        let messages = call.request.messages.iter().map(|message| KeptMessage {
+            role: message.role.as_str().to_owned(),
+            content: message.content.clone(),
+        });
+        let call = KeptCall {
+            key: call.request.key(),
+            asked: serde_json::to_string(&Asked::of(call)).unwrap(),
+            messages: messages.collect(),
+            reply: serde_json::to_string(call.reply).unwrap(),
+        };
+        let run = self.run.unwrap();
+        store
+            .append_call(run, self.seq, event, call, &mut self.transcript)
+            .unwrap();
+        self.seq += 1;
+    }
+
+    fn on_event(&mut self, event: &Stamped) {
         if let Event::RunStart { run_id, .. } = event.event {
             self.run = Some(run_id);
         }

@@ -49,7 +49,7 @@ Exit codes:
   4    the provider failed: network, key, model missing; the best draft so far is printed
   5    stopped by a limit on tokens or time: the best draft so far is printed
   6    no verdict could be had: the judge was unusable, or a check failed; the last draft is printed
-  130  interrupted
+  130  interrupted; `reflect history resume` goes on with the run
 
 Standard output carries the draft and nothing else; progress and errors go to standard error.
 The run log stays on this machine. There is no telemetry and no update check.";

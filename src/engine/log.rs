@@ -104,12 +104,38 @@ impl<'a> Log<'a> {
 
     /// The verdict on a version that was given before the run was resumed and not taken in yet.
     pub(super) fn recorded_evaluation(&self, version: u32) -> Option<Evaluation> {
-        self.lock().replay.as_ref()?.evaluation(version)
+        self.recorded(|event| match event {
+            Event::Evaluation {
+                iteration,
+                evaluation,
+            } if *iteration == version => Some(evaluation.clone()),
+            _ => None,
+        })
     }
 
-    /// The evidence for a version that was found before the run was resumed; empty if it was looked for in vain.
+    /// The evidence for a version that was found before the run was resumed; empty if it was looked for in vain. It
+    /// is looked for at once when the version's step has begun: if the run went on, it had been.
     pub(super) fn recorded_evidence(&self, version: u32) -> Option<Vec<Evidence>> {
-        self.lock().replay.as_ref()?.evidence(version)
+        let found = self.recorded(|event| match event {
+            Event::Evidence {
+                iteration,
+                evidence,
+            } if *iteration == version => Some(evidence.clone()),
+            _ => None,
+        });
+        found.or_else(|| self.went_on().then(Vec::new))
+    }
+
+    /// The first of the events that were recorded before the run was resumed, and that have not happened again yet,
+    /// in which something is found. Whatever the loop does that is neither computed from what it knows nor said by
+    /// a model is taken from here, so that it comes to the same again.
+    pub(super) fn recorded<T>(&self, find: impl FnMut(&Event) -> Option<T>) -> Option<T> {
+        self.lock().replay.as_ref()?.left().find_map(find)
+    }
+
+    /// Whether the run had gone on from where it is now, before it was resumed.
+    pub(super) fn went_on(&self) -> bool {
+        self.lock().replay.as_ref().is_some_and(Replay::went_on)
     }
 
     fn lock(&self) -> MutexGuard<'_, LogInner<'a>> {

@@ -6,7 +6,7 @@
 
 use uuid::Uuid;
 
-use crate::types::{Criteria, Evaluation, Event, Evidence, LoopSettings, Stamped, Task};
+use crate::types::{Criteria, Event, LoopSettings, Stamped, Task};
 
 /// The events of a run that is to be resumed, as they were recorded.
 #[derive(Debug, Clone)]
@@ -92,33 +92,14 @@ impl Replay {
         Some(events)
     }
 
-    /// The verdict that was given on a version.
-    pub(super) fn evaluation(&self, version: u32) -> Option<Evaluation> {
-        self.left().find_map(|event| match event {
-            Event::Evaluation {
-                iteration,
-                evaluation,
-            } if *iteration == version => Some(evaluation.clone()),
-            _ => None,
-        })
-    }
-
-    /// The evidence that was found for a version, none included; `None` if it was not looked for yet, which is
-    /// done at once when the version's step has begun.
-    pub(super) fn evidence(&self, version: u32) -> Option<Vec<Evidence>> {
-        let found = self.left().find_map(|event| match event {
-            Event::Evidence {
-                iteration,
-                evidence,
-            } if *iteration == version => Some(evidence.clone()),
-            _ => None,
-        });
-        let went_on = || self.left().any(|event| !is_about_the_whole(event));
-        found.or_else(|| went_on().then(Vec::new))
-    }
-
-    fn left(&self) -> impl Iterator<Item = &Event> {
+    /// The events that have not happened again yet, in order.
+    pub(super) fn left(&self) -> impl Iterator<Item = &Event> {
         self.left.iter().flatten().map(|stamped| &stamped.event)
+    }
+
+    /// Whether the run had gone on from where it is now.
+    pub(super) fn went_on(&self) -> bool {
+        self.left().any(|event| !is_about_the_whole(event))
     }
 
     /// What is left when something happens that is not recorded.
@@ -197,8 +178,7 @@ mod tests {
 
     use super::*;
     use crate::types::{
-        ConvergenceReason, EvidenceSource, ExitCode, ModelId, Models, Phase, SCHEMA_VERSION,
-        TokenUsage,
+        ConvergenceReason, ExitCode, ModelId, Models, Phase, SCHEMA_VERSION, TokenUsage,
     };
 
     fn start() -> Event {
@@ -352,22 +332,13 @@ mod tests {
     }
 
     #[test]
-    fn evidence_was_looked_for_if_the_run_went_on() {
-        let found = vec![Evidence {
-            source: EvidenceSource::Codebase,
-            content: "fn f() {}".to_owned(),
-            relevance: Some(0.5),
-            supports_claim: None,
-            location: None,
-        }];
-        let evidence = Event::Evidence {
-            iteration: 2,
-            evidence: found.clone(),
-        };
-        assert_eq!(replay(&[phase(1), evidence]).evidence(2), Some(found));
-        assert_eq!(replay(&[phase(1)]).evidence(1), Some(Vec::new()));
-        assert_eq!(replay(&[]).evidence(1), None);
-        assert_eq!(replay(&[end()]).evidence(1), None);
+    fn a_run_went_on_if_it_did_more_than_end() {
+        assert!(replay(&[phase(1)]).went_on());
+        assert!(!replay(&[]).went_on());
+        assert!(!replay(&[end()]).went_on());
+        let mut done = replay(&[phase(1), end()]);
+        done.again(&phase(1)).unwrap();
+        assert!(!done.went_on());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 
 use super::error::ModelError;
-use super::journal::Journal;
+use super::journal::{Exchange, Journal};
 use crate::types::{ModelId, TokenUsage};
 
 /// The events of one call: any number of pieces, then exactly one [`ChatEvent::End`] or one error,
@@ -27,6 +27,9 @@ pub trait ChatModel: Send + Sync {
     fn journal(&self) -> Option<&Journal> {
         None
     }
+
+    /// This was answered before the run was resumed. Who answers by what is asked need not know.
+    fn skip(&self, _answered: &Exchange) {}
 
     /// Answers a chat. Retries are made inside: [`ChatEvent::Retry`] says so, and makes void what came
     /// before it.

@@ -42,8 +42,8 @@ use serde::Deserialize;
 
 use super::http::call::lock;
 use super::{
-    ChatEvent, ChatModel, ChatRequest, ChatStream, EndReason, ErrorClass, ModelError, ModelInfo,
-    Purpose, TokenLogprob,
+    ChatEvent, ChatModel, ChatRequest, ChatStream, EndReason, ErrorClass, Exchange, Message,
+    ModelError, ModelInfo, Purpose, TokenLogprob,
 };
 use crate::types::{ModelId, TokenUsage};
 
@@ -216,8 +216,8 @@ impl ScriptedModel {
         })
     }
 
-    fn take(&self, request: &ChatRequest) -> Option<ReplyEntry> {
-        let purpose = match request.purpose {
+    fn take(&self, purpose: Purpose, messages: &[Message]) -> Option<ReplyEntry> {
+        let purpose = match purpose {
             Purpose::Write => PurposeName::Write,
             Purpose::Judge => PurposeName::Judge,
         };
@@ -227,7 +227,7 @@ impl ScriptedModel {
             entry.left != Some(0)
                 && reply.purpose.is_none_or(|wanted| wanted == purpose)
                 && reply.contains.as_deref().is_none_or(|text| {
-                    let mut messages = request.messages.iter();
+                    let mut messages = messages.iter();
                     messages.any(|message| message.content.contains(text))
                 })
         })?;
@@ -326,13 +326,17 @@ impl ChatModel for ScriptedModel {
         &self.id
     }
 
+    fn skip(&self, answered: &Exchange) {
+        let _ = self.take(answered.asked.purpose, &answered.messages);
+    }
+
     fn address(&self) -> Option<String> {
         let file = std::path::absolute(&self.file).ok()?;
         Some(file.display().to_string())
     }
 
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
-        let steps = match self.take(&request) {
+        let steps = match self.take(request.purpose, &request.messages) {
             Some(reply) => reply.steps(),
             None => VecDeque::from([(Duration::ZERO, Err(self.used_up(&request)))]),
         };

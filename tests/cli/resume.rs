@@ -478,6 +478,40 @@ fn evidence_is_what_was_found_and_changed_files_are_named() {
     assert!(evidence.contains(unchanged.lines().last().expect("a line")));
 }
 
+/// A script goes on where it was.
+#[test]
+fn a_scripted_run_goes_on_in_its_script() {
+    let reply = |text: &str, more: &str| format!("[[reply]]\ntext = '{text}'\n{more}\n");
+    let script = [
+        reply("one two three four five", ""),
+        reply("one two three four", "error = { class = 'auth' }"),
+        reply("one two three", ""),
+    ];
+    let criteria = "[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 3\n";
+    let stopped = Test::new()
+        .file("script.toml", script.concat())
+        .file("criteria.toml", criteria)
+        .args(["draft", "Write.", "--provider", "scripted:script.toml"])
+        .args(["-c", "criteria.toml", "--no-early-stop"])
+        .code(4)
+        .run();
+    // A call that failed is not known to have been answered: the script fails there again.
+    let again = resume(&stopped).code(4).run();
+    let script = stopped
+        .read("script.toml")
+        .replace("error = { class = 'auth' }", "");
+    std::fs::write(again.path("script.toml"), script).expect("a file");
+    let ran = resume(&again).run();
+    assert_eq!(
+        ran.drafts(),
+        [
+            "one two three four five",
+            "one two three four",
+            "one two three"
+        ]
+    );
+}
+
 #[test]
 fn what_cannot_be_resumed_says_why() {
     let server = quick();

@@ -14,7 +14,6 @@ use crate::config::{Resolved, Settings};
 use crate::engine::{Loop, Recorded, Start, Text};
 use crate::evaluate::JudgeModel;
 use crate::evidence::Gatherer;
-use crate::model::{Exchange, Journal};
 use crate::prompt::PROMPT_VERSION;
 use crate::store::{Store, StoreError, short_id};
 use crate::types::{
@@ -326,10 +325,6 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let plan = past.plan(global, loop_settings.clone())?;
     let tools = exec::tools(&plan, args.allow_exec)?;
     let evidence = past.evidence(&plan, global.quiet)?;
-    let calls = calls
-        .into_iter()
-        .filter_map(|(_, call)| kept::exchange(call));
-    let journal = Arc::new(Journal::new(calls.collect::<Vec<Exchange>>()));
     let cancel = interrupt::cancel_on_signal();
     let given = past.start.text().map(|text| text.content.as_str());
     let opened = tokio::select! {
@@ -339,7 +334,10 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         }
         opened = models::open(&plan, recorded.task(), given, global.quiet) => opened?,
     };
-    let opened = opened.after(&journal);
+    let calls = calls
+        .into_iter()
+        .filter_map(|(_, call)| kept::exchange(call));
+    let opened = opened.after(calls.collect());
     let run = Loop {
         start: past.start,
         writer: opened.writer,

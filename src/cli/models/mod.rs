@@ -15,7 +15,7 @@ use super::printer;
 use super::settings::Plan;
 use crate::config::Settings;
 use crate::evaluate::{JudgeModel, OtherModel};
-use crate::model::{ChatModel, Journal, Sampling, Think};
+use crate::model::{ChatModel, Exchange, Journal, Sampling, Think};
 use crate::types::{Evaluator, Task};
 
 pub(super) use self::connect::{Backend, Providers};
@@ -34,8 +34,21 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The same models, which are asked only what is not in the journal.
-    pub(super) fn after(self, journal: &Arc<Journal>) -> Self {
+    /// The same models, which are asked only what they have not answered in these calls.
+    pub(super) fn after(self, calls: Vec<Exchange>) -> Self {
+        let others = self.judge.others.values().map(|other| &other.model);
+        let models: Vec<&Arc<dyn ChatModel>> = [&self.writer, &self.judge.model]
+            .into_iter()
+            .chain(&self.stronger)
+            .chain(others)
+            .collect();
+        for call in &calls {
+            let asked = models.iter().find(|it| *it.id() == call.asked.model);
+            if let Some(model) = asked {
+                model.skip(call);
+            }
+        }
+        let journal = Arc::new(Journal::new(calls));
         let others = self.judge.others.into_iter().map(|(name, other)| {
             let model = journal.before(other.model);
             (name, OtherModel { model, ..other })
