@@ -14,8 +14,8 @@ mod paths;
 mod printer;
 mod progress;
 mod settings;
+mod store;
 mod terminal;
-mod verdicts;
 
 use clap::Parser as _;
 
