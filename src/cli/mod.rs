@@ -16,9 +16,9 @@ mod printer;
 mod progress;
 mod settings;
 mod setup;
+mod store;
 mod terminal;
 mod verbose;
-mod verdicts;
 
 use clap::Parser as _;
 

@@ -7,9 +7,10 @@ use uuid::Uuid;
 use super::error::CliError;
 use super::kept;
 use super::printer::{self, Reader};
+use super::store::SharedStore;
 use crate::engine::Observer;
 use crate::model::CallReport;
-use crate::store::{Claim, Store, StoreError, Transcript};
+use crate::store::{Claim, StoreError, Transcript};
 use crate::types::{Event, ExitCode, SCHEMA_VERSION, Stamped};
 
 /// Gives every event to several observers, in order.
@@ -114,7 +115,7 @@ fn line(event: &Stamped) -> String {
 
 /// Keeps every event in the store, before the run goes on, and with each call what was asked and answered.
 pub(super) struct RunLog {
-    store: Store,
+    store: SharedStore,
     run_id: Option<Uuid>,
     seq: u64,
     /// The messages of the run so far.
@@ -129,7 +130,7 @@ pub(super) struct RunLog {
 
 impl RunLog {
     /// A log that writes to this store.
-    pub(super) fn new(store: Store) -> Self {
+    pub(super) fn new(store: SharedStore) -> Self {
         Self {
             store,
             run_id: None,
@@ -143,7 +144,7 @@ impl RunLog {
 
     /// The log of a run that is resumed, with the numbers of its events and the messages of its calls.
     pub(super) fn resumed(
-        store: Store,
+        store: SharedStore,
         run_id: Uuid,
         claim: Option<Claim>,
         recorded: Vec<u64>,
@@ -167,7 +168,7 @@ impl RunLog {
             // Nobody else knows the id yet. Without locks nobody is kept out, which is no reason not to run.
             let resumable = setup.is_some();
             self.claim = resumable
-                .then(|| self.store.claim(*run_id).ok().flatten())
+                .then(|| self.store.lock().claim(*run_id).ok().flatten())
                 .flatten();
         }
         let Some(run_id) = self.run_id else {
@@ -176,13 +177,16 @@ impl RunLog {
         if self.failure.is_some() || !stamped.event.is_lasting() {
             return;
         }
-        let (store, seq) = (&mut self.store, self.seq);
+        let (store, seq) = (&self.store, self.seq);
         let kept = match call.filter(|call| call.error.is_none()) {
             Some(call) => {
                 let call = kept::of_report(call);
-                store.append_call(run_id, seq, stamped, call, &mut self.transcript)
+                let transcript = &mut self.transcript;
+                store
+                    .lock()
+                    .append_call(run_id, seq, stamped, call, transcript)
             }
-            None => store.append(run_id, seq, stamped),
+            None => store.lock().append(run_id, seq, stamped),
         };
         self.seq += 1;
         self.check(kept);
@@ -218,7 +222,7 @@ impl Observer for RunLog {
             .iter()
             .filter_map(|place| self.recorded.get(*place).copied())
             .collect();
-        let kept = self.store.reopen(run_id, &void);
+        let kept = self.store.lock().reopen(run_id, &void);
         self.check(kept);
     }
 }

@@ -9,13 +9,14 @@ use crate::cli::observers::RunLog;
 use crate::cli::output::OutputFile;
 use crate::cli::printer;
 use crate::cli::settings::{self, Plan};
-use crate::cli::{exec, interrupt, kept, knowledge, models, paths, verdicts};
+use crate::cli::store::{self, SharedStore};
+use crate::cli::{exec, interrupt, kept, knowledge, models};
 use crate::config::{Resolved, Settings};
 use crate::engine::{Loop, Recorded, Start, Text};
 use crate::evaluate::JudgeModel;
 use crate::evidence::Gatherer;
 use crate::prompt::PROMPT_VERSION;
-use crate::store::{Store, StoreError, short_id};
+use crate::store::{StoreError, short_id};
 use crate::types::{
     ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, RunRecord, Setup,
 };
@@ -293,15 +294,18 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
             "a run that is resumed goes on in the log: `--no-log` is of no use here",
         ));
     }
-    let path = paths::store()?;
-    let store = Store::open_existing(&path)?.ok_or_else(|| StoreError::NoSuchRun {
+    let store = SharedStore::open_existing()?.ok_or_else(|| StoreError::NoSuchRun {
         wanted: args.run.clone(),
     })?;
-    let run_id = store.find(&args.run)?;
-    // Before it is read: what another process adds would not be seen.
-    let claim = store.claim(run_id)?;
-    let (numbers, events): (Vec<u64>, Vec<_>) = store.numbered_events(run_id)?.into_iter().unzip();
-    let (calls, transcript) = store.calls(run_id)?;
+    let (run_id, claim, events, (calls, transcript)) = {
+        let store = store.lock();
+        let run_id = store.find(&args.run)?;
+        // Before it is read: what another process adds would not be seen.
+        let claim = store.claim(run_id)?;
+        let events = store.numbered_events(run_id)?;
+        (run_id, claim, events, store.calls(run_id)?)
+    };
+    let (numbers, events): (Vec<u64>, Vec<_>) = events.into_iter().unzip();
     let recorded = Recorded::new(events).ok_or_else(|| {
         CliError::failure(format!(
             "the record of the run `{}` has no beginning",
@@ -345,7 +349,7 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         think: opened.think,
         stronger: opened.stronger,
         judge: JudgeModel {
-            cache: verdicts::cache(&plan.criteria, false)?,
+            cache: store::verdicts(&plan.criteria, Some(&store)),
             ..opened.judge
         },
         settings: loop_settings,

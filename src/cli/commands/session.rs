@@ -12,11 +12,12 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, setup, verdicts};
+use crate::cli::store::{self, SharedStore};
+use crate::cli::{exec, interrupt, knowledge, models, settings, setup};
 use crate::engine::{Loop, Observer, Recorded, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
-use crate::store::{Store, short_id};
+use crate::store::short_id;
 use crate::types::{ExitCode, RunRecord, Task};
 
 /// Runs the loop and prints the answer. `judged` says whether drafts are judged, or one correction is made
@@ -81,11 +82,7 @@ async fn prepare(
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
-    let log = if args.output.no_log {
-        None
-    } else {
-        Some(RunLog::new(Store::open(&paths::store()?)?))
-    };
+    let store = SharedStore::open(args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
     let cancel = interrupt::cancel_on_signal();
     let opened = tokio::select! {
@@ -95,7 +92,7 @@ async fn prepare(
         }
         opened = models::open(&plan, &task, given, global.quiet) => opened?,
     };
-    let setup = match log {
+    let setup = match store {
         Some(_) => Some(setup::of(
             &plan,
             &args.knowledge,
@@ -112,7 +109,7 @@ async fn prepare(
         think: opened.think,
         stronger: opened.stronger,
         judge: JudgeModel {
-            cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
+            cache: store::verdicts(&plan.criteria, store.as_ref()),
             ..opened.judge
         },
         settings: plan.settings().loop_settings.clone(),
@@ -123,7 +120,7 @@ async fn prepare(
     Ok(Prepared {
         begin: Begin::With(task),
         run,
-        log,
+        log: store.map(RunLog::new),
         output,
         report,
         cancel,
