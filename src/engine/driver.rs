@@ -245,12 +245,15 @@ impl Run<'_, '_> {
                 break reason;
             }
             happened = {
+                // What is recorded is never cut short: it would be lost.
+                let replays = self.log.went_on();
                 let work = pin!(self.perform(next));
                 tokio::select! {
                     biased;
-                    () = cancel.cancelled() => Happened::Cancelled,
+                    () = cancel.cancelled(), if !replays => Happened::Cancelled,
                     // What is done at once, as all that is recorded is, has taken no time.
                     happened = work => happened,
+                    () = cancel.cancelled() => Happened::Cancelled,
                     () = sleep_until(deadline) => Happened::TimeUp,
                 }
             };

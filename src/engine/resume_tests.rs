@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::ToSpan as _;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +26,11 @@ max = 40
 /// Answers by what it is asked, so that it may be asked in any order. The second draft is refused once: it is
 /// far too long, and is stopped.
 fn model() -> Arc<ScriptedModel> {
+    model_that_waits(0)
+}
+
+/// The same, which takes so many milliseconds to write.
+fn model_that_waits(delay: u64) -> Arc<ScriptedModel> {
     let judge = |word: &str, step: u8| {
         format!(
             "[[reply]]\npurpose = 'judge'\ncontains = '{word}'\ntimes = 0\nusage = {{ prompt = 90, completion = 10 }}\n\
@@ -34,7 +38,9 @@ fn model() -> Arc<ScriptedModel> {
         )
     };
     let write = |contains: &str, text: &str| {
-        format!("[[reply]]\npurpose = 'write'\n{contains}times = 0\ntext = '{text}'\n")
+        format!(
+            "[[reply]]\npurpose = 'write'\n{contains}times = 0\ndelay_ms = {delay}\ntext = '{text}'\n"
+        )
     };
     let script = [
         judge("gamma draft", 5),
@@ -150,17 +156,24 @@ async fn whole(settings: LoopSettings) -> (RunRecord, Kept) {
 
 /// Goes on with what is kept; gives the record, and what is kept then.
 async fn resume(kept: &Kept, settings: LoopSettings) -> (RunRecord, Kept) {
+    resume_with(kept, settings, model(), &CancellationToken::new()).await
+}
+
+async fn resume_with(
+    kept: &Kept,
+    settings: LoopSettings,
+    model: Arc<ScriptedModel>,
+    cancel: &CancellationToken,
+) -> (RunRecord, Kept) {
     let calls = kept.calls.iter().map(|(_, call)| call.clone());
     let journal = Arc::new(Journal::new(calls));
     let plan = Loop {
         settings,
-        ..Loop::new(journal.before(model()), criteria())
+        ..Loop::new(journal.before(model), criteria())
     };
     let mut now = Kept::default();
     let recorded = Recorded::new(kept.events.clone()).unwrap();
-    let record = plan
-        .resume(recorded, &mut now, &CancellationToken::new())
-        .await;
+    let record = plan.resume(recorded, &mut now, cancel).await;
     let mut all = kept.clone();
     let offset = all.events.len();
     all.events.extend(now.events);
@@ -279,9 +292,29 @@ async fn the_time_in_between_is_not_the_runs() {
         max_time: Some(3600.0),
         ..settings()
     };
-    let (resumed, all) = resume(&before, limited).await;
-    // The scripted model answers at once, which takes no time.
-    assert!(resumed.versions.len() >= RunRecord::from_events(&before.events).versions.len());
-    assert!(all.events.len() > before.events.len());
-    tokio::time::sleep(Duration::ZERO).await;
+    let nobody = CancellationToken::new();
+    let (resumed, _) = resume_with(&before, limited, model_that_waits(500), &nobody).await;
+    assert_eq!(
+        resumed.convergence_reason,
+        Some(ConvergenceReason::TimeLimit)
+    );
+    let recorded = RunRecord::from_events(&before.events);
+    assert_eq!(essence(&resumed), essence(&recorded));
+}
+
+#[tokio::test]
+async fn who_interrupts_a_run_that_is_being_resumed_loses_nothing() {
+    let (_, kept) = whole(settings()).await;
+    let cancelled = CancellationToken::new();
+    cancelled.cancel();
+    for end in 1..kept.events.len() {
+        let before = kept.until(end);
+        let (resumed, all) = resume_with(&before, settings(), model(), &cancelled).await;
+        let recorded = RunRecord::from_events(&before.events);
+        assert!(
+            resumed.versions.len() >= recorded.versions.len(),
+            "after {end}"
+        );
+        assert!(all.void.is_empty(), "after {end}: {:?}", all.void);
+    }
 }

@@ -233,6 +233,11 @@ fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
     running.signal("INT");
     let stopped = running.finish();
     assert_eq!(count(&events(&stopped), "run_end"), 1);
+    resume(&stopped)
+        .args(["-n", "1"])
+        .code(2)
+        .stderr_has("`--max-iterations` is less than what is used already")
+        .run();
     // The command that it names, from another folder.
     let id = stopped.history()["run_id"]
         .as_str()
@@ -309,7 +314,11 @@ fn a_run_that_a_limit_stopped_goes_on_with_more() {
             .stderr_has(&format!("has ended: {reason}"))
             .stderr_has(&format!("raise the limit with `{flag}`"))
             .run();
-        resume(&stopped).args([flag, little]).code(2).run();
+        resume(&stopped)
+            .args([flag, little])
+            .code(2)
+            .stderr_has("the run has ")
+            .run();
         let ran = resume(&stopped).args([flag, more]).stdout(LAST).run();
         assert_eq!(essence(&ran.history()), expected, "{flag}");
         assert_eq!(server.calls(), CALLS);

@@ -16,6 +16,7 @@ use crate::engine::{Loop, Recorded, Start, Text};
 use crate::evaluate::JudgeModel;
 use crate::evidence::Gatherer;
 use crate::prompt::PROMPT_VERSION;
+use crate::report;
 use crate::store::{StoreError, short_id};
 use crate::types::{
     ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, RunRecord, Setup,
@@ -69,12 +70,34 @@ impl Limit {
         }
     }
 
-    /// Whether there is more of it than before.
-    fn is_raised(self, now: &LoopSettings, before: &LoopSettings) -> bool {
+    /// Whether these settings leave some of it to the run; `more` says whether it is to make another draft, or
+    /// may be at work on its last one.
+    fn is_left(self, settings: &LoopSettings, record: &RunRecord, more: bool) -> bool {
         match self {
-            Self::Iterations => now.max_iterations() > before.max_iterations(),
-            Self::Tokens => now.max_total_tokens > before.max_total_tokens,
-            Self::Time => now.max_time() > before.max_time(),
+            Self::Iterations => settings.max_iterations() >= record.iterations() + u32::from(more),
+            Self::Tokens => {
+                let used = record.token_usage.total.unwrap_or_default();
+                settings.max_total_tokens.is_none_or(|limit| limit > used)
+            }
+            Self::Time => {
+                let used = record.execution_time().unwrap_or_default();
+                settings.max_time.is_none_or(|limit| limit > used)
+            }
+        }
+    }
+
+    /// How much of it the run has used, in words.
+    fn used(self, record: &RunRecord) -> String {
+        match self {
+            Self::Iterations => format!("the run has come to draft {}", record.iterations()),
+            Self::Tokens => {
+                let used = record.token_usage.total.unwrap_or_default();
+                format!("the run has used {} tokens", report::thousands(used))
+            }
+            Self::Time => {
+                let used = record.execution_time().unwrap_or_default();
+                format!("the run has taken {}", report::duration(used))
+            }
         }
     }
 }
@@ -187,20 +210,47 @@ impl Past {
         raised
             .check()
             .map_err(|(_, message)| CliError::usage(message))?;
-        let Some(code) = self.record.exit_code else {
-            return Ok(raised);
-        };
-        let reason = self.record.convergence_reason;
-        match reason.map_or(Resumable::No, Resumable::of) {
-            Resumable::AsItIs => Ok(raised),
-            Resumable::With(limit) if limit.is_raised(&raised, &self.settings) => Ok(raised),
-            Resumable::With(limit) => Err(self
-                .ended(code)
-                .hint(format!("to go on with it, raise the limit with `{}`", limit.flag()))),
-            Resumable::No => Err(self.ended(code).hint(format!(
-                "show it with `reflect history show {}`, or go on from its draft with `reflect history show {} --best | reflect revise …`",
-                self.id, self.id
+        let given = [
+            (Limit::Iterations, args.max_iterations.is_some()),
+            (Limit::Tokens, args.max_total_tokens.is_some()),
+            (Limit::Time, args.max_time.is_some()),
+        ];
+        let record = &self.record;
+        let ended = record.exit_code.map(|code| {
+            let resumable = record
+                .convergence_reason
+                .map_or(Resumable::No, Resumable::of);
+            (code, resumable)
+        });
+        // First why it ended, then what is wrong with what is given.
+        match ended {
+            Some((code, Resumable::With(limit))) if !limit.is_left(&raised, record, true) => {
+                return Err(self.ended(code).hint(format!(
+                    "to go on with it, raise the limit with `{}`: {}",
+                    limit.flag(),
+                    limit.used(record)
+                )));
+            }
+            Some((code, Resumable::No)) => {
+                return Err(self.ended(code).hint(format!(
+                    "show it with `reflect history show {id}`, or go on from its draft with \
+                     `reflect history show {id} --best | reflect revise …`",
+                    id = self.id
+                )));
+            }
+            Some(_) | None => {}
+        }
+        // With less than is used, what is there would not come about again.
+        let too_little = given
+            .into_iter()
+            .find(|(limit, is_given)| *is_given && !limit.is_left(&raised, record, false));
+        match too_little {
+            Some((limit, _)) => Err(CliError::usage(format!(
+                "`{}` is less than what is used already: {}",
+                limit.flag(),
+                limit.used(record)
             ))),
+            None => Ok(raised),
         }
     }
 
