@@ -165,11 +165,21 @@ async fn resume_with(
     model: Arc<ScriptedModel>,
     cancel: &CancellationToken,
 ) -> (RunRecord, Kept) {
+    resume_by(&criteria(), kept, settings, model, cancel).await
+}
+
+async fn resume_by(
+    criteria: &Arc<Criteria>,
+    kept: &Kept,
+    settings: LoopSettings,
+    model: Arc<ScriptedModel>,
+    cancel: &CancellationToken,
+) -> (RunRecord, Kept) {
     let calls = kept.calls.iter().map(|(_, call)| call.clone());
     let journal = Arc::new(Journal::new(calls));
     let plan = Loop {
         settings,
-        ..Loop::new(journal.before(model), criteria())
+        ..Loop::new(journal.before(model), Arc::clone(criteria))
     };
     let mut now = Kept::default();
     let recorded = Recorded::new(kept.events.clone()).unwrap();
@@ -186,19 +196,25 @@ async fn resume_with(
     (record, all)
 }
 
-#[tokio::test]
-async fn a_run_that_stops_after_any_event_ends_as_if_it_had_not() {
-    let (record, kept) = whole(settings()).await;
+/// Stops a run by these criteria after each of its events, and goes on with it.
+async fn stopped_anywhere(criteria: &str, calls: usize) {
+    let criteria = Arc::new(crate::criteria::parse(criteria, "c.toml").unwrap());
+    let plan = Loop {
+        settings: settings(),
+        ..Loop::new(model(), Arc::clone(&criteria))
+    };
+    let (task, nobody) = (Task::new("Write a line."), CancellationToken::new());
+    let mut kept = Kept::default();
+    let record = plan.run(&task, &mut kept, &nobody).await;
     assert_eq!(
         record.convergence_reason,
         Some(ConvergenceReason::QualityMet)
     );
     assert_eq!((record.versions.len(), record.stopped_early), (3, 1));
-    let calls = kept.calls.len();
-    assert_eq!((calls, kept.made), (7, 7));
+    assert_eq!((kept.calls.len(), kept.made), (calls, calls));
     for end in 1..kept.events.len() {
         let before = kept.until(end);
-        let (resumed, all) = resume(&before, settings()).await;
+        let (resumed, all) = resume_by(&criteria, &before, settings(), model(), &nobody).await;
         assert_eq!(essence(&resumed), essence(&record), "after {end} events");
         assert_eq!(resumed.convergence_reason, record.convergence_reason);
         assert_eq!(resumed.token_usage, record.token_usage, "after {end}");
@@ -212,6 +228,18 @@ async fn a_run_that_stops_after_any_event_ends_as_if_it_had_not() {
         assert_eq!(essence(&told), essence(&record), "after {end}");
         assert_eq!(told.selected, record.selected);
     }
+}
+
+#[tokio::test]
+async fn a_run_that_stops_after_any_event_ends_as_if_it_had_not() {
+    stopped_anywhere(CRITERIA, 7).await;
+}
+
+/// The requests of several samples are the same where there is no seed; their replies are taken in turn.
+#[tokio::test]
+async fn so_does_one_that_stops_among_several_judgements() {
+    let samples = CRITERIA.replacen('\n', "\n[judge]\nsamples = 3\n", 1);
+    stopped_anywhere(&samples, 4 + 3 * 3).await;
 }
 
 #[tokio::test]
