@@ -93,6 +93,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'H
 full_rewrite\t''
 targeted_edit\t''
 incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
@@ -177,6 +178,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand revise" -l strategy -d '
 full_rewrite\t''
 targeted_edit\t''
 incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
@@ -260,6 +262,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand correct" -l strategy -d 
 full_rewrite\t''
 targeted_edit\t''
 incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''

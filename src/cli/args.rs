@@ -10,7 +10,7 @@ use serde::de::value::{Error as ValueError, StringDeserializer};
 
 use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
-use crate::types::{JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Select, Strategy};
+use crate::types::{Candidates, JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Select, Strategy};
 
 /// Drafts, judges and revises a text with a language model until it meets your criteria.
 #[derive(Debug, Parser)]
@@ -492,6 +492,11 @@ pub(super) struct LoopArgs {
     /// How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)
     #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = word::<Strategy>(&["hybrid", "full_rewrite", "targeted_edit", "incremental"]))]
     pub strategy: Option<Strategy>,
+
+    /// Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a
+    /// revision that did not help [default: 1]
+    #[arg(long, value_name = "N|auto", hide_short_help = true)]
+    pub candidates: Option<Candidates>,
 
     /// The most tokens of one reply that revises
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]

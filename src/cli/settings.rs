@@ -224,6 +224,7 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         min_iterations: args.min_iterations,
         threshold: args.threshold,
         strategy: args.strategy,
+        candidates: args.candidates,
         max_revision_tokens: args.max_revision_tokens,
         select: args.select,
         on_failure: args.on_failure,

@@ -104,6 +104,17 @@ impl<'a> Log<'a> {
         phase: Phase,
         iteration: u32,
     ) -> impl Fn(CallEvent<'_>) + Send + Sync {
+        self.calls_of(phase, iteration, true)
+    }
+
+    /// The same. Of calls that are made at the same time only one may be `live`: the pieces of the others are left
+    /// out, since nobody could tell them apart.
+    pub(super) fn calls_of(
+        &self,
+        phase: Phase,
+        iteration: u32,
+        live: bool,
+    ) -> impl Fn(CallEvent<'_>) + Send + Sync {
         move |event| {
             let delta = |kind, text: &str| Event::Delta {
                 phase,
@@ -112,6 +123,7 @@ impl<'a> Log<'a> {
                 text: text.to_owned(),
             };
             match event {
+                CallEvent::Chat(ChatEvent::Text(_) | ChatEvent::Reasoning(_)) if !live => {}
                 CallEvent::Chat(ChatEvent::Text(text)) => {
                     self.emit(delta(DeltaKind::Text, text));
                 }

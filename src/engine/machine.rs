@@ -1,6 +1,7 @@
 //! What to do next, as a pure function of what has happened.
 
 use super::adapt::{Approach, ladder};
+use super::candidates::how_many;
 use super::converge::{Attempt, Outcome, Trail, converged};
 use super::incumbent::{Challenge, Incumbent, by_score, challenge, is_regression};
 use super::verdict::Verdict;
@@ -71,6 +72,8 @@ pub(super) enum Happened {
     Given(Given),
     /// A text was written; how it was revised, if it was.
     Written(Option<Strategy>),
+    /// Candidates were written and judged, and this one is the version.
+    Chosen(Option<Strategy>, Verdict),
     /// The model's reply was no draft.
     Rejected,
     /// We stopped the model's reply before its end.
@@ -179,6 +182,16 @@ impl State {
         self.incumbent.as_ref().map(|best| best.iteration)
     }
 
+    /// How many candidates the next version is chosen from. A first draft, and a correction that nobody judges, is
+    /// the only one.
+    pub(super) fn candidates(&self, settings: &LoopSettings) -> u32 {
+        if self.incumbent.is_none() {
+            return 1;
+        }
+        let helped = self.trail.attempts.last().map(Attempt::is_gain);
+        how_many(settings.candidates(), helped)
+    }
+
     fn take(&mut self, happened: Happened, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
         let stop = match happened {
             Happened::Begun => {
@@ -201,12 +214,15 @@ impl State {
                 ConvergenceReason::Corrected
             }
             Happened::Written(strategy) => {
-                self.rejections = 0;
-                self.edited |= strategy.is_some_and(|strategy| strategy != Strategy::FullRewrite);
+                self.written(strategy);
                 return Next::Evaluate {
                     iteration: self.iteration,
                     attempt: 0,
                 };
+            }
+            Happened::Chosen(strategy, verdict) => {
+                self.written(strategy);
+                return self.judge(verdict, rules, decisions);
             }
             Happened::Rejected => return self.reject(rules, decisions),
             Happened::Stopped => {
@@ -242,6 +258,12 @@ impl State {
         // Nobody will compare them any more.
         self.decide_close(None, rules, decisions);
         Next::Stop(stop)
+    }
+
+    /// Takes in that a version is there.
+    fn written(&mut self, strategy: Option<Strategy>) {
+        self.rejections = 0;
+        self.edited |= strategy.is_some_and(|strategy| strategy != Strategy::FullRewrite);
     }
 
     /// Takes a verdict in.

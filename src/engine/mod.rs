@@ -2,6 +2,7 @@
 //! events. Knows no terminal, no file, no environment.
 
 mod adapt;
+mod candidates;
 mod converge;
 mod critics;
 mod critique;

@@ -1,6 +1,7 @@
 //! The nouns of the project. Everything that another room takes or gives is one of these; this room
 //! knows no other.
 
+mod candidate;
 mod criteria;
 mod evaluation;
 mod evaluator;
@@ -16,6 +17,7 @@ mod task;
 mod usage;
 mod version;
 
+pub use candidate::{Candidate, CandidateStep, Candidates, MAX_CANDIDATES};
 pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD};
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,

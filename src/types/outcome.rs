@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    candidate::{Candidate, CandidateStep},
     evaluation::Evaluation,
     event::{Event, SCHEMA_VERSION, Stamped},
     evidence::{Evidence, Gathered},
@@ -156,6 +157,8 @@ pub struct RunRecord {
     pub rejected: Vec<(u32, String, String)>,
     /// Those of them that were ended early.
     pub stopped_early: u32,
+    /// The drafts that versions were chosen from, where there was a choice.
+    pub candidates: Vec<Candidate>,
     /// The best version so far, as the loop has decided.
     pub incumbent: Option<u32>,
     /// Per version, the ids of the issues that it has.
@@ -210,6 +213,11 @@ impl RunRecord {
                 self.step(*iteration, time).1 += *usage;
                 self.refresh(*iteration, time);
             }
+            Event::Candidate {
+                iteration,
+                candidate,
+                step,
+            } => self.candidate(*iteration, *candidate, step),
             Event::Draft {
                 iteration,
                 output,
@@ -217,18 +225,9 @@ impl RunRecord {
                 strategy,
                 edits,
             } => {
-                self.versions.push(Version {
-                    iteration: *iteration,
-                    output: output.clone(),
-                    based_on: *based_on,
-                    strategy: *strategy,
-                    edits: *edits,
-                    improvements_applied: Vec::new(),
-                    evaluation: None,
-                    timestamp: time,
-                    token_usage: TokenUsage::default(),
-                    duration_ms: 0,
-                });
+                let made = (*based_on, *strategy, *edits);
+                let version = Version::unjudged(*iteration, output.clone(), made, time);
+                self.versions.push(version);
                 self.refresh(*iteration, time);
             }
             Event::Evaluation {
@@ -286,6 +285,20 @@ impl RunRecord {
             | Event::Retry { .. }
             | Event::Strategy { .. }
             | Event::Cleaned { .. } => {}
+        }
+    }
+
+    fn candidate(&mut self, iteration: u32, candidate: u32, step: &CandidateStep) {
+        Candidate::apply(&mut self.candidates, iteration, candidate, step);
+        if let CandidateStep::Lost {
+            reason,
+            text: Some(text),
+            stopped_early,
+        } = step
+        {
+            let reason = format!("candidate {candidate}: {reason}");
+            self.rejected.push((iteration, reason, text.clone()));
+            self.stopped_early += u32::from(*stopped_early);
         }
     }
 
@@ -358,6 +371,7 @@ impl RunRecord {
             iterations_used: self.iterations(),
             history: History {
                 versions: self.versions.clone(),
+                candidates: self.candidates.clone(),
                 best_version: best.map(|v| v.iteration),
                 final_version: last.map(|v| v.iteration),
                 total_iterations: self.iterations(),
@@ -482,6 +496,9 @@ pub struct RunResult {
 pub struct History {
     /// Every version, in order.
     pub versions: Vec<Version>,
+    /// The drafts that versions were chosen from, the chosen ones included; empty where there was no choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
     /// The best one.
     pub best_version: Option<u32>,
     /// The last one.
