@@ -103,6 +103,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l on-failure -d 
 return_last\t''
 raise\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-total-tokens -d 'Stop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-cost -d 'Stop once the run has cost so much, by the prices in your configuration' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
@@ -188,6 +189,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand revise" -l on-failure -d
 return_last\t''
 raise\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-total-tokens -d 'Stop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-cost -d 'Stop once the run has cost so much, by the prices in your configuration' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
@@ -272,6 +274,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand correct" -l on-failure -
 return_last\t''
 raise\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-total-tokens -d 'Stop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-cost -d 'Stop once the run has cost so much, by the prices in your configuration' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l format -d 'What to print' -r -f -a "text\t'The selected draft'

@@ -47,7 +47,7 @@ Exit codes:
   2    wrong usage, configuration or criteria file
   3    finished, criteria not met: the best draft is printed (see --on-failure)
   4    the provider failed: network, key, model missing; the best draft so far is printed
-  5    stopped by a limit on tokens or time: the best draft so far is printed
+  5    stopped by a limit on tokens, time or cost: the best draft so far is printed
   6    no verdict could be had: the judge was unusable, or a check failed; the last draft is printed
   130  interrupted
 
@@ -513,6 +513,10 @@ pub(super) struct LoopArgs {
     /// Stop once so many tokens are used
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub max_total_tokens: Option<u64>,
+
+    /// Stop once the run has cost so much, by the prices in your configuration
+    #[arg(long, value_name = "X", hide_short_help = true)]
+    pub max_cost: Option<f64>,
 
     /// Stop after this time, for example 90s or 10m
     #[arg(long, value_name = "TIME", hide_short_help = true)]

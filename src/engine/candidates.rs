@@ -150,12 +150,12 @@ mod tests {
     use super::Variation::{Gravest, Others, Rewrite, Usual, Warmer};
     use super::*;
 
-    fn rank(score: f64, satisfactory: bool) -> Option<Rank> {
-        Some(Rank {
+    fn rank(score: f64, satisfactory: bool) -> Rank {
+        Rank {
             satisfactory,
             required_met: true,
             score,
-        })
+        }
     }
 
     #[test]
@@ -192,14 +192,15 @@ mod tests {
 
     #[test]
     fn the_best_wins_and_of_equals_the_first() {
-        assert_eq!(
-            best(&[rank(0.5, false), rank(0.7, false), rank(0.7, false)]),
-            Some(1)
-        );
-        assert_eq!(best(&[rank(0.9, false), rank(0.7, true)]), Some(1));
-        assert_eq!(best(&[None, rank(0.1, false)]), Some(1));
+        let of = |all: &[(f64, bool)]| {
+            let ranks: Vec<_> = all.iter().map(|(s, good)| Some(rank(*s, *good))).collect();
+            best(&ranks)
+        };
+        assert_eq!(of(&[(0.5, false), (0.7, false), (0.7, false)]), Some(1));
+        assert_eq!(of(&[(0.9, false), (0.7, true)]), Some(1));
+        assert_eq!(best(&[None, Some(rank(0.1, false))]), Some(1));
         assert_eq!(best(&[None, None]), None);
-        let ranks = [rank(0.5, false), rank(0.75, false), None];
+        let ranks = [Some(rank(0.5, false)), Some(rank(0.75, false)), None];
         assert_eq!(
             why(&ranks, 1),
             "candidate 2 of 3 is the best: score 0.75, the others 0.50, none"

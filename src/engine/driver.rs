@@ -33,7 +33,7 @@ use crate::prompt::Prompts;
 use crate::revise::{self, Revision};
 use crate::types::{
     ConvergenceReason, Criteria, EditCounts, Evaluation, Event, ExitCode, Issue, LoopSettings,
-    Models, Phase, RunRecord, SCHEMA_VERSION, Strategy, Task, Version,
+    Models, Phase, Prices, RunRecord, SCHEMA_VERSION, Strategy, Task, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
@@ -60,6 +60,8 @@ pub struct Loop {
     pub settings: LoopSettings,
     /// What the criteria may use beside models.
     pub tools: Tools,
+    /// What the models cost; empty where that is not known.
+    pub prices: Prices,
     /// Finds evidence for the task, and for each revision anew; `None` to look for none.
     pub evidence: Option<Arc<Gatherer>>,
 }
@@ -78,6 +80,7 @@ impl Loop {
             criteria,
             settings: LoopSettings::default(),
             tools: Tools::none(),
+            prices: Prices::default(),
             evidence: None,
         }
     }
@@ -93,7 +96,7 @@ impl Loop {
         cancel: &CancellationToken,
     ) -> RunRecord {
         let run_id = Uuid::now_v7();
-        let log = Log::new(observer);
+        let log = Log::new(observer, self.prices.clone());
         let given = self.start.text();
         log.emit(Event::RunStart {
             schema_version: SCHEMA_VERSION,
@@ -269,7 +272,7 @@ impl Run<'_, '_> {
         });
         let mut happened = self.begin();
         let reason = loop {
-            let (new, next, decisions) = step(state, happened, &self.settings, self.log.tokens());
+            let (new, next, decisions) = step(state, happened, &self.settings, self.log.spent());
             state = new;
             for decision in decisions {
                 self.log.emit(Event::Decision {

@@ -18,6 +18,7 @@ mod log;
 mod machine;
 mod select;
 mod similarity;
+mod spent;
 mod start;
 mod verdict;
 

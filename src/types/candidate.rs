@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn steps_add_up_to_what_became_of_a_candidate() {
-        let mut list = Vec::new();
+        let mut all = Vec::new();
         let begun = |difference: &str| CandidateStep::Begun {
             of: 2,
             difference: difference.to_owned(),
@@ -275,15 +275,15 @@ mod tests {
             (1, lost.clone()),
             (2, chosen),
         ] {
-            Candidate::apply(&mut list, 3, candidate, &step);
+            Candidate::apply(&mut all, 3, candidate, &step);
         }
-        assert_eq!(list.len(), 2);
-        assert_eq!(list[0].lost.as_deref(), Some("refused"));
-        assert_eq!((list[0].chosen, list[1].chosen), (false, true));
-        assert_eq!(list[1].output.as_deref(), Some("text"));
+        assert_eq!(all.len(), 2);
+        assert_eq!(all[0].lost.as_deref(), Some("refused"));
+        assert_eq!((all[0].chosen, all[1].chosen), (false, true));
+        assert_eq!(all[1].output.as_deref(), Some("text"));
         // A step of a candidate that nobody knows changes nothing.
-        let before = list.clone();
-        Candidate::apply(&mut list, 4, 1, &lost);
-        assert_eq!(list, before);
+        let before = all.clone();
+        Candidate::apply(&mut all, 4, 1, &lost);
+        assert_eq!(all, before);
     }
 }

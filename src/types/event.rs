@@ -106,6 +106,10 @@ pub enum Event {
         model: ModelId,
         /// Tokens, as far as the server told.
         usage: TokenUsage,
+        /// What it cost, in the unit of the user's prices; `None` where the model has no price or the server did not
+        /// count tokens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<f64>,
         /// From the request to the end of the answer, waits included, in milliseconds.
         duration_ms: u64,
         /// Requests that were made, retries included; at least 1.

@@ -38,6 +38,8 @@ pub enum ConvergenceReason {
     TokenBudget,
     /// The time limit is reached.
     TimeLimit,
+    /// The limit on cost is reached.
+    CostLimit,
     /// The one correction that was asked for is made; nobody was to judge it.
     Corrected,
     /// The user took a draft.
@@ -60,7 +62,7 @@ impl ConvergenceReason {
             Self::JudgeFailed => ExitCode::JudgeUnusable,
             Self::Interrupted => ExitCode::Interrupted,
             _ if success => ExitCode::Success,
-            Self::TokenBudget | Self::TimeLimit => ExitCode::Limit,
+            Self::TokenBudget | Self::TimeLimit | Self::CostLimit => ExitCode::Limit,
             _ => ExitCode::NotMet,
         }
     }
@@ -77,6 +79,7 @@ impl ConvergenceReason {
             Self::RepeatedIssues => "the same issues are found again",
             Self::TokenBudget => "the token limit is reached",
             Self::TimeLimit => "the time limit is reached",
+            Self::CostLimit => "the limit on cost is reached",
             Self::Corrected => "the correction is made",
             Self::UserAccepted => "accepted by the user",
             Self::UserQuit => "ended by the user",
@@ -102,7 +105,7 @@ pub enum ExitCode {
     NotMet = 3,
     /// The provider failed: network, authentication, model missing.
     Provider = 4,
-    /// Stopped by a limit: tokens, time.
+    /// Stopped by a limit: tokens, time, cost.
     Limit = 5,
     /// No verdict could be read.
     JudgeUnusable = 6,
@@ -153,6 +156,10 @@ pub struct RunRecord {
     pub total_llm_calls: u32,
     /// Tokens of the whole run.
     pub token_usage: TokenUsage,
+    /// What the calls cost whose cost is known.
+    known_cost: f64,
+    /// Calls whose cost is not known.
+    calls_of_unknown_cost: u32,
     /// Replies that were no drafts: the version they were to become, why not, and what there is of them.
     pub rejected: Vec<(u32, String, String)>,
     /// Those of them that were ended early.
@@ -205,10 +212,13 @@ impl RunRecord {
             Event::Call {
                 iteration,
                 usage,
+                cost,
                 attempts,
                 ..
             } => {
                 self.total_llm_calls += attempts;
+                self.known_cost += cost.unwrap_or(0.0);
+                self.calls_of_unknown_cost += u32::from(cost.is_none());
                 self.token_usage += *usage;
                 self.step(*iteration, time).1 += *usage;
                 self.refresh(*iteration, time);
@@ -380,12 +390,21 @@ impl RunRecord {
             total_llm_calls: self.total_llm_calls,
             stopped_early: self.stopped_early,
             token_usage: self.token_usage,
+            cost: self.cost(),
             execution_time: self.execution_time(),
             models: self.models.clone(),
             evidence: self.evidence.clone(),
             warnings: self.warnings.clone(),
             error: self.error.clone(),
         }
+    }
+
+    /// What all calls cost together, in the unit of the user's prices; `None` where there was no call, or the cost of
+    /// one is not known.
+    pub fn cost(&self) -> Option<f64> {
+        let known = self.total_llm_calls > 0 && self.calls_of_unknown_cost == 0;
+        // What is left of adding is no money.
+        known.then(|| (self.known_cost * 1e9).round() / 1e9)
     }
 
     /// Seconds from the run's start to its last event.
@@ -478,6 +497,9 @@ pub struct RunResult {
     pub stopped_early: u32,
     /// Tokens of all calls.
     pub token_usage: TokenUsage,
+    /// What all calls cost, in the unit of the user's prices, if it is known of each of them.
+    #[serde(default)]
+    pub cost: Option<f64>,
     /// Seconds.
     pub execution_time: Option<f64>,
     /// Who wrote and who judged.

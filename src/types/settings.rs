@@ -71,6 +71,9 @@ pub struct LoopSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_total_tokens: Option<u64>,
+    /// Stop before a call once the run has cost so much, in the unit of the user's prices. Above 0; default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
     /// Stop once the run has taken so many seconds. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time: Option<f64>,
@@ -96,6 +99,7 @@ impl LoopSettings {
             adapt: self.adapt.or(below.adapt),
             early_stop: self.early_stop.or(below.early_stop),
             max_total_tokens: self.max_total_tokens.or(below.max_total_tokens),
+            max_cost: self.max_cost.or(below.max_cost),
             max_time: self.max_time.or(below.max_time),
         }
     }
@@ -145,6 +149,13 @@ impl LoopSettings {
                     "`min_iterations` is {min}, but `max_iterations` is {max}: a run cannot make both"
                 ),
             ));
+        }
+        // Written so that NaN is wrong, too.
+        if self
+            .max_cost
+            .is_some_and(|cost| !(cost > 0.0 && cost.is_finite()))
+        {
+            return Err(("max_cost", "`max_cost` must be a number above 0".to_owned()));
         }
         if self.max_time.is_some_and(|_| self.max_time().is_none())
             || self.max_time().is_some_and(|t| t.is_zero())
@@ -338,6 +349,13 @@ mod tests {
                 ..default.clone()
             };
             assert_eq!(key(settings), Err("max_time"), "{bad}");
+        }
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let settings = LoopSettings {
+                max_cost: Some(bad),
+                ..default.clone()
+            };
+            assert_eq!(key(settings), Err("max_cost"), "{bad}");
         }
     }
 }

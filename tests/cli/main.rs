@@ -17,6 +17,7 @@ mod compare;
 mod config;
 mod context;
 mod convergence;
+mod cost;
 mod criteria;
 mod early_stop;
 mod evaluate;

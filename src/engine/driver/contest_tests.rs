@@ -8,8 +8,10 @@ fn so_many(number: u32) -> LoopSettings {
     }
 }
 
+type Seen<'a> = (Option<&'a str>, Option<f64>, bool, Option<&'a str>);
+
 /// What became of each candidate: its text, its score, whether it was chosen, and why it came to nothing.
-fn candidates(played: &Played) -> Vec<(Option<&str>, Option<f64>, bool, Option<&str>)> {
+fn candidates(played: &Played) -> Vec<Seen<'_>> {
     let candidates = played.record.candidates.iter();
     candidates
         .map(|it| {
