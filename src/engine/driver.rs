@@ -336,10 +336,11 @@ impl Run<'_, '_> {
         let ending = ending(reason, state, last, &self.settings);
         let criteria = &self.plan.criteria;
         let small = self.settings.improvement_threshold();
+        let harsh = self.panel.as_ref().and_then(Panel::harshness);
         let (too_easy, too_hard) = self.log.with(|record| {
             (
                 critics::undercritical(criteria, record),
-                critics::overcritical(criteria, record, small),
+                critics::overcritical(criteria, record, small, harsh),
             )
         });
         for message in [ending.warning, too_easy, too_hard].into_iter().flatten() {
