@@ -117,12 +117,12 @@ impl Run<'_, '_> {
         if made.iter().all(|made| made.output.is_err()) {
             return self.all_lost(made);
         }
-        let ranks = self.ranks(&made, based_on).await;
-        let judged: Vec<Option<Rank>> = ranks
+        let verdicts = self.verdicts(&made, based_on).await;
+        let ranks: Vec<Option<Rank>> = verdicts
             .iter()
             .map(|evaluation| evaluation.as_ref().and_then(Evaluation::rank))
             .collect();
-        let chosen = best(&judged);
+        let chosen = best(&ranks);
         // Where no candidate could be judged, the first draft is a version as any other, and is judged again.
         let place = chosen.or_else(|| made.iter().position(|made| made.output.is_ok()));
         let winner = place.and_then(|place| {
@@ -134,13 +134,13 @@ impl Run<'_, '_> {
             return Happened::ModelFailed;
         };
         let reason = match chosen {
-            Some(chosen) => why(&judged, chosen),
+            Some(chosen) => why(&ranks, chosen),
             None => "no candidate could be judged; this is the first draft".to_owned(),
         };
         self.candidate(&work, CandidateStep::Chosen { reason });
         let strategy = work.from.map(|(_, strategy)| strategy);
         self.drafted(&work, output.clone());
-        let evaluation = chosen.and_then(|_| ranks.into_iter().nth(place).flatten());
+        let evaluation = chosen.and_then(|_| verdicts.into_iter().nth(place).flatten());
         let Some(evaluation) = evaluation else {
             return Happened::Written(strategy);
         };
@@ -157,7 +157,11 @@ impl Run<'_, '_> {
     }
 
     /// The verdicts on those candidates that are drafts, by their places; `None` where there is none.
-    async fn ranks(&self, made: &[Made], based_on: Option<u32>) -> Vec<Option<Evaluation>> {
+    async fn verdicts<'a>(
+        &self,
+        made: &'a [Made],
+        based_on: Option<u32>,
+    ) -> Vec<Option<Evaluation>> {
         let Some(panel) = &self.panel else {
             return vec![None; made.len()];
         };
@@ -167,29 +171,40 @@ impl Run<'_, '_> {
                 iteration: first.work.iteration,
             });
         }
-        let live = made.iter().position(|made| made.output.is_ok());
-        join_all(made.iter().enumerate().map(|(place, made)| async move {
-            let text = Draft {
-                iteration: made.work.iteration,
+        let text = |made: &'a Made| made.output.as_deref().ok();
+        let live = made.iter().position(|made| text(made).is_some());
+        join_all(made.iter().enumerate().map(|(place, this)| async move {
+            let output = text(this)?;
+            let lost = |reason: String| CandidateStep::Lost {
+                reason,
+                text: None,
+                stopped_early: false,
+            };
+            let same = made[..place]
+                .iter()
+                .position(|made| text(made) == Some(output));
+            if let Some(same) = same {
+                let reason = format!("it has the same text as candidate {}", same + 1);
+                self.candidate(&this.work, lost(reason));
+                return None;
+            }
+            let draft = Draft {
+                iteration: this.work.iteration,
                 based_on,
-                output: made.output.as_ref().ok()?,
+                output,
                 attempt: 0,
             };
-            match self.judge(panel, &text, live == Some(place)).await {
+            match self.judge(panel, &draft, live == Some(place)).await {
                 Ok(evaluation) => {
                     let step = CandidateStep::Judged {
                         evaluation: evaluation.clone(),
                     };
-                    self.candidate(&made.work, step);
+                    self.candidate(&this.work, step);
                     Some(evaluation)
                 }
                 Err(error) => {
-                    let step = CandidateStep::Lost {
-                        reason: format!("it could not be judged: {}", describe(&error)),
-                        text: None,
-                        stopped_early: false,
-                    };
-                    self.candidate(&made.work, step);
+                    let reason = format!("it could not be judged: {}", describe(&error));
+                    self.candidate(&this.work, lost(reason));
                     None
                 }
             }

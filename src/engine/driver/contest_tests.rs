@@ -103,6 +103,16 @@ async fn equals_are_decided_by_their_order() {
 }
 
 #[tokio::test]
+async fn the_same_text_is_judged_once() {
+    let answers = [Text("one"), Step(2), Text("two"), Text("two"), Step(4)];
+    let played = play(&answers, so_many(2)).await;
+    assert_eq!(ended(&played).2, Some("two"));
+    let seen = candidates(&played);
+    assert!(seen[0].2);
+    assert_eq!(seen[1].3, Some("it has the same text as candidate 1"));
+}
+
+#[tokio::test]
 async fn what_fails_takes_no_other_candidate_with_it() {
     let answers = [
         Text("one"),
@@ -231,12 +241,16 @@ async fn a_limit_loses_nothing_that_was_written() {
         max_time: Some(0.05),
         ..so_many(2)
     };
-    let played = play(&[Text("one"), Step(3), Text("two"), Hang], settings).await;
+    let played = play(&[Text("one"), Step(3), Hang, Text("two")], settings).await;
     assert_eq!(
         ended(&played),
         (ConvergenceReason::TimeLimit, ExitCode::Limit, Some("one"))
     );
-    assert_eq!(candidates(&played)[0].0, Some("two"));
+    assert_eq!(
+        candidates(&played)[1].0,
+        Some("two"),
+        "neither waits for the other"
+    );
     // The verdicts are in when the tokens are: the step ends, and the next one is not begun.
     let settings = LoopSettings {
         max_total_tokens: Some(450),
