@@ -93,6 +93,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'H
 full_rewrite\t''
 targeted_edit\t''
 incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
@@ -102,6 +103,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l on-failure -d 
 return_last\t''
 raise\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-total-tokens -d 'Stop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-cost -d 'Stop once the run has cost so much, by the prices in your configuration' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
@@ -177,6 +179,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand revise" -l strategy -d '
 full_rewrite\t''
 targeted_edit\t''
 incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
@@ -186,6 +189,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand revise" -l on-failure -d
 return_last\t''
 raise\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-total-tokens -d 'Stop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-cost -d 'Stop once the run has cost so much, by the prices in your configuration' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l format -d 'What to print' -r -f -a "text\t'The selected draft'
@@ -260,6 +264,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand correct" -l strategy -d 
 full_rewrite\t''
 targeted_edit\t''
 incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
@@ -269,6 +274,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand correct" -l on-failure -
 return_last\t''
 raise\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-total-tokens -d 'Stop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-cost -d 'Stop once the run has cost so much, by the prices in your configuration' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-time -d 'Stop after this time, for example 90s or 10m' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l format -d 'What to print' -r -f -a "text\t'The selected draft'

@@ -10,7 +10,7 @@ use serde::de::value::{Error as ValueError, StringDeserializer};
 
 use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
-use crate::types::{JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Select, Strategy};
+use crate::types::{Candidates, JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Select, Strategy};
 
 /// Drafts, judges and revises a text with a language model until it meets your criteria.
 #[derive(Debug, Parser)]
@@ -47,7 +47,7 @@ Exit codes:
   2    wrong usage, configuration or criteria file
   3    finished, criteria not met: the best draft is printed (see --on-failure)
   4    the provider failed: network, key, model missing; the best draft so far is printed
-  5    stopped by a limit on tokens or time: the best draft so far is printed
+  5    stopped by a limit on tokens, time or cost: the best draft so far is printed
   6    no verdict could be had: the judge was unusable, or a check failed; the last draft is printed
   130  interrupted
 
@@ -493,6 +493,11 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = word::<Strategy>(&["hybrid", "full_rewrite", "targeted_edit", "incremental"]))]
     pub strategy: Option<Strategy>,
 
+    /// Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a
+    /// revision that did not help [default: 1]
+    #[arg(long, value_name = "N|auto", hide_short_help = true)]
+    pub candidates: Option<Candidates>,
+
     /// The most tokens of one reply that revises
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_revision_tokens: Option<u32>,
@@ -508,6 +513,10 @@ pub(super) struct LoopArgs {
     /// Stop once so many tokens are used
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub max_total_tokens: Option<u64>,
+
+    /// Stop once the run has cost so much, by the prices in your configuration
+    #[arg(long, value_name = "X", hide_short_help = true)]
+    pub max_cost: Option<f64>,
 
     /// Stop after this time, for example 90s or 10m
     #[arg(long, value_name = "TIME", hide_short_help = true)]

@@ -11,6 +11,7 @@ mod models;
 mod observers;
 mod output;
 mod paths;
+mod prices;
 mod printer;
 mod progress;
 mod settings;

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::{printer, terminal};
 use crate::engine::Observer;
 use crate::report;
-use crate::types::{Choice, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy};
+use crate::types::{CandidateStep, Choice, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy};
 
 /// How many lines of a draft are shown while it is written.
 const TAIL_LINES: usize = 4;
@@ -101,6 +101,26 @@ impl Progress {
             live.bar.set_message(String::new());
         } else {
             self.line(&what);
+        }
+    }
+
+    /// What is seen of the candidates for a draft: what the first one writes, and what becomes of each.
+    fn candidate(&mut self, iteration: u32, candidate: u32, step: &CandidateStep) {
+        match step {
+            CandidateStep::Begun { of, difference } => {
+                if let Some(live) = self.live.as_ref().filter(|_| candidate == 1) {
+                    let prefix = live.bar.prefix();
+                    live.bar.set_prefix(format!("{prefix} ({of} candidates)"));
+                }
+                self.line(&format!(
+                    "draft {iteration}: candidate {candidate} of {of}: {difference}"
+                ));
+            }
+            CandidateStep::Lost { reason, .. } => self.line(&format!(
+                "draft {iteration}: candidate {candidate} came to nothing: {reason}"
+            )),
+            CandidateStep::Chosen { reason } => self.line(&format!("draft {iteration}: {reason}")),
+            CandidateStep::Written { .. } | CandidateStep::Judged { .. } => {}
         }
     }
 
@@ -205,6 +225,11 @@ impl Observer for Progress {
                     printer::say(&format!("{how}: {}", report::summary(&self.record)));
                 }
             }
+            Event::Candidate {
+                iteration,
+                candidate,
+                step,
+            } => self.candidate(*iteration, *candidate, step),
             Event::RunStart { .. }
             | Event::Evaluation { .. }
             | Event::Call { .. }

@@ -224,6 +224,7 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         min_iterations: args.min_iterations,
         threshold: args.threshold,
         strategy: args.strategy,
+        candidates: args.candidates,
         max_revision_tokens: args.max_revision_tokens,
         select: args.select,
         on_failure: args.on_failure,
@@ -234,6 +235,7 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         adapt: args.adapt,
         early_stop: args.no_early_stop.then_some(false),
         max_total_tokens: args.max_total_tokens,
+        max_cost: args.max_cost,
         max_time: duration("--max-time", args.max_time.as_deref())?
             .map(|time| time.get().as_secs_f64()),
     })

@@ -122,6 +122,19 @@ impl Layer {
         }
     }
 
+    /// The same, but the number under this key stays if it is the lower one.
+    pub(super) fn cover_but_keep_lower(&mut self, above: &Self, key: &str) {
+        let mine = self.0.get(key).cloned();
+        self.cover(above);
+        let number = |entry: &(Value, Origin)| entry.0.as_f64();
+        if let Some(mine) = mine
+            && let (Some(old), Some(new)) = (number(&mine), self.0.get(key).and_then(number))
+            && old < new
+        {
+            self.0.insert(key.to_owned(), mine);
+        }
+    }
+
     /// The settings that these values are; or the key of a value that cannot be, and why.
     pub(super) fn settings(&self) -> Result<Settings, (String, String)> {
         let mut root = Map::new();

@@ -13,8 +13,11 @@ use super::{
 };
 use crate::{
     source::{self, SourceError},
-    types::{Criteria, LoopSettings},
+    types::{Criteria, LoopSettings, Prices},
 };
+
+/// A limit on the user's money, which other people's files may lower and not raise.
+const MAX_COST: &str = "loop.max_cost";
 
 /// The user's file, the project's file and the environment, read and checked, not yet laid over each
 /// other.
@@ -79,6 +82,11 @@ impl Config {
         })
     }
 
+    /// What models cost.
+    pub fn prices(&self) -> &Prices {
+        &self.user.prices
+    }
+
     /// Short names for models.
     pub fn aliases(&self) -> &BTreeMap<String, String> {
         &self.user.aliases
@@ -103,7 +111,7 @@ impl Config {
         let flags = Layer::new(flags, |key| Origin::Flag(flag_name(key)));
         let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
         all.cover(&self.user.layer);
-        all.cover(&self.project);
+        all.cover_but_keep_lower(&self.project, MAX_COST);
         // A project's file may not choose the profile, so it has no say here.
         let chosen = [&flags, &self.env, &self.user.layer]
             .into_iter()
@@ -123,9 +131,8 @@ impl Config {
                 judge: criteria.judge_settings.clone(),
                 ..Settings::default()
             };
-            all.cover(&Layer::new(&settings, |_| {
-                Origin::Criteria(criteria.name.clone())
-            }));
+            let layer = Layer::new(&settings, |_| Origin::Criteria(criteria.name.clone()));
+            all.cover_but_keep_lower(&layer, MAX_COST);
         }
         all.cover(&self.env);
         all.cover(&flags);

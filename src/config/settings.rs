@@ -146,6 +146,7 @@ impl Settings {
                 max_iterations: Some(loops.max_iterations()),
                 min_iterations: Some(loops.min_iterations()),
                 strategy: Some(loops.strategy()),
+                candidates: Some(loops.candidates()),
                 select: Some(loops.select()),
                 on_failure: Some(loops.on_failure()),
                 plateau_iterations: Some(loops.plateau_iterations()),

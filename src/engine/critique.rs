@@ -10,7 +10,7 @@ use crate::evidence::Gatherer;
 use crate::model::ModelError;
 use crate::prompt::Prompts;
 use crate::types::{
-    ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, RunRecord,
+    ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, Prices, RunRecord,
     SCHEMA_VERSION, Task,
 };
 
@@ -23,6 +23,7 @@ pub struct Critique {
     panel: Panel,
     models: Models,
     evidence: Option<Arc<Gatherer>>,
+    prices: Prices,
 }
 
 /// A text to judge.
@@ -53,6 +54,7 @@ impl Critique {
             criteria,
             models,
             evidence: None,
+            prices: Prices::default(),
         })
     }
 
@@ -63,6 +65,12 @@ impl Critique {
             evidence: gatherer,
             ..self
         }
+    }
+
+    /// Counts what the judge costs.
+    #[must_use]
+    pub fn with_prices(self, prices: Prices) -> Self {
+        Self { prices, ..self }
     }
 
     /// Judges one text. The observer has seen every event when this returns, [`Event::RunEnd`] included.
@@ -76,7 +84,7 @@ impl Critique {
         cancel: &CancellationToken,
     ) -> RunRecord {
         let run_id = Uuid::now_v7();
-        let log = Log::new(observer);
+        let log = Log::new(observer, self.prices.clone());
         log.emit(Event::RunStart {
             schema_version: SCHEMA_VERSION,
             run_id,

@@ -1,8 +1,10 @@
 //! What to do next, as a pure function of what has happened.
 
 use super::adapt::{Approach, ladder};
+use super::candidates::how_many;
 use super::converge::{Attempt, Outcome, Trail, converged};
 use super::incumbent::{Challenge, Incumbent, by_score, challenge, is_regression};
+use super::spent::Spent;
 use super::verdict::Verdict;
 use crate::evaluate::Preference;
 use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy};
@@ -71,6 +73,8 @@ pub(super) enum Happened {
     Given(Given),
     /// A text was written; how it was revised, if it was.
     Written(Option<Strategy>),
+    /// Candidates were written and judged, and this one is the version.
+    Chosen(Option<Strategy>, Verdict),
     /// The model's reply was no draft.
     Rejected,
     /// We stopped the model's reply before its end.
@@ -122,17 +126,17 @@ pub(super) struct Decision {
     pub(super) reason: String,
 }
 
-/// Takes in what has happened, and says what to do. `tokens` is what the run has used so far.
+/// Takes in what has happened, and says what to do. `spent` is what the run has used so far.
 pub(super) fn step(
     mut state: State,
     happened: Happened,
     settings: &LoopSettings,
-    tokens: u64,
+    spent: impl Into<Spent>,
 ) -> (State, Next, Vec<Decision>) {
     let mut decisions = Vec::new();
     let rules = Rules {
         settings,
-        tokens_left: settings.max_total_tokens.is_none_or(|limit| tokens < limit),
+        limit: spent.into().limit(settings),
     };
     let next = state.take(happened, &rules, &mut decisions);
     let next = rules.within_budget(next);
@@ -150,17 +154,17 @@ pub(super) fn step(
 /// What a decision is made by, besides the state.
 struct Rules<'a> {
     settings: &'a LoopSettings,
-    tokens_left: bool,
+    /// The limit that is reached, if one is.
+    limit: Option<ConvergenceReason>,
 }
 
 impl Rules<'_> {
-    /// A step that needs a model is not begun once the token limit is reached: a run goes over its limit by
-    /// one step at the most.
+    /// A step that needs a model is not begun once a limit is reached: a run goes over its limit by one step at the
+    /// most, with all candidates of that step.
     fn within_budget(&self, next: Next) -> Next {
-        match next {
-            Next::Stop(_) => next,
-            _ if self.tokens_left => next,
-            _ => Next::Stop(ConvergenceReason::TokenBudget),
+        match (next, self.limit) {
+            (Next::Stop(_), _) | (_, None) => next,
+            (_, Some(limit)) => Next::Stop(limit),
         }
     }
 }
@@ -177,6 +181,16 @@ impl State {
     /// The number of the best version so far.
     pub(super) fn incumbent(&self) -> Option<u32> {
         self.incumbent.as_ref().map(|best| best.iteration)
+    }
+
+    /// How many candidates the next version is chosen from. A first draft, and a correction that nobody judges, is
+    /// the only one.
+    pub(super) fn candidates(&self, settings: &LoopSettings) -> u32 {
+        if self.incumbent.is_none() {
+            return 1;
+        }
+        let helped = self.trail.attempts.last().map(Attempt::is_gain);
+        how_many(settings.candidates(), helped)
     }
 
     fn take(&mut self, happened: Happened, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
@@ -201,12 +215,15 @@ impl State {
                 ConvergenceReason::Corrected
             }
             Happened::Written(strategy) => {
-                self.rejections = 0;
-                self.edited |= strategy.is_some_and(|strategy| strategy != Strategy::FullRewrite);
+                self.written(strategy);
                 return Next::Evaluate {
                     iteration: self.iteration,
                     attempt: 0,
                 };
+            }
+            Happened::Chosen(strategy, verdict) => {
+                self.written(strategy);
+                return self.judge(verdict, rules, decisions);
             }
             Happened::Rejected => return self.reject(rules, decisions),
             Happened::Stopped => {
@@ -244,6 +261,12 @@ impl State {
         Next::Stop(stop)
     }
 
+    /// Takes in that a version is there.
+    fn written(&mut self, strategy: Option<Strategy>) {
+        self.rejections = 0;
+        self.edited |= strategy.is_some_and(|strategy| strategy != Strategy::FullRewrite);
+    }
+
     /// Takes a verdict in.
     fn judge(&mut self, verdict: Verdict, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
         self.judge_failures = 0;
@@ -261,7 +284,7 @@ impl State {
             return self.go_on(rules, decisions);
         };
         let challenge = match challenge(best, &verdict, rules.settings.grey_zone()) {
-            Challenge::Close if self.abilities.compare && rules.tokens_left => {
+            Challenge::Close if self.abilities.compare && rules.limit.is_none() => {
                 let (incumbent, challenger) = (best.iteration, self.iteration);
                 let reason = format!(
                     "score {:.2} is too close to version {incumbent}'s {:.2} to say: both are compared",
@@ -425,7 +448,7 @@ impl State {
             // A draft of its own would know nothing of the text that was given.
             .filter(|step| self.given.is_none() || *step != Approach::Fresh)
             .find(|step| !self.tried.contains(step))
-            .filter(|_| more && settings.adapt() && rules.tokens_left);
+            .filter(|_| more && settings.adapt() && rules.limit.is_none());
         let Some(step) = step else {
             return Next::Stop(reason);
         };

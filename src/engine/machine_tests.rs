@@ -658,3 +658,31 @@ fn a_correction_is_one_revision_that_nobody_judges() {
     let (_, next, _) = take(state, Happened::Rejected);
     assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
 }
+
+#[test]
+fn candidates_are_for_what_revises_a_judged_draft() {
+    let settings = LoopSettings {
+        candidates: Some(crate::types::Candidates::Auto),
+        ..settings(9, 9)
+    };
+    let take = |state, happened| step(state, happened, &settings, 0);
+    let chosen = |score| Happened::Chosen(REWRITTEN, Verdict::scored(score, false));
+    let (state, _, _) = take(State::default(), Happened::Begun);
+    assert_eq!(state.candidates(&settings), 1, "the first draft is alone");
+    let (state, _, _) = take(state, Happened::Written(None));
+    let (state, _, _) = take(state, Happened::Judged(Verdict::scored(0.5, false)));
+    assert_eq!(
+        state.candidates(&settings),
+        1,
+        "nothing has failed to help yet"
+    );
+    let (state, next, _) = take(state, chosen(0.4));
+    assert!(matches!(next, Next::Revise { based_on: 1, .. }), "{next:?}");
+    assert_eq!(state.candidates(&settings), 2, "the last try did not help");
+    let (state, next, decisions) = take(state, chosen(0.7));
+    assert!(matches!(next, Next::Revise { based_on: 3, .. }), "{next:?}");
+    assert_eq!(decisions[0].choice, Choice::Accept);
+    assert_eq!(state.candidates(&settings), 1, "it helped");
+    let (state, _, _) = take(state, Happened::Rejected);
+    assert_eq!(state.candidates(&settings), 2, "no draft is no help");
+}

@@ -2,6 +2,7 @@
 //! events. Knows no terminal, no file, no environment.
 
 mod adapt;
+mod candidates;
 mod converge;
 mod critics;
 mod critique;
@@ -17,6 +18,7 @@ mod log;
 mod machine;
 mod select;
 mod similarity;
+mod spent;
 mod start;
 mod verdict;
 

@@ -164,6 +164,12 @@ impl Panel {
         ))
     }
 
+    /// That a text which is known to be good is not good enough for the judge, in words; `None` if it is, or the judge
+    /// was not tried (`judge.probe`).
+    pub fn harshness(&self) -> Option<String> {
+        self.judge.as_ref()?.harshness()
+    }
+
     /// Asks the judge for all findings that are his.
     async fn ask(
         &self,

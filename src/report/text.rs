@@ -37,6 +37,15 @@ pub fn tokens(usage: &TokenUsage) -> Option<String> {
     })
 }
 
+/// What something cost. The currency is the user's secret.
+pub(super) fn cost(cost: f64) -> String {
+    match cost {
+        cost if cost >= 1.0 => format!("cost {cost:.2}"),
+        cost if cost >= 0.0001 || cost <= 0.0 => format!("cost {cost:.4}"),
+        _ => "cost below 0.0001".to_owned(),
+    }
+}
+
 /// A time as people say it.
 pub fn duration(seconds: f64) -> String {
     if seconds < 60.0 {
@@ -168,6 +177,7 @@ pub fn summary(record: &RunRecord) -> String {
         replies => parts.push(format!("{replies} replies stopped early")),
     }
     parts.extend(tokens(&record.token_usage));
+    parts.extend(record.cost().map(cost));
     parts.extend(record.execution_time().map(duration));
     parts.join(" · ")
 }

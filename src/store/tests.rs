@@ -88,6 +88,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
             iteration: 1,
             model: model("w"),
             usage: TokenUsage::new(Some(3), None, None),
+            cost: None,
             duration_ms: 7,
             attempts: 2,
             error: None,

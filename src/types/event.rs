@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    candidate::CandidateStep,
     criteria::Criteria,
     evaluation::Evaluation,
     evidence::Evidence,
@@ -105,6 +106,10 @@ pub enum Event {
         model: ModelId,
         /// Tokens, as far as the server told.
         usage: TokenUsage,
+        /// What it cost, in the unit of the user's prices; `None` where the model has no price or the server did not
+        /// count tokens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<f64>,
         /// From the request to the end of the answer, waits included, in milliseconds.
         duration_ms: u64,
         /// Requests that were made, retries included; at least 1.
@@ -134,6 +139,17 @@ pub enum Event {
         what: String,
         /// The text that was taken away.
         removed: String,
+    },
+    /// Several drafts are written for one version, and something became of one of them. The best one becomes the
+    /// version: it follows as [`Event::Draft`], with its evaluation. The calls of all of them are those of the version.
+    Candidate {
+        /// The version.
+        iteration: u32,
+        /// Its number among the candidates for that version, from 1.
+        candidate: u32,
+        /// What became of it.
+        #[serde(flatten)]
+        step: CandidateStep,
     },
     /// A new version is written; its evaluation follows.
     Draft {

@@ -1,6 +1,7 @@
 //! The nouns of the project. Everything that another room takes or gives is one of these; this room
 //! knows no other.
 
+mod candidate;
 mod criteria;
 mod evaluation;
 mod evaluator;
@@ -11,11 +12,13 @@ mod issues;
 mod judging;
 mod model_id;
 mod outcome;
+mod price;
 mod settings;
 mod task;
 mod usage;
 mod version;
 
+pub use candidate::{Candidate, CandidateStep, Candidates, MAX_CANDIDATES};
 pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD};
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
@@ -34,6 +37,7 @@ pub use issues::{IssueStatus, IssueSummary, TrackedIssue};
 pub use judging::{JudgeMode, JudgeScore, JudgeSettings, MAX_SAMPLES, ProbeTexts};
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
+pub use price::{Price, Prices};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
 pub use task::{ContextBlock, Fact, PastMessage, Procedure, Task};
 pub use usage::TokenUsage;

@@ -3,6 +3,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::candidate::{Candidates, MAX_CANDIDATES};
+
 /// How the loop behaves. Every field is optional, because each of flags, environment, criteria file,
 /// profile and config file sets only some; [`LoopSettings::or`] lays one layer over another, and the
 /// accessors give the default where no layer spoke.
@@ -25,6 +27,10 @@ pub struct LoopSettings {
     /// How a draft is revised. Default: `hybrid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
+    /// How many drafts are written for each version but the first, at the same time and in different ways; the best
+    /// becomes the version. 1 to 8, or `auto`: 1, and 2 after a version that was no gain. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
     /// The most tokens of one reply that revises (seed 003 §2.5.2). At least 1; default: as for any other
     /// reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +71,9 @@ pub struct LoopSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_total_tokens: Option<u64>,
+    /// Stop before a call once the run has cost so much, in the unit of the user's prices. Above 0; default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
     /// Stop once the run has taken so many seconds. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time: Option<f64>,
@@ -79,6 +88,7 @@ impl LoopSettings {
             min_iterations: self.min_iterations.or(below.min_iterations),
             threshold: self.threshold.or(below.threshold),
             strategy: self.strategy.or(below.strategy),
+            candidates: self.candidates.or(below.candidates),
             max_revision_tokens: self.max_revision_tokens.or(below.max_revision_tokens),
             select: self.select.or(below.select),
             on_failure: self.on_failure.or(below.on_failure),
@@ -89,6 +99,7 @@ impl LoopSettings {
             adapt: self.adapt.or(below.adapt),
             early_stop: self.early_stop.or(below.early_stop),
             max_total_tokens: self.max_total_tokens.or(below.max_total_tokens),
+            max_cost: self.max_cost.or(below.max_cost),
             max_time: self.max_time.or(below.max_time),
         }
     }
@@ -121,6 +132,14 @@ impl LoopSettings {
                 return Err((key, format!("`{key}` must be a number from 0 to 1")));
             }
         }
+        if self
+            .candidates
+            .is_some_and(|candidates| !candidates.is_valid())
+        {
+            let message =
+                format!("`candidates` must be a number from 1 to {MAX_CANDIDATES}, or \"auto\"");
+            return Err(("candidates", message));
+        }
         if let (Some(min), Some(max)) = (self.min_iterations, self.max_iterations)
             && min > max
         {
@@ -130,6 +149,13 @@ impl LoopSettings {
                     "`min_iterations` is {min}, but `max_iterations` is {max}: a run cannot make both"
                 ),
             ));
+        }
+        // Written so that NaN is wrong, too.
+        if self
+            .max_cost
+            .is_some_and(|cost| !(cost > 0.0 && cost.is_finite()))
+        {
+            return Err(("max_cost", "`max_cost` must be a number above 0".to_owned()));
         }
         if self.max_time.is_some_and(|_| self.max_time().is_none())
             || self.max_time().is_some_and(|t| t.is_zero())
@@ -158,6 +184,11 @@ impl LoopSettings {
     /// How a draft is revised.
     pub fn strategy(&self) -> Strategy {
         self.strategy.unwrap_or_default()
+    }
+
+    /// How many drafts are written for each version but the first.
+    pub fn candidates(&self) -> Candidates {
+        self.candidates.unwrap_or_default()
     }
 
     /// Which version the run returns.
@@ -280,6 +311,13 @@ mod tests {
             ..default.clone()
         };
         assert_eq!(key(zero), Err("max_iterations"));
+        for bad in [0, MAX_CANDIDATES + 1] {
+            let settings = LoopSettings {
+                candidates: Some(Candidates::Number(bad)),
+                ..default.clone()
+            };
+            assert_eq!(key(settings), Err("candidates"), "{bad}");
+        }
         for bad in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
             let settings = LoopSettings {
                 threshold: Some(bad),
@@ -311,6 +349,13 @@ mod tests {
                 ..default.clone()
             };
             assert_eq!(key(settings), Err("max_time"), "{bad}");
+        }
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let settings = LoopSettings {
+                max_cost: Some(bad),
+                ..default.clone()
+            };
+            assert_eq!(key(settings), Err("max_cost"), "{bad}");
         }
     }
 }

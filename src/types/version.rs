@@ -78,6 +78,28 @@ impl EditCounts {
 }
 
 impl Version {
+    /// A version that was written just now. `made` is what it revises, by which strategy, and how edits applied.
+    pub(super) fn unjudged(
+        iteration: u32,
+        output: String,
+        made: (Option<u32>, Option<Strategy>, Option<EditCounts>),
+        timestamp: Timestamp,
+    ) -> Self {
+        let (based_on, strategy, edits) = made;
+        Self {
+            iteration,
+            output,
+            based_on,
+            strategy,
+            edits,
+            improvements_applied: Vec::new(),
+            evaluation: None,
+            timestamp,
+            token_usage: TokenUsage::default(),
+            duration_ms: 0,
+        }
+    }
+
     /// The overall score, if there is one.
     pub fn score(&self) -> Option<f64> {
         self.evaluation.as_ref()?.overall_score

@@ -10,12 +10,14 @@
 mod support;
 
 mod answers;
+mod candidates;
 #[cfg(unix)]
 mod command;
 mod compare;
 mod config;
 mod context;
 mod convergence;
+mod cost;
 mod criteria;
 mod early_stop;
 mod evaluate;

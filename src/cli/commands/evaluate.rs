@@ -89,7 +89,8 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     };
     let critique = Critique::new(Arc::new(plan.criteria), judge, &tools)
         .map_err(CliError::usage)?
-        .with_evidence(evidence);
+        .with_evidence(evidence)
+        .with_prices(plan.config.prices().clone());
     Ok(Prepared {
         task,
         texts,

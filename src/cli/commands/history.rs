@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::{paths, printer};
 use crate::report;
 use crate::store::{RunFilter, RunSummary, Store, short_id};
-use crate::types::{Event, ExitCode, RunRecord, Stamped};
+use crate::types::{Candidate, Event, ExitCode, RunRecord, Stamped};
 
 /// How wide the table of runs is where it is not printed to a terminal.
 const WIDTH: usize = 100;
@@ -202,6 +202,9 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
         }
         let _ = writeln!(out, "\n{}", quoted(&version.output));
     }
+    for candidate in record.candidates.iter().filter(|it| !it.chosen) {
+        out.push_str(&candidate_text(candidate));
+    }
     for (iteration, reason, text) in &record.rejected {
         let _ = writeln!(out, "\ndraft {iteration}: not a draft: {reason}");
         if !text.trim().is_empty() {
@@ -220,6 +223,23 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
         let _ = writeln!(out, "the answer is draft {}", selected.iteration);
     }
     printer::without_controls(&out).into_owned()
+}
+
+/// A draft that did not become a version.
+fn candidate_text(candidate: &Candidate) -> String {
+    let score = candidate.evaluation.as_ref().map_or_else(
+        || candidate.lost.clone().unwrap_or("not judged".to_owned()),
+        |evaluation| report::score(evaluation.overall_score),
+    );
+    let Candidate {
+        iteration,
+        candidate: number,
+        difference,
+        ..
+    } = candidate;
+    let text = candidate.output.as_deref().map(quoted);
+    let text = text.map_or_else(String::new, |text| format!("\n{text}\n"));
+    format!("\ndraft {iteration}, candidate {number}, {difference}: {score}\n{text}")
 }
 
 /// A text set apart from what is said about it.

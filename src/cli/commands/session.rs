@@ -11,12 +11,12 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
+use crate::cli::{exec, interrupt, knowledge, models, paths, prices, settings, verdicts};
 use crate::engine::{Loop, Observer, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
 use crate::store::{Store, short_id};
-use crate::types::{ExitCode, RunRecord, Task};
+use crate::types::{ExitCode, LoopSettings, RunRecord, Task};
 
 /// Runs the loop and prints the answer. `judged` says whether drafts are judged, or one correction is made
 /// and that is all; `read` reads what is to be written, and what the run begins with.
@@ -76,6 +76,7 @@ async fn prepare(
         }
         opened = models::open(&plan, &task, given, global.quiet) => opened?,
     };
+    let max_cost = prices::limit(&plan, opened.asked(&plan), global.quiet)?;
     let run = Loop {
         start,
         writer: opened.writer,
@@ -86,7 +87,11 @@ async fn prepare(
             cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
             ..opened.judge
         },
-        settings: plan.settings().loop_settings.clone(),
+        settings: LoopSettings {
+            max_cost,
+            ..plan.settings().loop_settings.clone()
+        },
+        prices: plan.config.prices().clone(),
         criteria: Arc::new(plan.criteria),
         tools,
         evidence,

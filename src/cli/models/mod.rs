@@ -16,7 +16,7 @@ use super::settings::Plan;
 use crate::config::Settings;
 use crate::evaluate::{JudgeModel, OtherModel};
 use crate::model::{ChatModel, Sampling, Think};
-use crate::types::{Evaluator, Task};
+use crate::types::{Evaluator, ModelId, Task};
 
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
@@ -29,6 +29,20 @@ pub(super) struct Opened {
     pub(super) think: Think,
     pub(super) stronger: Option<Arc<dyn ChatModel>>,
     pub(super) judge: JudgeModel,
+}
+
+impl Opened {
+    /// The models that may be asked in a run, some of them more than once.
+    pub(super) fn asked<'a>(&'a self, plan: &Plan) -> impl Iterator<Item = &'a ModelId> {
+        let judged = plan.judged && plan.criteria.need_judge();
+        let judge = judged.then_some(&self.judge.model);
+        let others = self.judge.others.values().map(|other| &other.model);
+        [Some(&self.writer), self.stronger.as_ref(), judge]
+            .into_iter()
+            .flatten()
+            .chain(others)
+            .map(|model| model.id())
+    }
 }
 
 /// Chooses and opens the models of a run, and says on standard error which they are and why. `given` is the text

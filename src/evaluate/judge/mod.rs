@@ -266,6 +266,11 @@ impl Judge {
         Ok(weight)
     }
 
+    /// That a good text is not good enough for it, in words, if it was tried and the probe says so.
+    pub(super) fn harshness(&self) -> Option<String> {
+        self.probe.as_ref()?.get()?.harshness()
+    }
+
     fn questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.iter().map(|(question, _)| question)
     }

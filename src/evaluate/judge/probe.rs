@@ -68,6 +68,14 @@ impl Probe {
         })
     }
 
+    /// That a good text is not good enough for the judge, in words; `None` if it is, or none was tried.
+    pub(super) fn harshness(&self) -> Option<String> {
+        let (good, floor) = (self.good?, self.floor);
+        (good < floor).then(|| {
+            format!("a planted good text has the score {good:.2} from it, and {floor:.2} is wanted")
+        })
+    }
+
     /// What is wrong with the judge, in words; `None` if it can tell good from bad, as far as that was tried.
     pub(super) fn problem(&self) -> Option<String> {
         let floor = self.floor;
@@ -127,6 +135,22 @@ mod tests {
         assert!(problem(None, Some(0.7)).contains("lenient"));
         assert!(problem(Some(0.6), Some(0.0)).contains("harsh"));
         assert!(problem(Some(1.0), None).contains("could not be read"));
+    }
+
+    #[test]
+    fn a_judge_for_whom_a_good_text_is_not_good_enough_is_harsh() {
+        let is_harsh = |good, bad| {
+            let probe = Probe {
+                good,
+                bad,
+                floor: 0.7,
+            };
+            probe.harshness().is_some()
+        };
+        assert!(is_harsh(Some(0.6), Some(0.0)));
+        assert!(is_harsh(Some(0.6), Some(0.55)), "blind and harsh");
+        assert!(!is_harsh(Some(0.7), Some(0.0)));
+        assert!(!is_harsh(None, Some(0.0)), "nobody has tried");
     }
 
     #[test]
