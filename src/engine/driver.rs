@@ -6,7 +6,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::adapt::Approach;
+use super::builder::LoopBuilder;
 use super::critique::describe;
+use super::decide::{self, Decider};
 use super::early::{EarlyStop, Reading};
 use super::ending::ending;
 use super::evidence;
@@ -30,40 +32,45 @@ use crate::prompt::Prompts;
 use crate::revise::{self, Revision};
 use crate::types::{
     ConvergenceReason, Criteria, EditCounts, Evaluation, Event, ExitCode, Issue, LoopSettings,
-    Models, Phase, RunRecord, SCHEMA_VERSION, Strategy, Task, Version,
+    Models, Phase, RunRecord, SCHEMA_VERSION, Strategy, Task, UserDecision, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
 const JUDGE_HINT: &str =
     "let another model judge with `--judge-model`, or use criteria with fewer points";
 
-/// A loop over one task, ready to run.
+/// A loop, ready to run. It may run on any number of tasks.
 pub struct Loop {
     /// What it begins with.
-    pub start: Start,
+    pub(super) start: Start,
     /// Writes and revises.
-    pub writer: Arc<dyn ChatModel>,
+    pub(super) writer: Arc<dyn ChatModel>,
     /// How the writer chooses tokens.
-    pub writer_sampling: Sampling,
+    pub(super) writer_sampling: Sampling,
     /// How much the writer reasons.
-    pub think: Think,
+    pub(super) think: Think,
     /// Writes where the writer makes no progress any more, if there is one.
-    pub stronger: Option<Arc<dyn ChatModel>>,
+    pub(super) stronger: Option<Arc<dyn ChatModel>>,
     /// Judges, and compares drafts whose scores are too close to say.
-    pub judge: JudgeModel,
+    pub(super) judge: JudgeModel,
     /// What drafts are measured by.
-    pub criteria: Arc<Criteria>,
+    pub(super) criteria: Arc<Criteria>,
     /// How the loop behaves, all layers laid over each other.
-    pub settings: LoopSettings,
+    pub(super) settings: LoopSettings,
     /// What the criteria may use beside models.
-    pub tools: Tools,
+    pub(super) tools: Tools,
     /// Finds evidence for the task, and for each revision anew; `None` to look for none.
-    pub evidence: Option<Arc<Gatherer>>,
+    pub(super) evidence: Option<Arc<Gatherer>>,
 }
 
 impl Loop {
-    /// A loop in which one model writes and judges, with default settings throughout.
-    pub fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
+    /// Begins a loop in which this model writes, drafts are measured by these criteria, and all else is as by
+    /// default.
+    pub fn builder(writer: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> LoopBuilder {
+        LoopBuilder::new(writer, criteria)
+    }
+
+    pub(super) fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
         let (sampling, think) = (Sampling::default(), Think::default());
         Self {
             start: Start::Task,
@@ -87,6 +94,30 @@ impl Loop {
         &self,
         task: &Task,
         observer: &mut dyn Observer,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        self.run_with(task, observer, None, cancel).await
+    }
+
+    /// The same with somebody who may decide for the loop, and is asked after each evaluation.
+    ///
+    /// The limits of the run hold whatever is decided; who wants to go on for longer sets them higher. A text
+    /// of the user's own is taken in at the iteration limit all the same, and ends the run then.
+    pub async fn run_with_decider(
+        &self,
+        task: &Task,
+        observer: &mut dyn Observer,
+        decider: &mut dyn Decider,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        self.run_with(task, observer, Some(decider), cancel).await
+    }
+
+    async fn run_with(
+        &self,
+        task: &Task,
+        observer: &mut dyn Observer,
+        decider: Option<&mut dyn Decider>,
         cancel: &CancellationToken,
     ) -> RunRecord {
         let run_id = Uuid::now_v7();
@@ -127,6 +158,12 @@ impl Loop {
             prompts,
             panel,
             log: &log,
+            decider: match decider {
+                Some(decider) => Some(decider),
+                None => None,
+            },
+            edit: String::new(),
+            guided: false,
             ledger: Ledger::default(),
             note: None,
             error: None,
@@ -139,7 +176,7 @@ impl Loop {
     }
 
     /// The evaluators, unless nothing is judged.
-    fn panel(&self) -> Result<Option<Panel>, String> {
+    pub(super) fn panel(&self) -> Result<Option<Panel>, String> {
         if !self.start.is_judged() {
             return Ok(None);
         }
@@ -157,6 +194,12 @@ struct Run<'a, 'o> {
     /// `None` where nothing is judged.
     panel: Option<Panel>,
     log: &'a Log<'o>,
+    /// Who may decide for the loop.
+    decider: Option<&'a mut dyn Decider>,
+    /// The text of the user's own that is the next version.
+    edit: String,
+    /// Whether there is a wish that no revision was told yet.
+    guided: bool,
     ledger: Ledger,
     /// What the writer is told with its next call: why its last reply was no draft.
     note: Option<String>,
@@ -192,6 +235,7 @@ impl Run<'_, '_> {
         let mut state = State::new(Abilities {
             compare: self.plan.criteria.need_judge(),
             stronger: self.plan.stronger.is_some(),
+            decide: self.decider.is_some(),
         });
         let mut happened = self.begin();
         let reason = loop {
@@ -207,6 +251,11 @@ impl Run<'_, '_> {
             }
             if let Next::Stop(reason) = next {
                 break reason;
+            }
+            if let Next::TakeEdit { .. } = next {
+                // Nothing is waited for, and nothing may come between: what a user has written is never lost.
+                happened = self.perform(next).await;
+                continue;
             }
             happened = {
                 let work = pin!(self.perform(next));
@@ -294,8 +343,45 @@ impl Run<'_, '_> {
                 incumbent,
                 challenger,
             } => self.compare(incumbent, challenger).await,
+            Next::AskUser { iteration, stops } => self.ask_user(iteration, stops).await,
+            Next::TakeEdit {
+                iteration,
+                based_on,
+            } => self.take_edit(iteration, based_on),
             Next::Stop(_) => Happened::Cancelled,
         }
+    }
+
+    async fn ask_user(&mut self, iteration: u32, stops: Option<ConvergenceReason>) -> Happened {
+        let best = self.log.with(|record| record.incumbent);
+        let decision = match self.decider.as_deref_mut() {
+            Some(decider) => {
+                let best = best.unwrap_or(iteration);
+                decide::ask(decider, self.log, iteration, best, stops).await
+            }
+            None => UserDecision::Auto,
+        };
+        match &decision {
+            UserDecision::Guide(wish) => {
+                self.prompts.add_wish(wish);
+                self.guided = true;
+            }
+            UserDecision::Edit(text) => self.edit.clone_from(text),
+            _ => {}
+        }
+        Happened::Decided(decision)
+    }
+
+    /// The user's text is taken as it is: it is no reply of a model.
+    fn take_edit(&mut self, iteration: u32, based_on: u32) -> Happened {
+        self.log.emit(Event::Draft {
+            iteration,
+            output: std::mem::take(&mut self.edit),
+            based_on: Some(based_on),
+            strategy: None,
+            edits: None,
+        });
+        Happened::Written(None)
     }
 
     async fn fresh(&mut self, iteration: u32, lessons: u32) -> Happened {
@@ -338,7 +424,7 @@ impl Run<'_, '_> {
     }
 
     async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
-        let strategy = approach.strategy(self.settings.strategy());
+        let mut strategy = approach.strategy(self.settings.strategy());
         let open = self.ledger.issues_of(based_on);
         let found = self.log.with(|record| {
             let base = record.version(based_on)?;
@@ -361,6 +447,14 @@ impl Run<'_, '_> {
             &mut self.prompts,
             self.log,
         );
+        if std::mem::take(&mut self.guided) && strategy == Strategy::Hybrid {
+            strategy = Strategy::FullRewrite;
+            self.log.emit(Event::Strategy {
+                iteration,
+                strategy,
+                reason: "the user's wish may concern the whole text".to_owned(),
+            });
+        }
         let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let stronger = approach == Approach::Stronger;

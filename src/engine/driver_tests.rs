@@ -640,3 +640,6 @@ async fn edits_that_do_not_fit_the_context_fall_back_to_the_whole_text() {
         ConvergenceReason::ModelError
     );
 }
+
+#[path = "driver_decide_tests.rs"]
+mod decide;

@@ -178,6 +178,8 @@ pub struct Prompts {
     evidence: Value,
     /// Evidence that was gathered for the version at hand.
     fresh: Value,
+    /// What the user wishes of all further versions, one a line.
+    wishes: String,
 }
 
 impl Prompts {
@@ -202,7 +204,16 @@ impl Prompts {
             criteria: Value::from(describe_criteria(criteria)),
             evidence: evidence_blocks(&[]),
             fresh: evidence_blocks(&[]),
+            wishes: String::new(),
         }
+    }
+
+    /// Tells the writer from now on what the user wishes of the text, besides the task.
+    pub fn add_wish(&mut self, wish: &str) {
+        if !self.wishes.is_empty() {
+            self.wishes.push('\n');
+        }
+        let _ = write!(self.wishes, "- {}", wish.trim().replace('\n', "\n  "));
     }
 
     /// Shows evidence with every call from now on, before the criteria.
@@ -278,7 +289,7 @@ impl Prompts {
         let values = context! {
             draft,
             note,
-            feedback => feedback.describe(),
+            feedback => feedback.describe(!self.wishes.is_empty()),
             kept => feedback.kept(),
             ..own
         };
@@ -318,6 +329,7 @@ impl Prompts {
             evidence => self.evidence.clone(),
             fresh => self.fresh.clone(),
             criteria => self.criteria.clone(),
+            wishes => self.wishes.as_str(),
             ..values
         };
         vec![

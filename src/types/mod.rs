@@ -2,6 +2,7 @@
 //! knows no other.
 
 mod criteria;
+mod decision;
 mod evaluation;
 mod evaluator;
 mod event;
@@ -17,6 +18,7 @@ mod usage;
 mod version;
 
 pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD};
+pub use decision::UserDecision;
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };

@@ -76,21 +76,22 @@ async fn prepare(
         }
         opened = models::open(&plan, &task, given, global.quiet) => opened?,
     };
-    let run = Loop {
-        start,
-        writer: opened.writer,
-        writer_sampling: opened.writer_sampling,
-        think: opened.think,
-        stronger: opened.stronger,
-        judge: JudgeModel {
-            cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
-            ..opened.judge
-        },
-        settings: plan.settings().loop_settings.clone(),
-        criteria: Arc::new(plan.criteria),
-        tools,
-        evidence,
+    let judge = JudgeModel {
+        cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
+        ..opened.judge
     };
+    let settings = plan.settings().loop_settings.clone();
+    let run = Loop::builder(opened.writer, Arc::new(plan.criteria))
+        .start(start)
+        .sampling(opened.writer_sampling)
+        .think(opened.think)
+        .stronger(opened.stronger)
+        .judge(judge)
+        .settings(settings)
+        .tools(tools)
+        .evidence(evidence)
+        .build()
+        .map_err(|error| CliError::usage(error.to_string()))?;
     Ok(Prepared {
         task,
         run,
