@@ -497,6 +497,14 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_revision_tokens: Option<u32>,
 
+    /// Whether to show each revision the last drafts before, besides the one that it revises [default: false]
+    #[arg(long, value_name = "BOOL", hide_short_help = true)]
+    pub include_prior_versions: Option<bool>,
+
+    /// Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]
+    #[arg(long, value_name = "BOOL", hide_short_help = true)]
+    pub include_reflection_history: Option<bool>,
+
     /// Which draft is the answer; the one with the highest score by default
     #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<Select>(&["highest_score", "latest", "first_satisfactory", "weighted_recency"]))]
     pub select: Option<Select>,

@@ -225,6 +225,8 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         threshold: args.threshold,
         strategy: args.strategy,
         max_revision_tokens: args.max_revision_tokens,
+        include_prior_versions: args.include_prior_versions,
+        include_reflection_history: args.include_reflection_history,
         select: args.select,
         on_failure: args.on_failure,
         plateau_iterations: args.plateau_iterations,

@@ -146,6 +146,8 @@ impl Settings {
                 max_iterations: Some(loops.max_iterations()),
                 min_iterations: Some(loops.min_iterations()),
                 strategy: Some(loops.strategy()),
+                include_prior_versions: Some(loops.include_prior_versions()),
+                include_reflection_history: Some(loops.include_reflection_history()),
                 select: Some(loops.select()),
                 on_failure: Some(loops.on_failure()),
                 plateau_iterations: Some(loops.plateau_iterations()),

@@ -19,7 +19,7 @@ use super::machine::{Abilities, Given, Happened, Next, State, step};
 use super::similarity::similarity;
 use super::start::Start;
 use super::verdict::Verdict;
-use super::{critics, lessons};
+use super::{critics, lessons, past};
 use crate::evaluate::{
     ComparisonError, Earlier, JudgeModel, Pair, Panel, Progress, Subject, Tools, prefer,
 };
@@ -432,12 +432,14 @@ impl Run<'_, '_> {
                 .then(|| record.versions.last())
                 .flatten()
                 .map(|failed| lessons::of_regression(base, failed));
-            Some((lessons::to_revise(base, open), worse))
+            let past = past::of(record, based_on, &self.settings);
+            Some((lessons::to_revise(base, open), worse, past))
         });
-        let Some((base, worse)) = found else {
+        let Some((base, worse, past)) = found else {
             self.error = Some(format!("version {based_on} is not there to be revised"));
             return Happened::ModelFailed;
         };
+        self.prompts.show_past(past);
         let phase = Phase::Revise;
         self.log.emit(Event::Phase { phase, iteration });
         evidence::for_revision(

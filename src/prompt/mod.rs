@@ -164,6 +164,24 @@ pub struct FailedEdit<'a> {
     pub line: Option<usize>,
 }
 
+/// What a revision is shown of the run so far.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Past {
+    /// Earlier drafts, the oldest first.
+    pub drafts: Vec<EarlierDraft>,
+    /// What was mended before, and what was tried in vain, one thing each, on one line.
+    pub reflections: Vec<String>,
+}
+
+/// A draft that a revision may look at, and does not revise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EarlierDraft {
+    /// Its number, and what became of it.
+    pub name: String,
+    /// The draft.
+    pub text: String,
+}
+
 /// The prompts of one run: what does not change is worked out once.
 #[derive(Debug, Clone)]
 pub struct Prompts {
@@ -180,6 +198,8 @@ pub struct Prompts {
     fresh: Value,
     /// What the user wishes of all further versions, one a line.
     wishes: String,
+    /// What revisions are shown of the run so far.
+    past: Past,
 }
 
 impl Prompts {
@@ -205,7 +225,13 @@ impl Prompts {
             evidence: evidence_blocks(&[]),
             fresh: evidence_blocks(&[]),
             wishes: String::new(),
+            past: Past::default(),
         }
+    }
+
+    /// Shows the writer this of the run so far, with each revision, in place of what was shown before.
+    pub fn show_past(&mut self, past: Past) {
+        self.past = past;
     }
 
     /// Tells the writer from now on what the user wishes of the text, besides the task.
@@ -291,6 +317,7 @@ impl Prompts {
             note,
             feedback => feedback.describe(!self.wishes.is_empty()),
             kept => feedback.kept(),
+            past => Value::from(Serde(&self.past)),
             ..own
         };
         self.messages(template, values)
