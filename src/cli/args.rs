@@ -395,6 +395,11 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "HOW", hide_short_help = true, value_parser = word::<Think>(&["auto", "on", "off", "low", "medium", "high"]))]
     pub think: Option<Think>,
 
+    /// Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin
+    /// with
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
+    pub prompt_dir: Option<PathBuf>,
+
     /// Fetch nothing: use only models that are on this machine
     #[arg(long, hide_short_help = true)]
     pub offline: bool,
@@ -687,6 +692,15 @@ pub(super) enum ConfigCommand {
         /// Say where each value comes from
         #[arg(long)]
         origin: bool,
+    },
+    /// Write the prompt templates into a folder, to be changed and used with `--prompt-dir`
+    Prompts {
+        /// The folder; it is made if it is not there
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+        /// Replace existing files
+        #[arg(long)]
+        force: bool,
     },
     /// Write a configuration file with every setting explained
     Init {

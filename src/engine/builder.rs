@@ -5,6 +5,7 @@ use super::start::Start;
 use crate::evaluate::{JudgeModel, Tools};
 use crate::evidence::Gatherer;
 use crate::model::{ChatModel, Sampling, Think};
+use crate::prompt::Templates;
 use crate::types::{Criteria, LoopSettings};
 
 /// What a [`Loop`] is made of. Everything has a default but the model that writes and the criteria.
@@ -98,6 +99,13 @@ impl LoopBuilder {
     #[must_use]
     pub fn evidence(mut self, gatherer: impl Into<Option<Arc<Gatherer>>>) -> Self {
         self.plan.evidence = gatherer.into();
+        self
+    }
+
+    /// What models are told. Default: the built-in templates.
+    #[must_use]
+    pub fn templates(mut self, templates: impl Into<Option<Arc<Templates>>>) -> Self {
+        self.plan.templates = templates.into();
         self
     }
 

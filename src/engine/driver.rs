@@ -28,7 +28,7 @@ use crate::model::{
     ChatModel, ChatRequest, EndReason, ErrorClass, Message, ModelError, Purpose, Reply, Sampling,
     Think, call_until,
 };
-use crate::prompt::Prompts;
+use crate::prompt::{Prompts, Templates};
 use crate::revise::{self, Revision};
 use crate::types::{
     ConvergenceReason, Criteria, EditCounts, Evaluation, Event, ExitCode, Issue, LoopSettings,
@@ -61,6 +61,8 @@ pub struct Loop {
     pub(super) tools: Tools,
     /// Finds evidence for the task, and for each revision anew; `None` to look for none.
     pub(super) evidence: Option<Arc<Gatherer>>,
+    /// Templates of the user's own; `None` for the built-in ones.
+    pub(super) templates: Option<Arc<Templates>>,
 }
 
 impl Loop {
@@ -83,6 +85,7 @@ impl Loop {
             settings: LoopSettings::default(),
             tools: Tools::none(),
             evidence: None,
+            templates: None,
         }
     }
 
@@ -143,7 +146,7 @@ impl Loop {
                 return log.into_record();
             }
         };
-        let mut prompts = Prompts::new(task, &self.criteria);
+        let mut prompts = Prompts::new(task, &self.criteria).with_templates(self.templates.clone());
         let gatherer = self.evidence.as_deref();
         let text = given.map(|text| text.content.as_str());
         evidence::for_run(gatherer, task, text, &self.criteria, &mut prompts, &log);
@@ -266,8 +269,16 @@ impl Run<'_, '_> {
                     happened = work => happened,
                 }
             };
+            self.warn_of_templates();
         };
         self.end(run_id, reason, &state);
+    }
+
+    /// Says what went wrong with the templates.
+    fn warn_of_templates(&self) {
+        if let Some(message) = self.prompts.problem() {
+            self.log.emit(Event::Warning { message });
+        }
     }
 
     /// Takes in what the run begins with.

@@ -11,9 +11,9 @@ pub struct Feedback {
     /// What is to be mended, the gravest first.
     pub issues: Vec<Issue>,
     /// Criteria that are not met and that no issue belongs to, each with what its verdict rests on.
-    unmet: Vec<(String, Option<String>)>,
+    pub(super) unmet: Vec<(String, Option<String>)>,
     /// Criteria that are met.
-    met: Vec<String>,
+    pub(super) met: Vec<String>,
 }
 
 impl Feedback {

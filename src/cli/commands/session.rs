@@ -57,6 +57,7 @@ async fn prepare(
     args.output.check()?;
     let plan = settings::run(args, judged, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
+    let templates = settings::templates(&plan)?;
     let (mut task, start) = read()?;
     knowledge::read_context(&args.knowledge, &plan, &mut task)?;
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
@@ -90,6 +91,7 @@ async fn prepare(
         .settings(settings)
         .tools(tools)
         .evidence(evidence)
+        .templates(templates)
         .build()
         .map_err(|error| CliError::usage(error.to_string()))?;
     Ok(Prepared {
