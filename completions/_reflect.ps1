@@ -69,6 +69,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--num-ctx', '--num-ctx', [CompletionResultType]::ParameterName, 'The context window to ask Ollama for, in tokens')
             [CompletionResult]::new('--keep-alive', '--keep-alive', [CompletionResultType]::ParameterName, 'How long Ollama keeps the model loaded')
             [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'How much the model reasons first')
+            [CompletionResult]::new('--prompt-dir', '--prompt-dir', [CompletionResultType]::ParameterName, 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with')
             [CompletionResult]::new('--timeout-connect', '--timeout-connect', [CompletionResultType]::ParameterName, 'The most time until a connection stands [default: 10s]')
             [CompletionResult]::new('--timeout-first-token', '--timeout-first-token', [CompletionResultType]::ParameterName, 'The most time until the first piece of an answer [default: 10m]')
             [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
@@ -89,6 +90,8 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--strategy', '--strategy', [CompletionResultType]::ParameterName, 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)')
             [CompletionResult]::new('--candidates', '--candidates', [CompletionResultType]::ParameterName, 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]')
             [CompletionResult]::new('--max-revision-tokens', '--max-revision-tokens', [CompletionResultType]::ParameterName, 'The most tokens of one reply that revises')
+            [CompletionResult]::new('--include-prior-versions', '--include-prior-versions', [CompletionResultType]::ParameterName, 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]')
+            [CompletionResult]::new('--include-reflection-history', '--include-reflection-history', [CompletionResultType]::ParameterName, 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]')
             [CompletionResult]::new('--select', '--select', [CompletionResultType]::ParameterName, 'Which draft is the answer; the one with the highest score by default')
             [CompletionResult]::new('--on-failure', '--on-failure', [CompletionResultType]::ParameterName, 'Which draft is the answer where the criteria are not met; by default what --select says')
             [CompletionResult]::new('--max-total-tokens', '--max-total-tokens', [CompletionResultType]::ParameterName, 'Stop once so many tokens are used')
@@ -144,6 +147,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--num-ctx', '--num-ctx', [CompletionResultType]::ParameterName, 'The context window to ask Ollama for, in tokens')
             [CompletionResult]::new('--keep-alive', '--keep-alive', [CompletionResultType]::ParameterName, 'How long Ollama keeps the model loaded')
             [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'How much the model reasons first')
+            [CompletionResult]::new('--prompt-dir', '--prompt-dir', [CompletionResultType]::ParameterName, 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with')
             [CompletionResult]::new('--timeout-connect', '--timeout-connect', [CompletionResultType]::ParameterName, 'The most time until a connection stands [default: 10s]')
             [CompletionResult]::new('--timeout-first-token', '--timeout-first-token', [CompletionResultType]::ParameterName, 'The most time until the first piece of an answer [default: 10m]')
             [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
@@ -164,6 +168,8 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--strategy', '--strategy', [CompletionResultType]::ParameterName, 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)')
             [CompletionResult]::new('--candidates', '--candidates', [CompletionResultType]::ParameterName, 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]')
             [CompletionResult]::new('--max-revision-tokens', '--max-revision-tokens', [CompletionResultType]::ParameterName, 'The most tokens of one reply that revises')
+            [CompletionResult]::new('--include-prior-versions', '--include-prior-versions', [CompletionResultType]::ParameterName, 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]')
+            [CompletionResult]::new('--include-reflection-history', '--include-reflection-history', [CompletionResultType]::ParameterName, 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]')
             [CompletionResult]::new('--select', '--select', [CompletionResultType]::ParameterName, 'Which draft is the answer; the one with the highest score by default')
             [CompletionResult]::new('--on-failure', '--on-failure', [CompletionResultType]::ParameterName, 'Which draft is the answer where the criteria are not met; by default what --select says')
             [CompletionResult]::new('--max-total-tokens', '--max-total-tokens', [CompletionResultType]::ParameterName, 'Stop once so many tokens are used')
@@ -218,6 +224,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--num-ctx', '--num-ctx', [CompletionResultType]::ParameterName, 'The context window to ask Ollama for, in tokens')
             [CompletionResult]::new('--keep-alive', '--keep-alive', [CompletionResultType]::ParameterName, 'How long Ollama keeps the model loaded')
             [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'How much the model reasons first')
+            [CompletionResult]::new('--prompt-dir', '--prompt-dir', [CompletionResultType]::ParameterName, 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with')
             [CompletionResult]::new('--timeout-connect', '--timeout-connect', [CompletionResultType]::ParameterName, 'The most time until a connection stands [default: 10s]')
             [CompletionResult]::new('--timeout-first-token', '--timeout-first-token', [CompletionResultType]::ParameterName, 'The most time until the first piece of an answer [default: 10m]')
             [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
@@ -238,6 +245,8 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--strategy', '--strategy', [CompletionResultType]::ParameterName, 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)')
             [CompletionResult]::new('--candidates', '--candidates', [CompletionResultType]::ParameterName, 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]')
             [CompletionResult]::new('--max-revision-tokens', '--max-revision-tokens', [CompletionResultType]::ParameterName, 'The most tokens of one reply that revises')
+            [CompletionResult]::new('--include-prior-versions', '--include-prior-versions', [CompletionResultType]::ParameterName, 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]')
+            [CompletionResult]::new('--include-reflection-history', '--include-reflection-history', [CompletionResultType]::ParameterName, 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]')
             [CompletionResult]::new('--select', '--select', [CompletionResultType]::ParameterName, 'Which draft is the answer; the one with the highest score by default')
             [CompletionResult]::new('--on-failure', '--on-failure', [CompletionResultType]::ParameterName, 'Which draft is the answer where the criteria are not met; by default what --select says')
             [CompletionResult]::new('--max-total-tokens', '--max-total-tokens', [CompletionResultType]::ParameterName, 'Stop once so many tokens are used')
@@ -294,6 +303,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--num-ctx', '--num-ctx', [CompletionResultType]::ParameterName, 'The context window to ask Ollama for, in tokens')
             [CompletionResult]::new('--keep-alive', '--keep-alive', [CompletionResultType]::ParameterName, 'How long Ollama keeps the model loaded')
             [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'How much the model reasons first')
+            [CompletionResult]::new('--prompt-dir', '--prompt-dir', [CompletionResultType]::ParameterName, 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with')
             [CompletionResult]::new('--timeout-connect', '--timeout-connect', [CompletionResultType]::ParameterName, 'The most time until a connection stands [default: 10s]')
             [CompletionResult]::new('--timeout-first-token', '--timeout-first-token', [CompletionResultType]::ParameterName, 'The most time until the first piece of an answer [default: 10m]')
             [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
@@ -352,6 +362,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--num-ctx', '--num-ctx', [CompletionResultType]::ParameterName, 'The context window to ask Ollama for, in tokens')
             [CompletionResult]::new('--keep-alive', '--keep-alive', [CompletionResultType]::ParameterName, 'How long Ollama keeps the model loaded')
             [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'How much the model reasons first')
+            [CompletionResult]::new('--prompt-dir', '--prompt-dir', [CompletionResultType]::ParameterName, 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with')
             [CompletionResult]::new('--timeout-connect', '--timeout-connect', [CompletionResultType]::ParameterName, 'The most time until a connection stands [default: 10s]')
             [CompletionResult]::new('--timeout-first-token', '--timeout-first-token', [CompletionResultType]::ParameterName, 'The most time until the first piece of an answer [default: 10m]')
             [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
@@ -608,6 +619,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the configuration file is')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Print the settings in force')
+            [CompletionResult]::new('prompts', 'prompts', [CompletionResultType]::ParameterValue, 'Write the prompt templates into a folder, to be changed and used with `--prompt-dir`')
             [CompletionResult]::new('init', 'init', [CompletionResultType]::ParameterValue, 'Write a configuration file with every setting explained')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
@@ -633,6 +645,17 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'reflect;config;prompts' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Replace existing files')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'reflect;config;init' {
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
@@ -647,6 +670,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         'reflect;config;help' {
             [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the configuration file is')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Print the settings in force')
+            [CompletionResult]::new('prompts', 'prompts', [CompletionResultType]::ParameterValue, 'Write the prompt templates into a folder, to be changed and used with `--prompt-dir`')
             [CompletionResult]::new('init', 'init', [CompletionResultType]::ParameterValue, 'Write a configuration file with every setting explained')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
@@ -655,6 +679,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             break
         }
         'reflect;config;help;show' {
+            break
+        }
+        'reflect;config;help;prompts' {
             break
         }
         'reflect;config;help;init' {
@@ -758,6 +785,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         'reflect;help;config' {
             [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the configuration file is')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Print the settings in force')
+            [CompletionResult]::new('prompts', 'prompts', [CompletionResultType]::ParameterValue, 'Write the prompt templates into a folder, to be changed and used with `--prompt-dir`')
             [CompletionResult]::new('init', 'init', [CompletionResultType]::ParameterValue, 'Write a configuration file with every setting explained')
             break
         }
@@ -765,6 +793,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             break
         }
         'reflect;help;config;show' {
+            break
+        }
+        'reflect;help;config;prompts' {
             break
         }
         'reflect;help;config;init' {

@@ -65,6 +65,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --num-ctx 'The context window to ask Ollama for, in tokens'
             cand --keep-alive 'How long Ollama keeps the model loaded'
             cand --think 'How much the model reasons first'
+            cand --prompt-dir 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with'
             cand --timeout-connect 'The most time until a connection stands [default: 10s]'
             cand --timeout-first-token 'The most time until the first piece of an answer [default: 10m]'
             cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
@@ -85,6 +86,8 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --strategy 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)'
             cand --candidates 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]'
             cand --max-revision-tokens 'The most tokens of one reply that revises'
+            cand --include-prior-versions 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]'
+            cand --include-reflection-history 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]'
             cand --select 'Which draft is the answer; the one with the highest score by default'
             cand --on-failure 'Which draft is the answer where the criteria are not met; by default what --select says'
             cand --max-total-tokens 'Stop once so many tokens are used'
@@ -139,6 +142,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --num-ctx 'The context window to ask Ollama for, in tokens'
             cand --keep-alive 'How long Ollama keeps the model loaded'
             cand --think 'How much the model reasons first'
+            cand --prompt-dir 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with'
             cand --timeout-connect 'The most time until a connection stands [default: 10s]'
             cand --timeout-first-token 'The most time until the first piece of an answer [default: 10m]'
             cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
@@ -159,6 +163,8 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --strategy 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)'
             cand --candidates 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]'
             cand --max-revision-tokens 'The most tokens of one reply that revises'
+            cand --include-prior-versions 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]'
+            cand --include-reflection-history 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]'
             cand --select 'Which draft is the answer; the one with the highest score by default'
             cand --on-failure 'Which draft is the answer where the criteria are not met; by default what --select says'
             cand --max-total-tokens 'Stop once so many tokens are used'
@@ -212,6 +218,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --num-ctx 'The context window to ask Ollama for, in tokens'
             cand --keep-alive 'How long Ollama keeps the model loaded'
             cand --think 'How much the model reasons first'
+            cand --prompt-dir 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with'
             cand --timeout-connect 'The most time until a connection stands [default: 10s]'
             cand --timeout-first-token 'The most time until the first piece of an answer [default: 10m]'
             cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
@@ -232,6 +239,8 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --strategy 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)'
             cand --candidates 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]'
             cand --max-revision-tokens 'The most tokens of one reply that revises'
+            cand --include-prior-versions 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]'
+            cand --include-reflection-history 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]'
             cand --select 'Which draft is the answer; the one with the highest score by default'
             cand --on-failure 'Which draft is the answer where the criteria are not met; by default what --select says'
             cand --max-total-tokens 'Stop once so many tokens are used'
@@ -287,6 +296,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --num-ctx 'The context window to ask Ollama for, in tokens'
             cand --keep-alive 'How long Ollama keeps the model loaded'
             cand --think 'How much the model reasons first'
+            cand --prompt-dir 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with'
             cand --timeout-connect 'The most time until a connection stands [default: 10s]'
             cand --timeout-first-token 'The most time until the first piece of an answer [default: 10m]'
             cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
@@ -344,6 +354,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --num-ctx 'The context window to ask Ollama for, in tokens'
             cand --keep-alive 'How long Ollama keeps the model loaded'
             cand --think 'How much the model reasons first'
+            cand --prompt-dir 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with'
             cand --timeout-connect 'The most time until a connection stands [default: 10s]'
             cand --timeout-first-token 'The most time until the first piece of an answer [default: 10m]'
             cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
@@ -570,6 +581,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --help 'Print help (see more with ''--help'')'
             cand path 'Print where the configuration file is'
             cand show 'Print the settings in force'
+            cand prompts 'Write the prompt templates into a folder, to be changed and used with `--prompt-dir`'
             cand init 'Write a configuration file with every setting explained'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
@@ -592,6 +604,16 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'reflect;config;prompts'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --force 'Replace existing files'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'reflect;config;init'= {
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
@@ -605,12 +627,15 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;config;help'= {
             cand path 'Print where the configuration file is'
             cand show 'Print the settings in force'
+            cand prompts 'Write the prompt templates into a folder, to be changed and used with `--prompt-dir`'
             cand init 'Write a configuration file with every setting explained'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'reflect;config;help;path'= {
         }
         &'reflect;config;help;show'= {
+        }
+        &'reflect;config;help;prompts'= {
         }
         &'reflect;config;help;init'= {
         }
@@ -692,11 +717,14 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;help;config'= {
             cand path 'Print where the configuration file is'
             cand show 'Print the settings in force'
+            cand prompts 'Write the prompt templates into a folder, to be changed and used with `--prompt-dir`'
             cand init 'Write a configuration file with every setting explained'
         }
         &'reflect;help;config;path'= {
         }
         &'reflect;help;config;show'= {
+        }
+        &'reflect;help;config;prompts'= {
         }
         &'reflect;help;config;init'= {
         }

@@ -69,6 +69,7 @@ off\t''
 low\t''
 medium\t''
 high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l prompt-dir -d 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with' -r -f -a "(__fish_complete_directories)"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
@@ -95,6 +96,10 @@ targeted_edit\t''
 incremental\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l include-prior-versions -d 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l include-reflection-history -d 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]' -r -f -a "true\t''
+false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
 first_satisfactory\t''
@@ -155,6 +160,7 @@ off\t''
 low\t''
 medium\t''
 high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l prompt-dir -d 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with' -r -f -a "(__fish_complete_directories)"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
@@ -181,6 +187,10 @@ targeted_edit\t''
 incremental\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l include-prior-versions -d 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l include-reflection-history -d 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]' -r -f -a "true\t''
+false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
 first_satisfactory\t''
@@ -240,6 +250,7 @@ off\t''
 low\t''
 medium\t''
 high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l prompt-dir -d 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with' -r -f -a "(__fish_complete_directories)"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
@@ -266,6 +277,10 @@ targeted_edit\t''
 incremental\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l include-prior-versions -d 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l include-reflection-history -d 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]' -r -f -a "true\t''
+false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
 latest\t''
 first_satisfactory\t''
@@ -328,6 +343,7 @@ off\t''
 low\t''
 medium\t''
 high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l prompt-dir -d 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with' -r -f -a "(__fish_complete_directories)"
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
@@ -389,6 +405,7 @@ off\t''
 low\t''
 medium\t''
 high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l prompt-dir -d 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with' -r -f -a "(__fish_complete_directories)"
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
@@ -557,17 +574,18 @@ complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from help" -f -a "pull" -d 'Fetch an embedded model'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print the folder that embedded models are kept in'
 complete -c reflect -n "__fish_reflect_using_subcommand models; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
-complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -l profile -d 'Use the settings of this profile of the configuration file' -r
-complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -s q -l quiet -d 'Say nothing but errors on standard error'
-complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "path" -d 'Print where the configuration file is'
-complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "show" -d 'Print the settings in force'
-complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "init" -d 'Write a configuration file with every setting explained'
-complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show init help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -f -a "path" -d 'Print where the configuration file is'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -f -a "show" -d 'Print the settings in force'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -f -a "prompts" -d 'Write the prompt templates into a folder, to be changed and used with `--prompt-dir`'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -f -a "init" -d 'Write a configuration file with every setting explained'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and not __fish_seen_subcommand_from path show prompts init help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from path" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -583,6 +601,14 @@ never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -l origin -d 'Say where each value comes from'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from prompts" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from prompts" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from prompts" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from prompts" -l force -d 'Replace existing files'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from prompts" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from prompts" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -593,6 +619,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print where the configuration file is'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the settings in force'
+complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "prompts" -d 'Write the prompt templates into a folder, to be changed and used with `--prompt-dir`'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "init" -d 'Write a configuration file with every setting explained'
 complete -c reflect -n "__fish_reflect_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand completions" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
@@ -632,4 +659,5 @@ complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_su
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from models" -f -a "path" -d 'Print the folder that embedded models are kept in'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "path" -d 'Print where the configuration file is'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Print the settings in force'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "prompts" -d 'Write the prompt templates into a folder, to be changed and used with `--prompt-dir`'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "init" -d 'Write a configuration file with every setting explained'

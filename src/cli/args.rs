@@ -395,6 +395,11 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "HOW", hide_short_help = true, value_parser = word::<Think>(&["auto", "on", "off", "low", "medium", "high"]))]
     pub think: Option<Think>,
 
+    /// Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin
+    /// with
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
+    pub prompt_dir: Option<PathBuf>,
+
     /// Fetch nothing: use only models that are on this machine
     #[arg(long, hide_short_help = true)]
     pub offline: bool,
@@ -501,6 +506,14 @@ pub(super) struct LoopArgs {
     /// The most tokens of one reply that revises
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_revision_tokens: Option<u32>,
+
+    /// Whether to show each revision the last drafts before, besides the one that it revises [default: false]
+    #[arg(long, value_name = "BOOL", hide_short_help = true)]
+    pub include_prior_versions: Option<bool>,
+
+    /// Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]
+    #[arg(long, value_name = "BOOL", hide_short_help = true)]
+    pub include_reflection_history: Option<bool>,
 
     /// Which draft is the answer; the one with the highest score by default
     #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<Select>(&["highest_score", "latest", "first_satisfactory", "weighted_recency"]))]
@@ -688,6 +701,15 @@ pub(super) enum ConfigCommand {
         /// Say where each value comes from
         #[arg(long)]
         origin: bool,
+    },
+    /// Write the prompt templates into a folder, to be changed and used with `--prompt-dir`
+    Prompts {
+        /// The folder; it is made if it is not there
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+        /// Replace existing files
+        #[arg(long)]
+        force: bool,
     },
     /// Write a configuration file with every setting explained
     Init {

@@ -217,6 +217,7 @@ impl Observer for Progress {
                 };
                 self.line(&format!("evidence: {pieces} found"));
             }
+            Event::UserDecision { decision, .. } => self.line(&decision.describe()),
             Event::Warning { message } => self.line(&format!("warning: {message}")),
             Event::RunEnd { success, .. } => {
                 self.clear();

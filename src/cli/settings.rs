@@ -1,6 +1,7 @@
 //! From flags to settings in force.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::args::{
     EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs,
@@ -9,6 +10,7 @@ use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
 use crate::criteria;
+use crate::prompt::Templates;
 use crate::source::Reach;
 use crate::types::{Criteria, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts};
 
@@ -191,6 +193,7 @@ fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
         num_ctx: args.num_ctx,
         keep_alive: args.keep_alive.clone(),
         think: args.think,
+        prompt_dir: args.prompt_dir.clone(),
         temperature: args.temperature,
         top_p: args.top_p,
         seed: args.seed,
@@ -226,6 +229,8 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         strategy: args.strategy,
         candidates: args.candidates,
         max_revision_tokens: args.max_revision_tokens,
+        include_prior_versions: args.include_prior_versions,
+        include_reflection_history: args.include_reflection_history,
         select: args.select,
         on_failure: args.on_failure,
         plateau_iterations: args.plateau_iterations,
@@ -239,6 +244,13 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         max_time: duration("--max-time", args.max_time.as_deref())?
             .map(|time| time.get().as_secs_f64()),
     })
+}
+
+/// The user's own templates, read and tried out, if there are some.
+pub(super) fn templates(plan: &Plan) -> Result<Option<Arc<Templates>>, CliError> {
+    let folder = plan.settings().prompt_dir.as_deref();
+    let templates = folder.map(Templates::read).transpose()?;
+    Ok(templates.map(Arc::new))
 }
 
 /// Where the user's configuration file is or would be.

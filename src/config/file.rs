@@ -264,6 +264,7 @@ impl Reader<'_> {
         settings.criteria_path = settings
             .criteria_path
             .map(|dirs| dirs.iter().map(|dir| self.beside(dir)).collect());
+        settings.prompt_dir = settings.prompt_dir.map(|dir| self.beside(&dir));
         Ok(Layer::new(&settings, |key| {
             let path: Vec<&str> = key.split('.').collect();
             Origin::File {

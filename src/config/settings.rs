@@ -32,6 +32,8 @@ pub struct Settings {
     pub criteria: Option<String>,
     /// Directories in which criteria are looked up by name. Default: none.
     pub criteria_path: Option<Vec<PathBuf>>,
+    /// The folder of the user's own prompt templates. Default: the built-in ones.
+    pub prompt_dir: Option<PathBuf>,
     /// How many of the last messages of a context file are used. Default: 3 (seed 000).
     pub context_messages: Option<u32>,
     /// The most tokens of evidence that one search adds to a prompt, at an estimated four characters a
@@ -147,6 +149,8 @@ impl Settings {
                 min_iterations: Some(loops.min_iterations()),
                 strategy: Some(loops.strategy()),
                 candidates: Some(loops.candidates()),
+                include_prior_versions: Some(loops.include_prior_versions()),
+                include_reflection_history: Some(loops.include_reflection_history()),
                 select: Some(loops.select()),
                 on_failure: Some(loops.on_failure()),
                 plateau_iterations: Some(loops.plateau_iterations()),

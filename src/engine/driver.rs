@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::adapt::Approach;
+use super::builder::LoopBuilder;
 use super::critique::describe;
+use super::decide::{self, Decider};
 use super::early::{EarlyStop, Reading};
 use super::ending::ending;
 use super::evidence;
@@ -20,7 +22,7 @@ use super::machine::{Abilities, Given, Happened, Next, State, step};
 use super::similarity::similarity;
 use super::start::Start;
 use super::verdict::Verdict;
-use super::{critics, lessons};
+use super::{critics, lessons, past};
 use crate::evaluate::{
     ComparisonError, Earlier, JudgeModel, Pair, Panel, Progress, Subject, Tools, prefer,
 };
@@ -29,46 +31,53 @@ use crate::model::{
     ChatModel, ChatRequest, EndReason, ErrorClass, Message, ModelError, Purpose, Reply, Sampling,
     Think, call_until,
 };
-use crate::prompt::Prompts;
+use crate::prompt::{Prompts, Templates};
 use crate::revise::{self, Revision};
 use crate::types::{
     ConvergenceReason, Criteria, EditCounts, Evaluation, Event, ExitCode, Issue, LoopSettings,
-    Models, Phase, Prices, RunRecord, SCHEMA_VERSION, Strategy, Task, Version,
+    Models, Phase, Prices, RunRecord, SCHEMA_VERSION, Strategy, Task, UserDecision, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
 const JUDGE_HINT: &str =
     "let another model judge with `--judge-model`, or use criteria with fewer points";
 
-/// A loop over one task, ready to run.
+/// A loop, ready to run. It may run on any number of tasks.
 pub struct Loop {
     /// What it begins with.
-    pub start: Start,
+    pub(super) start: Start,
     /// Writes and revises.
-    pub writer: Arc<dyn ChatModel>,
+    pub(super) writer: Arc<dyn ChatModel>,
     /// How the writer chooses tokens.
-    pub writer_sampling: Sampling,
+    pub(super) writer_sampling: Sampling,
     /// How much the writer reasons.
-    pub think: Think,
+    pub(super) think: Think,
     /// Writes where the writer makes no progress any more, if there is one.
-    pub stronger: Option<Arc<dyn ChatModel>>,
+    pub(super) stronger: Option<Arc<dyn ChatModel>>,
     /// Judges, and compares drafts whose scores are too close to say.
-    pub judge: JudgeModel,
+    pub(super) judge: JudgeModel,
     /// What drafts are measured by.
-    pub criteria: Arc<Criteria>,
+    pub(super) criteria: Arc<Criteria>,
     /// How the loop behaves, all layers laid over each other.
-    pub settings: LoopSettings,
+    pub(super) settings: LoopSettings,
     /// What the criteria may use beside models.
-    pub tools: Tools,
+    pub(super) tools: Tools,
     /// What the models cost; empty where that is not known.
-    pub prices: Prices,
+    pub(super) prices: Prices,
     /// Finds evidence for the task, and for each revision anew; `None` to look for none.
-    pub evidence: Option<Arc<Gatherer>>,
+    pub(super) evidence: Option<Arc<Gatherer>>,
+    /// Templates of the user's own; `None` for the built-in ones.
+    pub(super) templates: Option<Arc<Templates>>,
 }
 
 impl Loop {
-    /// A loop in which one model writes and judges, with default settings throughout.
-    pub fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
+    /// Begins a loop in which this model writes, drafts are measured by these criteria, and all else is as by
+    /// default.
+    pub fn builder(writer: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> LoopBuilder {
+        LoopBuilder::new(writer, criteria)
+    }
+
+    pub(super) fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
         let (sampling, think) = (Sampling::default(), Think::default());
         Self {
             start: Start::Task,
@@ -82,6 +91,7 @@ impl Loop {
             tools: Tools::none(),
             prices: Prices::default(),
             evidence: None,
+            templates: None,
         }
     }
 
@@ -93,6 +103,30 @@ impl Loop {
         &self,
         task: &Task,
         observer: &mut dyn Observer,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        self.run_with(task, observer, None, cancel).await
+    }
+
+    /// The same with somebody who may decide for the loop, and is asked after each evaluation.
+    ///
+    /// The limits of the run hold whatever is decided; who wants to go on for longer sets them higher. A text
+    /// of the user's own is taken in at the iteration limit all the same, and ends the run then.
+    pub async fn run_with_decider(
+        &self,
+        task: &Task,
+        observer: &mut dyn Observer,
+        decider: &mut dyn Decider,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        self.run_with(task, observer, Some(decider), cancel).await
+    }
+
+    async fn run_with(
+        &self,
+        task: &Task,
+        observer: &mut dyn Observer,
+        decider: Option<&mut dyn Decider>,
         cancel: &CancellationToken,
     ) -> RunRecord {
         let run_id = Uuid::now_v7();
@@ -118,7 +152,7 @@ impl Loop {
                 return log.into_record();
             }
         };
-        let mut prompts = Prompts::new(task, &self.criteria);
+        let mut prompts = Prompts::new(task, &self.criteria).with_templates(self.templates.clone());
         let gatherer = self.evidence.as_deref();
         let text = given.map(|text| text.content.as_str());
         evidence::for_run(gatherer, task, text, &self.criteria, &mut prompts, &log);
@@ -133,6 +167,12 @@ impl Loop {
             prompts,
             panel,
             log: &log,
+            decider: match decider {
+                Some(decider) => Some(decider),
+                None => None,
+            },
+            edit: String::new(),
+            guided: false,
             ledger: Ledger::default(),
             note: None,
             error: None,
@@ -146,7 +186,7 @@ impl Loop {
     }
 
     /// The evaluators, unless nothing is judged.
-    fn panel(&self) -> Result<Option<Panel>, String> {
+    pub(super) fn panel(&self) -> Result<Option<Panel>, String> {
         if !self.start.is_judged() {
             return Ok(None);
         }
@@ -164,6 +204,12 @@ struct Run<'a, 'o> {
     /// `None` where nothing is judged.
     panel: Option<Panel>,
     log: &'a Log<'o>,
+    /// Who may decide for the loop.
+    decider: Option<&'a mut dyn Decider>,
+    /// The text of the user's own that is the next version.
+    edit: String,
+    /// Whether there is a wish that no revision was told yet.
+    guided: bool,
     ledger: Ledger,
     /// What the writer is told with its next call: why its last reply was no draft.
     note: Option<String>,
@@ -269,6 +315,7 @@ impl Run<'_, '_> {
         let mut state = State::new(Abilities {
             compare: self.plan.criteria.need_judge(),
             stronger: self.plan.stronger.is_some(),
+            decide: self.decider.is_some(),
         });
         let mut happened = self.begin();
         let reason = loop {
@@ -285,6 +332,11 @@ impl Run<'_, '_> {
             if let Next::Stop(reason) = next {
                 break reason;
             }
+            if let Next::TakeEdit { .. } = next {
+                // Nothing is waited for, and nothing may come between: what a user has written is never lost.
+                happened = self.perform(next).await;
+                continue;
+            }
             self.candidates = state.candidates(&self.settings);
             happened = {
                 let work = pin!(self.perform(next));
@@ -295,8 +347,16 @@ impl Run<'_, '_> {
                     happened = work => happened,
                 }
             };
+            self.warn_of_templates();
         };
         self.end(run_id, reason, &state);
+    }
+
+    /// Says what went wrong with the templates.
+    fn warn_of_templates(&self) {
+        if let Some(message) = self.prompts.problem() {
+            self.log.emit(Event::Warning { message });
+        }
     }
 
     /// Takes in what the run begins with.
@@ -373,8 +433,45 @@ impl Run<'_, '_> {
                 incumbent,
                 challenger,
             } => self.compare(incumbent, challenger).await,
+            Next::AskUser { iteration, stops } => self.ask_user(iteration, stops).await,
+            Next::TakeEdit {
+                iteration,
+                based_on,
+            } => self.take_edit(iteration, based_on),
             Next::Stop(_) => Happened::Cancelled,
         }
+    }
+
+    async fn ask_user(&mut self, iteration: u32, stops: Option<ConvergenceReason>) -> Happened {
+        let best = self.log.with(|record| record.incumbent);
+        let decision = match self.decider.as_deref_mut() {
+            Some(decider) => {
+                let best = best.unwrap_or(iteration);
+                decide::ask(decider, self.log, iteration, best, stops).await
+            }
+            None => UserDecision::Auto,
+        };
+        match &decision {
+            UserDecision::Guide(wish) => {
+                self.prompts.add_wish(wish);
+                self.guided = true;
+            }
+            UserDecision::Edit(text) => self.edit.clone_from(text),
+            _ => {}
+        }
+        Happened::Decided(decision)
+    }
+
+    /// The user's text is taken as it is: it is no reply of a model.
+    fn take_edit(&mut self, iteration: u32, based_on: u32) -> Happened {
+        self.log.emit(Event::Draft {
+            iteration,
+            output: std::mem::take(&mut self.edit),
+            based_on: Some(based_on),
+            strategy: None,
+            edits: None,
+        });
+        Happened::Written(None)
     }
 
     async fn fresh(&mut self, iteration: u32, lessons: u32) -> Happened {
@@ -409,7 +506,7 @@ impl Run<'_, '_> {
     }
 
     async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
-        let strategy = approach.strategy(self.settings.strategy());
+        let mut strategy = approach.strategy(self.settings.strategy());
         let open = self.ledger.issues_of(based_on);
         let found = self.log.with(|record| {
             let base = record.version(based_on)?;
@@ -417,12 +514,14 @@ impl Run<'_, '_> {
                 .then(|| record.versions.last())
                 .flatten()
                 .map(|failed| lessons::of_regression(base, failed));
-            Some((lessons::to_revise(base, open), worse))
+            let past = past::of(record, based_on, &self.settings);
+            Some((lessons::to_revise(base, open), worse, past))
         });
-        let Some((base, worse)) = found else {
+        let Some((base, worse, past)) = found else {
             self.error = Some(format!("version {based_on} is not there to be revised"));
             return Happened::ModelFailed;
         };
+        self.prompts.show_past(past);
         let phase = Phase::Revise;
         self.log.emit(Event::Phase { phase, iteration });
         evidence::for_revision(
@@ -432,6 +531,14 @@ impl Run<'_, '_> {
             &mut self.prompts,
             self.log,
         );
+        if std::mem::take(&mut self.guided) && strategy == Strategy::Hybrid {
+            strategy = Strategy::FullRewrite;
+            self.log.emit(Event::Strategy {
+                iteration,
+                strategy,
+                reason: "the user's wish may concern the whole text".to_owned(),
+            });
+        }
         let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let work = Work {

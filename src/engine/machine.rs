@@ -7,7 +7,7 @@ use super::incumbent::{Challenge, Incumbent, by_score, challenge, is_regression}
 use super::spent::Spent;
 use super::verdict::Verdict;
 use crate::evaluate::Preference;
-use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy};
+use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy, UserDecision};
 
 /// How often a first draft is asked for before the run gives up on getting one.
 const FIRST_DRAFT_TRIES: u32 = 2;
@@ -21,6 +21,8 @@ pub(super) struct Abilities {
     pub(super) compare: bool,
     /// There is a stronger model.
     pub(super) stronger: bool,
+    /// There is somebody who may decide for the loop.
+    pub(super) decide: bool,
 }
 
 /// Where a run stands.
@@ -47,6 +49,8 @@ pub(super) struct State {
     edited: bool,
     /// Why the run would have stopped; since then the ladder is climbed, until something helps.
     stalled: Option<ConvergenceReason>,
+    /// The answer by the user's word: a version that was accepted, or a text of the user's own until it is judged.
+    word: Option<u32>,
     /// Unreadable verdicts in a row.
     judge_failures: u32,
     /// Replies in a row that were no drafts.
@@ -88,6 +92,8 @@ pub(super) enum Happened {
     /// The incumbent, which was shown first, and the new version were compared; `None` if the answer could not
     /// be read.
     Compared(Option<Preference>),
+    /// Who may decide has decided.
+    Decided(UserDecision),
     /// A model failed for good.
     ModelFailed,
     /// The time is up.
@@ -105,6 +111,13 @@ pub(super) enum Next {
     Evaluate { iteration: u32, attempt: u32 },
     /// Ask which of two versions is better.
     Compare { incumbent: u32, challenger: u32 },
+    /// Ask who may decide, after a version was judged; left alone, the loop would go on, or stop for this reason.
+    AskUser {
+        iteration: u32,
+        stops: Option<ConvergenceReason>,
+    },
+    /// Take in the text that the user has made of a version.
+    TakeEdit { iteration: u32, based_on: u32 },
     /// Revise a version.
     Revise {
         iteration: u32,
@@ -163,7 +176,7 @@ impl Rules<'_> {
     /// most, with all candidates of that step.
     fn within_budget(&self, next: Next) -> Next {
         match (next, self.limit) {
-            (Next::Stop(_), _) | (_, None) => next,
+            (Next::Stop(_) | Next::AskUser { .. } | Next::TakeEdit { .. }, _) | (_, None) => next,
             (_, Some(limit)) => Next::Stop(limit),
         }
     }
@@ -191,6 +204,11 @@ impl State {
         }
         let helped = self.trail.attempts.last().map(Attempt::is_gain);
         how_many(settings.candidates(), helped)
+    }
+
+    /// The answer by the user's word, if there is one; it goes before every rule of selection.
+    pub(super) fn word(&self) -> Option<u32> {
+        self.word
     }
 
     fn take(&mut self, happened: Happened, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
@@ -238,8 +256,9 @@ impl State {
             Happened::Judged(verdict) => return self.judge(verdict, rules, decisions),
             Happened::Compared(preference) => {
                 self.decide_close(preference, rules, decisions);
-                return self.go_on(rules, decisions);
+                return self.consult(rules, decisions);
             }
+            Happened::Decided(decision) => return self.obey(&decision, rules, decisions),
             Happened::Unreadable => {
                 self.judge_failures += 1;
                 if self.judge_failures < JUDGE_TRIES {
@@ -281,8 +300,14 @@ impl State {
             });
             let reason = format!("the first version, score {score:.2}");
             decisions.push(self.decision(Choice::Accept, reason));
-            return self.go_on(rules, decisions);
+            return self.consult(rules, decisions);
         };
+        if self.word.take().is_some() {
+            let won = Challenge::Won("it is the user's own text".to_owned());
+            self.settle(verdict, won, rules, decisions);
+            self.begin_anew();
+            return self.consult(rules, decisions);
+        }
         let challenge = match challenge(best, &verdict, rules.settings.grey_zone()) {
             Challenge::Close if self.abilities.compare && rules.limit.is_none() => {
                 let (incumbent, challenger) = (best.iteration, self.iteration);
@@ -301,7 +326,78 @@ impl State {
             clear => clear,
         };
         self.settle(verdict, challenge, rules, decisions);
-        self.go_on(rules, decisions)
+        self.consult(rules, decisions)
+    }
+
+    /// Goes on after a version was judged; who may decide is asked before. A version beyond the limit, which only
+    /// a text of the user's own can be, is not asked about: so the limit holds, and no such text is lost.
+    fn consult(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+        let iteration = self.iteration;
+        if !self.abilities.decide || iteration > rules.settings.max_iterations() {
+            return self.go_on(rules, decisions);
+        }
+        let alone = self.clone().go_on(rules, &mut Vec::new());
+        let stops = match rules.within_budget(alone) {
+            Next::Stop(reason) => Some(reason),
+            _ => None,
+        };
+        Next::AskUser { iteration, stops }
+    }
+
+    /// Does what was decided, within the limits of the run.
+    fn obey(
+        &mut self,
+        decision: &UserDecision,
+        rules: &Rules,
+        decisions: &mut Vec<Decision>,
+    ) -> Next {
+        match decision {
+            UserDecision::Auto => self.go_on(rules, decisions),
+            UserDecision::Continue => self.one_more(rules, decisions),
+            UserDecision::Guide(_) => {
+                self.begin_anew();
+                self.one_more(rules, decisions)
+            }
+            UserDecision::Edit(_) => {
+                let based_on = self.iteration;
+                self.iteration += 1;
+                self.word = Some(self.iteration);
+                Next::TakeEdit {
+                    iteration: self.iteration,
+                    based_on,
+                }
+            }
+            UserDecision::Accept(version) => {
+                self.word = Some(*version);
+                Next::Stop(ConvergenceReason::UserAccepted)
+            }
+            UserDecision::Stop => Next::Stop(ConvergenceReason::UserQuit),
+        }
+    }
+
+    /// Goes on, also where the loop alone would stop; but the limit holds.
+    fn one_more(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+        let next = self.go_on(rules, decisions);
+        match (next, self.incumbent()) {
+            (Next::Stop(_), Some(based_on)) if self.iteration < rules.settings.max_iterations() => {
+                self.another(based_on, rules.settings)
+            }
+            _ => next,
+        }
+    }
+
+    /// What was tried says nothing any more: there is something new to go by.
+    fn begin_anew(&mut self) {
+        if let Some(best) = &mut self.incumbent {
+            best.peak = best.verdict.rank.score;
+            self.trail = Trail {
+                start: best.peak,
+                attempts: Vec::new(),
+            };
+        }
+        self.approach = Approach::Usual;
+        self.tried.clear();
+        self.stalled = None;
     }
 
     /// Decides between the incumbent and a version that is close to it, if there is one; without a preference by

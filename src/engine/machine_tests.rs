@@ -70,6 +70,7 @@ fn play_verdicts(
                     .next()
                     .expect("the run goes on longer than it should"),
             ),
+            Next::AskUser { .. } | Next::TakeEdit { .. } => panic!("nobody decides here"),
             Next::Stop(reason) => {
                 return Played {
                     bases,
@@ -158,6 +159,7 @@ fn close_scores_are_decided_by_who_sees_both() {
     let abilities = Abilities {
         compare: true,
         stronger: false,
+        ..Abilities::default()
     };
     let scores = |scores: [f64; 3]| scores.map(|score| Verdict::scored(score, false));
     let rules = settings(3, 9);
@@ -187,6 +189,7 @@ fn a_comparison_that_never_comes_is_decided_by_the_score() {
     let abilities = Abilities {
         compare: true,
         stronger: false,
+        ..Abilities::default()
     };
     let rules = settings(5, 2);
     let mut state = State::new(abilities);
@@ -228,6 +231,7 @@ fn before_it_gives_up_the_loop_climbs_the_ladder_once() {
     let stronger = Abilities {
         compare: false,
         stronger: true,
+        ..Abilities::default()
     };
     let played = play_verdicts(flat(5), &[], stronger, &rules);
     assert_eq!(
@@ -419,7 +423,11 @@ proptest! {
             adapt: Some(adapt),
             ..settings(max, plateau)
         };
-        let state = State::new(Abilities { compare, stronger });
+        let state = State::new(Abilities {
+            compare,
+            stronger,
+            ..Abilities::default()
+        });
         let (mut state, mut next, _) = step(state, Happened::Begun, &settings, 0);
         let mut calls = 1;
         for happened in what {
@@ -686,3 +694,6 @@ fn candidates_are_for_what_revises_a_judged_draft() {
     let (state, _, _) = take(state, Happened::Rejected);
     assert_eq!(state.candidates(&settings), 2, "no draft is no help");
 }
+
+#[path = "machine_decide_tests.rs"]
+mod decide;

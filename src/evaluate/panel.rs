@@ -184,7 +184,7 @@ impl Panel {
         };
         let mut weight = 1.0;
         if let Some(judge) = &self.judge {
-            weight = judge.weight(&self.criteria, observer).await?;
+            weight = judge.weight(&self.criteria, prompts, observer).await?;
             let case = Case {
                 prompts,
                 draft: subject.draft,

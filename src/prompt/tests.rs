@@ -195,13 +195,18 @@ fn feedback_says_where_what_was_seen_and_what_stays() {
     let mut feedback = feedback();
     feedback.issues[0].place = place;
     assert_eq!(
-        feedback.describe(),
+        feedback.describe(false),
         "- major, missing (`mood`), line 2, at `/a/0`, at \"x y\": There is no mood in line 2. Fix: Name a feeling.\n\
          - `image` is not met: There is none."
     );
     assert_eq!(feedback.kept(), ["`lines`"]);
     let nothing = Feedback::new(None);
-    assert!(nothing.describe().starts_with("No single fault"));
+    assert!(nothing.describe(false).starts_with("No single fault"));
+    assert!(
+        nothing
+            .describe(true)
+            .contains("what the user wishes is all")
+    );
 }
 
 #[test]

@@ -139,6 +139,8 @@ pub fn revised(version: &Version) -> Option<String> {
     let mut out = format!("revises draft {}", version.based_on?);
     if let Some(strategy) = version.strategy {
         let _ = write!(out, " by {}", strategy.as_str());
+    } else {
+        out.push_str(", edited by the user");
     }
     if let Some(edits) = version.edits {
         let tried = if version.strategy == Some(Strategy::TargetedEdit) {
@@ -271,6 +273,10 @@ mod tests {
         };
         assert_eq!(revised(&version), None);
         version.based_on = Some(1);
+        assert_eq!(
+            revised(&version).unwrap(),
+            "revises draft 1, edited by the user"
+        );
         version.strategy = Some(Strategy::TargetedEdit);
         version.edits = Some(EditCounts {
             exact: 2,

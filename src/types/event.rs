@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::{
     candidate::CandidateStep,
     criteria::Criteria,
+    decision::UserDecision,
     evaluation::Evaluation,
     evidence::Evidence,
     issues::TrackedIssue,
@@ -201,6 +202,14 @@ pub enum Event {
         incumbent: u32,
         /// Why, in words.
         reason: String,
+    },
+    /// Somebody who may decide for the loop did, after a version was judged; what follows from it follows. Never
+    /// [`UserDecision::Auto`].
+    UserDecision {
+        /// The version that was judged.
+        iteration: u32,
+        /// What was decided.
+        decision: UserDecision,
     },
     /// Something that people should know and that does not stop the run.
     Warning {

@@ -3,6 +3,7 @@
 
 mod candidate;
 mod criteria;
+mod decision;
 mod evaluation;
 mod evaluator;
 mod event;
@@ -20,6 +21,7 @@ mod version;
 
 pub use candidate::{Candidate, CandidateStep, Candidates, MAX_CANDIDATES};
 pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD};
+pub use decision::UserDecision;
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };

@@ -294,7 +294,8 @@ impl RunRecord {
             Event::Delta { .. }
             | Event::Retry { .. }
             | Event::Strategy { .. }
-            | Event::Cleaned { .. } => {}
+            | Event::Cleaned { .. }
+            | Event::UserDecision { .. } => {}
         }
     }
 

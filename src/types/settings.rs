@@ -36,6 +36,14 @@ pub struct LoopSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_revision_tokens: Option<u32>,
+    /// Show each revision the last drafts before, besides the one that it revises (seed 003 §2.5.2). Default:
+    /// false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_prior_versions: Option<bool>,
+    /// Tell each revision what earlier ones have mended and what they tried in vain (seed 003 §2.5.2).
+    /// Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_reflection_history: Option<bool>,
     /// Which version the run returns. Default: `highest_score`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<Select>,
@@ -90,6 +98,10 @@ impl LoopSettings {
             strategy: self.strategy.or(below.strategy),
             candidates: self.candidates.or(below.candidates),
             max_revision_tokens: self.max_revision_tokens.or(below.max_revision_tokens),
+            include_prior_versions: self.include_prior_versions.or(below.include_prior_versions),
+            include_reflection_history: self
+                .include_reflection_history
+                .or(below.include_reflection_history),
             select: self.select.or(below.select),
             on_failure: self.on_failure.or(below.on_failure),
             plateau_iterations: self.plateau_iterations.or(below.plateau_iterations),
@@ -189,6 +201,16 @@ impl LoopSettings {
     /// How many drafts are written for each version but the first.
     pub fn candidates(&self) -> Candidates {
         self.candidates.unwrap_or_default()
+    }
+
+    /// Whether a revision is shown the last drafts before, besides the one that it revises.
+    pub fn include_prior_versions(&self) -> bool {
+        self.include_prior_versions.unwrap_or(false)
+    }
+
+    /// Whether a revision is told what earlier ones have mended and what they tried in vain.
+    pub fn include_reflection_history(&self) -> bool {
+        self.include_reflection_history.unwrap_or(true)
     }
 
     /// Which version the run returns.

@@ -17,7 +17,7 @@ pub struct Version {
     /// The version it revises; `None` for a draft of its own and for a text that the run began with.
     pub based_on: Option<u32>,
     /// How it was revised in the end, after any fall-back, so never [`Strategy::Hybrid`]; `None` for a first
-    /// draft.
+    /// draft, and with `based_on` for a text that a user made of that version.
     pub strategy: Option<Strategy>,
     /// How the edits applied, if edits were tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -35,6 +35,7 @@ mod output;
 mod permission;
 mod places;
 mod plan;
+mod prompts;
 mod revise;
 mod revise_strategies;
 mod schema;

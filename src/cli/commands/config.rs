@@ -1,11 +1,13 @@
 //! `reflect config`: where the configuration is, what is in force, and a new file.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::cli::args::{ConfigCommand, GlobalArgs};
 use crate::cli::error::CliError;
 use crate::cli::{printer, settings};
 use crate::config::{self, Config, Settings};
+use crate::prompt::built_in_templates;
 use crate::types::ExitCode;
 
 /// Runs one of the config commands.
@@ -16,6 +18,7 @@ pub(in crate::cli) fn run(
     match command {
         ConfigCommand::Path => path(global),
         ConfigCommand::Show { origin } => show(global, *origin),
+        ConfigCommand::Prompts { folder, force } => prompts(folder, *force),
         ConfigCommand::Init { force } => init(global, *force),
     }
 }
@@ -51,6 +54,29 @@ fn show(global: &GlobalArgs, with_origin: bool) -> Result<ExitCode, CliError> {
         out.push('\n');
     }
     printer::print(&out)?;
+    Ok(ExitCode::Success)
+}
+
+fn prompts(folder: &Path, force: bool) -> Result<ExitCode, CliError> {
+    let files: Vec<_> = built_in_templates()
+        .map(|(name, text)| (folder.join(name), text))
+        .collect();
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.exists() && !force) {
+        return Err(
+            CliError::usage(format!("there is a file already: {}", path.display()))
+                .hint("`--force` replaces it"),
+        );
+    }
+    let failed = |error: std::io::Error| CliError::failure(error.to_string());
+    fs_err::create_dir_all(folder).map_err(failed)?;
+    for (path, text) in &files {
+        fs_err::write(path, text).map_err(failed)?;
+    }
+    printer::say(&format!(
+        "wrote {} templates into {}; those that you do not change you can take away",
+        files.len(),
+        folder.display()
+    ));
     Ok(ExitCode::Success)
 }
 

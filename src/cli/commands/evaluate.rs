@@ -51,6 +51,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     args.output.check()?;
     let plan = settings::evaluate(args, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
+    let templates = settings::templates(&plan)?;
     let mut task = input::read_known_task(
         args.prompt.as_deref(),
         args.prompt_file.as_deref(),
@@ -90,7 +91,8 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     let critique = Critique::new(Arc::new(plan.criteria), judge, &tools)
         .map_err(CliError::usage)?
         .with_evidence(evidence)
-        .with_prices(plan.config.prices().clone());
+        .with_prices(plan.config.prices().clone())
+        .with_templates(templates);
     Ok(Prepared {
         task,
         texts,

@@ -57,6 +57,7 @@ async fn prepare(
     args.output.check()?;
     let plan = settings::run(args, judged, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
+    let templates = settings::templates(&plan)?;
     let (mut task, start) = read()?;
     knowledge::read_context(&args.knowledge, &plan, &mut task)?;
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
@@ -77,25 +78,28 @@ async fn prepare(
         opened = models::open(&plan, &task, given, global.quiet) => opened?,
     };
     let max_cost = prices::limit(&plan, opened.asked(&plan), global.quiet)?;
-    let run = Loop {
-        start,
-        writer: opened.writer,
-        writer_sampling: opened.writer_sampling,
-        think: opened.think,
-        stronger: opened.stronger,
-        judge: JudgeModel {
-            cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
-            ..opened.judge
-        },
-        settings: LoopSettings {
-            max_cost,
-            ..plan.settings().loop_settings.clone()
-        },
-        prices: plan.config.prices().clone(),
-        criteria: Arc::new(plan.criteria),
-        tools,
-        evidence,
+    let judge = JudgeModel {
+        cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
+        ..opened.judge
     };
+    let settings = LoopSettings {
+        max_cost,
+        ..plan.settings().loop_settings.clone()
+    };
+    let prices = plan.config.prices().clone();
+    let run = Loop::builder(opened.writer, Arc::new(plan.criteria))
+        .start(start)
+        .sampling(opened.writer_sampling)
+        .think(opened.think)
+        .stronger(opened.stronger)
+        .judge(judge)
+        .settings(settings)
+        .prices(prices)
+        .tools(tools)
+        .evidence(evidence)
+        .templates(templates)
+        .build()
+        .map_err(|error| CliError::usage(error.to_string()))?;
     Ok(Prepared {
         task,
         run,

@@ -1,6 +1,7 @@
 //! One context window for all calls of a run.
 
 use crate::cli::settings::Plan;
+use crate::engine::{PRIOR_CHARACTERS, PRIOR_DRAFTS};
 use crate::evaluate;
 use crate::evidence::DEFAULT_TOKENS;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
@@ -40,7 +41,15 @@ impl RunWindow {
             Strategy::FullRewrite => 2,
             Strategy::TargetedEdit | Strategy::Incremental | Strategy::Hybrid => 3,
         };
-        Self::new(plan, task, drafts * draft, longest_draft)
+        // As many earlier drafts may be shown.
+        let loops = &plan.settings().loop_settings;
+        let earlier = if loops.include_prior_versions() {
+            // Some three characters make a token.
+            (PRIOR_DRAFTS as u64 * draft).min(PRIOR_CHARACTERS as u64 / 3)
+        } else {
+            0
+        };
+        Self::new(plan, task, drafts * draft + earlier, longest_draft)
     }
 
     /// For a judge of texts that are not longer than this one.

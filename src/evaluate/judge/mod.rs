@@ -244,13 +244,14 @@ impl Judge {
     pub(super) async fn weight(
         &self,
         criteria: &Criteria,
+        prompts: &Prompts,
         observer: &CallObserver<'_>,
     ) -> Result<f64, ModelError> {
         let Some(cell) = &self.probe else {
             return Ok(1.0);
         };
         let probe = cell
-            .get_or_try_init(|| Probe::run(self, criteria, observer))
+            .get_or_try_init(|| Probe::run(self, criteria, prompts, observer))
             .await?;
         let Some(problem) = probe.problem() else {
             return Ok(1.0);

@@ -39,11 +39,12 @@ impl Probe {
     pub(super) async fn run(
         judge: &Judge,
         criteria: &Criteria,
+        prompts: &Prompts,
         observer: &CallObserver<'_>,
     ) -> Result<Self, ModelError> {
         let texts = &criteria.probe;
         let task = Task::new(texts.prompt.as_deref().unwrap_or_default());
-        let prompts = Prompts::new(&task, criteria);
+        let prompts = prompts.for_task(&task, criteria);
         let mean = async |text: &str| -> Result<Option<f64>, ModelError> {
             let case = Case {
                 prompts: &prompts,
