@@ -15,8 +15,8 @@ mod prices;
 mod printer;
 mod progress;
 mod settings;
+mod store;
 mod terminal;
-mod verdicts;
 
 use clap::Parser as _;
 

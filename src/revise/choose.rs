@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::edits::Haystack;
 use super::scope::{Scope, scope};
 use super::sections::{Section, sections};
 use crate::types::{Issue, Strategy};
@@ -184,8 +185,9 @@ impl Reach {
         let mut lines: Vec<Range<usize>> = Vec::new();
         let mut concerned: Vec<usize> = Vec::new();
         let (mut added, mut whole) = (0, 0);
+        let haystack = Haystack::new(draft);
         for issue in issues {
-            match scope(issue, draft, &parts) {
+            match scope(issue, &haystack, &parts) {
                 Scope::Passage(range) => {
                     let start = draft[..range.start].rfind('\n').map_or(0, |at| at + 1);
                     let end = draft[range.end..]

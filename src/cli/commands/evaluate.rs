@@ -12,11 +12,11 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
+use crate::cli::store::{self, SharedStore};
+use crate::cli::{exec, interrupt, knowledge, models, settings};
 use crate::engine::{Critique, Observer, Text};
 use crate::evaluate::JudgeModel;
 use crate::report;
-use crate::store::Store;
 use crate::types::{ExitCode, RunRecord, Task};
 
 /// Judges the texts and prints the report.
@@ -41,7 +41,7 @@ struct Prepared {
     task: Task,
     texts: Vec<Text>,
     critique: Critique,
-    log: Option<Store>,
+    log: Option<RunLog>,
     output: Option<OutputFile>,
     report: Option<OutputFile>,
     cancel: CancellationToken,
@@ -63,11 +63,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     let texts = read_texts(args, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
-    let log = if args.output.no_log {
-        None
-    } else {
-        Some(Store::open(&paths::store()?)?)
-    };
+    let store = SharedStore::open(args.output.no_log)?;
     let cancel = interrupt::cancel_on_signal();
     let judge = if plan.criteria.need_judge() {
         let longest = texts
@@ -81,7 +77,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
                 return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
             }
             opened = models::open_judge(&plan, &task, longest, global.quiet) => Some(JudgeModel {
-                cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
+                cache: store::verdicts(&plan.criteria, store.as_ref()),
                 ..opened?
             }),
         }
@@ -97,7 +93,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
         task,
         texts,
         critique,
-        log,
+        log: store.map(RunLog::new),
         output,
         report,
         cancel,
@@ -144,7 +140,7 @@ impl Prepared {
     async fn run(self, args: &EvaluateArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
         let mut lines = (args.output.format == Format::Ndjson)
             .then(|| Lines::new(args.output.stream_deltas, self.cancel.clone()));
-        let mut log = self.log.map(RunLog::new);
+        let mut log = self.log;
         let mut records: Vec<Judged> = Vec::new();
         for text in self.texts {
             let file = text.file.clone();

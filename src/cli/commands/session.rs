@@ -11,11 +11,12 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, prices, settings, verdicts};
+use crate::cli::store::{self, SharedStore};
+use crate::cli::{exec, interrupt, knowledge, models, prices, settings};
 use crate::engine::{Loop, Observer, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
-use crate::store::{Store, short_id};
+use crate::store::short_id;
 use crate::types::{ExitCode, LoopSettings, RunRecord, Task};
 
 /// Runs the loop and prints the answer. `judged` says whether drafts are judged, or one correction is made
@@ -63,11 +64,7 @@ async fn prepare(
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
-    let log = if args.output.no_log {
-        None
-    } else {
-        Some(RunLog::new(Store::open(&paths::store()?)?))
-    };
+    let store = SharedStore::open(args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
     let cancel = interrupt::cancel_on_signal();
     let opened = tokio::select! {
@@ -79,7 +76,7 @@ async fn prepare(
     };
     let max_cost = prices::limit(&plan, opened.asked(&plan), global.quiet)?;
     let judge = JudgeModel {
-        cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
+        cache: store::verdicts(&plan.criteria, store.as_ref()),
         ..opened.judge
     };
     let settings = LoopSettings {
@@ -103,7 +100,7 @@ async fn prepare(
     Ok(Prepared {
         task,
         run,
-        log,
+        log: store.map(RunLog::new),
         output,
         report,
         cancel,
