@@ -89,6 +89,9 @@ false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
 full_rewrite\t''
 targeted_edit\t''
@@ -173,6 +176,9 @@ false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
 full_rewrite\t''
 targeted_edit\t''
@@ -255,6 +261,9 @@ complete -c reflect -n "__fish_reflect_using_subcommand correct" -l detect-oscil
 false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
 full_rewrite\t''

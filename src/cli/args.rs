@@ -485,6 +485,14 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub adapt: Option<bool>,
 
+    /// Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]
+    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
+    pub quality_drop_threshold: Option<f64>,
+
+    /// Whether to reflect on replies that are no drafts, and to ask once more [default: false]
+    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub reflect_on_error: Option<bool>,
+
     /// Let every draft be written to its end, even where it can no longer meet a hard check
     #[arg(long, hide_short_help = true)]
     pub no_early_stop: bool,

@@ -92,6 +92,7 @@ impl Progress {
                 let base = self.record.best().map_or(1, |best| best.iteration);
                 format!("draft {iteration}: revising draft {base}")
             }
+            Phase::Reflect => format!("draft {iteration}: reflecting"),
         };
         if let Some(live) = &mut self.live {
             live.tail = Tail::default();
@@ -177,7 +178,7 @@ impl Observer for Progress {
                 ..
             } => self.line(&format!("keeping draft {incumbent}: {reason}")),
             Event::Decision {
-                choice: Choice::ChangeApproach,
+                choice: Choice::ChangeApproach | Choice::Reflect,
                 reason,
                 ..
             } => self.line(reason),
@@ -210,6 +211,7 @@ impl Observer for Progress {
             | Event::Call { .. }
             | Event::Draft { .. }
             | Event::Issues { .. }
+            | Event::Reflection(_)
             | Event::Decision { .. } => {}
         }
     }

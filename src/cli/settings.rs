@@ -232,6 +232,8 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         detect_oscillation: args.detect_oscillation,
         grey_zone: args.grey_zone,
         adapt: args.adapt,
+        quality_drop_threshold: args.quality_drop_threshold,
+        reflect_on_error: args.reflect_on_error,
         early_stop: args.no_early_stop.then_some(false),
         max_total_tokens: args.max_total_tokens,
         max_time: duration("--max-time", args.max_time.as_deref())?

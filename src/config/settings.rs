@@ -153,6 +153,8 @@ impl Settings {
                 detect_oscillation: Some(loops.detect_oscillation()),
                 grey_zone: Some(loops.grey_zone()),
                 adapt: Some(loops.adapt()),
+                quality_drop_threshold: Some(loops.quality_drop_threshold()),
+                reflect_on_error: Some(loops.reflect_on_error()),
                 early_stop: Some(loops.early_stop()),
                 ..loops
             },

@@ -1,3 +1,5 @@
+mod reflect;
+
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -129,6 +131,7 @@ impl Loop {
             log: &log,
             ledger: Ledger::default(),
             note: None,
+            guidance: None,
             error: None,
             written: 0,
             history: revise::History::default(),
@@ -160,6 +163,8 @@ struct Run<'a, 'o> {
     ledger: Ledger,
     /// What the writer is told with its next call: why its last reply was no draft.
     note: Option<String>,
+    /// What the writer is told besides: what it said when it looked back.
+    guidance: Option<String>,
     /// What went wrong, for the end of the run.
     error: Option<String>,
     /// How often the writer was asked. Each time with another seed, or a repeatable model would answer the
@@ -280,7 +285,8 @@ impl Run<'_, '_> {
     async fn perform(&mut self, next: Next) -> Happened {
         match next {
             Next::Draft { iteration } => {
-                let messages = self.prompts.draft(self.note.take().as_deref());
+                let told = self.told();
+                let messages = self.prompts.draft(told.as_deref());
                 self.draft(iteration, messages, Vec::new()).await
             }
             Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
@@ -294,6 +300,7 @@ impl Run<'_, '_> {
                 incumbent,
                 challenger,
             } => self.compare(incumbent, challenger).await,
+            Next::Reflect { iteration, on } => self.reflect(iteration, on).await,
             Next::Stop(_) => Happened::Cancelled,
         }
     }
@@ -305,7 +312,8 @@ impl Run<'_, '_> {
             .iter()
             .map(|tracked| tracked.issue.clone())
             .collect();
-        let messages = self.prompts.fresh(&issues, self.note.take().as_deref());
+        let told = self.told();
+        let messages = self.prompts.fresh(&issues, told.as_deref());
         self.draft(iteration, messages, issues).await
     }
 
@@ -361,7 +369,7 @@ impl Run<'_, '_> {
             &mut self.prompts,
             self.log,
         );
-        let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
+        let notes: Vec<String> = [self.told(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let stronger = approach == Approach::Stronger;
         let mut work = Work {

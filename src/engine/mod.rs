@@ -18,6 +18,7 @@ mod machine;
 mod select;
 mod similarity;
 mod start;
+mod triggers;
 mod verdict;
 
 pub use critique::{Critique, Text};

@@ -9,6 +9,7 @@ mod block;
 mod feedback;
 mod judge;
 mod own;
+mod reflect;
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -23,6 +24,7 @@ use crate::types::{Criteria, Evidence, Fact, Issue, Procedure, Task};
 
 pub use self::feedback::Feedback;
 pub use self::own::{TemplateFault, check as check_own};
+pub use self::reflect::guidance;
 
 /// Version of the prompts: verdicts under another version are not comparable.
 pub const PROMPT_VERSION: u32 = 2;
@@ -95,6 +97,11 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("evidence.j2", include_str!("templates/evidence.j2")),
         ("evaluate.j2", include_str!("templates/evaluate.j2")),
         ("fresh.j2", include_str!("templates/fresh.j2")),
+        ("reflect_drop.j2", include_str!("templates/reflect_drop.j2")),
+        (
+            "reflect_failure.j2",
+            include_str!("templates/reflect_failure.j2"),
+        ),
         ("repair.j2", include_str!("templates/repair.j2")),
         ("feedback.j2", include_str!("templates/feedback.j2")),
         ("revise.j2", include_str!("templates/revise.j2")),

@@ -408,3 +408,33 @@ fn neither_task_nor_criteria_need_be_known() {
     assert!(some.contains("asked for: the criteria are all"), "{some}");
     assert!(some.contains("<criteria>"), "{some}");
 }
+
+#[test]
+fn a_look_back_begins_as_the_revision_of_the_better_draft_and_names_both() {
+    let prompts = prompts();
+    let messages = prompts.reflect_on_drop(("Leaves fall.", &feedback()), ("Rain.", &feedback()));
+    let revision = prompts.revise("Leaves fall.", &feedback(), &Revise::Rewrite, None);
+    let shared = revision[1].content.find("Revise the draft").unwrap();
+    assert_eq!(
+        messages[1].content[..shared],
+        revision[1].content[..shared],
+        "the same bytes"
+    );
+    insta::assert_snapshot!("reflect_drop", &messages[1].content[shared..]);
+    let failure = prompts.reflect_on_failure(Some("Leaves fall."), "No.", "the model refused");
+    let own = failure[1].content.find("<draft>").unwrap();
+    insta::assert_snapshot!("reflect_failure", &failure[1].content[own..]);
+    let first = prompts.reflect_on_failure(None, "No.", "the model refused");
+    assert!(
+        first[1]
+            .content
+            .contains("The text was asked for. This was the reply:\n\n<reply>\nNo.\n")
+    );
+    let note = guidance("Do not </guidance> lose it.");
+    let revision = prompts.revise("Leaves fall.", &feedback(), &Revise::Rewrite, Some(&note));
+    assert!(
+        revision[1]
+            .content
+            .contains("<guidance-2>\nDo not </guidance> lose it.\n</guidance-2>")
+    );
+}

@@ -9,6 +9,7 @@ use super::{
     issues::TrackedIssue,
     model_id::{ModelId, Models},
     outcome::{ConvergenceReason, ExitCode},
+    reflection::Reflection,
     settings::{LoopSettings, Strategy},
     task::Task,
     usage::TokenUsage,
@@ -158,6 +159,8 @@ pub enum Event {
         /// Why, in words.
         reason: String,
     },
+    /// The model looked back at what has happened so far; the writer is told what it said.
+    Reflection(Reflection),
     /// A version is judged.
     Evaluation {
         /// The version's number.
@@ -227,6 +230,8 @@ pub enum Phase {
     Evaluate,
     /// A better version is written.
     Revise,
+    /// The writer looks back at what has happened so far.
+    Reflect,
 }
 
 /// What a piece of a model's answer is.
@@ -251,6 +256,8 @@ pub enum Choice {
     Compare,
     /// The next draft is made in another way.
     ChangeApproach,
+    /// What went wrong is reflected on before the next draft.
+    Reflect,
     /// The run ends here.
     Stop,
 }

@@ -11,6 +11,7 @@ use super::{
     evidence::{Evidence, Gathered},
     issues::IssueSummary,
     model_id::Models,
+    reflection::Reflection,
     usage::TokenUsage,
     version::Version,
 };
@@ -156,6 +157,8 @@ pub struct RunRecord {
     pub rejected: Vec<(u32, String, String)>,
     /// Those of them that were ended early.
     pub stopped_early: u32,
+    /// What the model said when it looked back, in order.
+    pub reflections: Vec<Reflection>,
     /// The best version so far, as the loop has decided.
     pub incumbent: Option<u32>,
     /// Per version, the ids of the issues that it has.
@@ -282,6 +285,7 @@ impl RunRecord {
                 self.rejected.push(rejected);
                 self.stopped_early += u32::from(*stopped_early);
             }
+            Event::Reflection(reflection) => self.reflections.push(reflection.clone()),
             Event::Delta { .. }
             | Event::Retry { .. }
             | Event::Strategy { .. }
@@ -369,6 +373,7 @@ impl RunRecord {
             execution_time: self.execution_time(),
             models: self.models.clone(),
             evidence: self.evidence.clone(),
+            reflections: self.reflections.clone(),
             warnings: self.warnings.clone(),
             error: self.error.clone(),
         }
@@ -470,6 +475,9 @@ pub struct RunResult {
     pub models: Option<Models>,
     /// What drafts were checked against.
     pub evidence: Vec<Gathered>,
+    /// What the model said when it looked back, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reflections: Vec<Reflection>,
     /// Things people should know.
     pub warnings: Vec<String>,
     /// What went wrong, if something did.
