@@ -92,6 +92,9 @@ false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
 false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l steps -d 'Whether to write the first draft in steps, an outline and then section by section [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l reflection-interval -d 'With --steps, reflect after every so many sections; 0 for never [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
 full_rewrite\t''
 targeted_edit\t''
@@ -179,6 +182,9 @@ false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
 false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l steps -d 'Whether to write the first draft in steps, an outline and then section by section [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l reflection-interval -d 'With --steps, reflect after every so many sections; 0 for never [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
 full_rewrite\t''
 targeted_edit\t''
@@ -265,6 +271,9 @@ false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
 false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l steps -d 'Whether to write the first draft in steps, an outline and then section by section [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l reflection-interval -d 'With --steps, reflect after every so many sections; 0 for never [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
 full_rewrite\t''
 targeted_edit\t''

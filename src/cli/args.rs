@@ -493,6 +493,14 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub reflect_on_error: Option<bool>,
 
+    /// Whether to write the first draft in steps, an outline and then section by section [default: false]
+    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub steps: Option<bool>,
+
+    /// With --steps, reflect after every so many sections; 0 for never [default: 3]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub reflection_interval: Option<u32>,
+
     /// Let every draft be written to its end, even where it can no longer meet a hard check
     #[arg(long, hide_short_help = true)]
     pub no_early_stop: bool,

@@ -33,6 +33,17 @@ struct Live {
     reasoning: bool,
 }
 
+impl Live {
+    /// Something else is being done.
+    fn begin(&mut self, what: String) {
+        self.tail = Tail::default();
+        self.reasoning = false;
+        self.bar.reset_elapsed();
+        self.bar.set_prefix(what);
+        self.bar.set_message(String::new());
+    }
+}
+
 impl Progress {
     /// A view that draws only where standard error is a terminal, and says nothing if `quiet`.
     pub(super) fn new(quiet: bool) -> Self {
@@ -83,6 +94,7 @@ impl Progress {
 
     fn begin(&mut self, phase: Phase, iteration: u32) {
         let what = match phase {
+            Phase::Outline => format!("draft {iteration}: making an outline"),
             Phase::Draft => format!("draft {iteration}: writing"),
             Phase::Evaluate => match &self.text {
                 Some(name) => format!("{name}: judging"),
@@ -95,11 +107,7 @@ impl Progress {
             Phase::Reflect => format!("draft {iteration}: reflecting"),
         };
         if let Some(live) = &mut self.live {
-            live.tail = Tail::default();
-            live.reasoning = false;
-            live.bar.reset_elapsed();
-            live.bar.set_prefix(what);
-            live.bar.set_message(String::new());
+            live.begin(what);
         } else {
             self.line(&what);
         }
@@ -152,6 +160,18 @@ impl Observer for Progress {
                 "draft {iteration}: {}: {reason}",
                 strategy.as_str()
             )),
+            Event::Step {
+                iteration,
+                step,
+                of,
+                title,
+            } => {
+                let what = format!("draft {iteration}: section {step} of {of}: {title}");
+                match &mut self.live {
+                    Some(live) => live.begin(what),
+                    None => self.line(&what),
+                }
+            }
             Event::Draft {
                 iteration,
                 strategy: Some(Strategy::TargetedEdit),
@@ -211,6 +231,7 @@ impl Observer for Progress {
             | Event::Call { .. }
             | Event::Draft { .. }
             | Event::Issues { .. }
+            | Event::Outline { .. }
             | Event::Reflection(_)
             | Event::Decision { .. } => {}
         }

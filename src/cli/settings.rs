@@ -59,7 +59,14 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
     } else {
         Measure::Nothing
     };
-    plan(flags, &args.knowledge, global, args.allow_exec, measure)
+    let plan = plan(flags, &args.knowledge, global, args.allow_exec, measure)?;
+    if args.flow.reflection_interval.is_some() && !plan.settings().loop_settings.steps() {
+        return Err(CliError::usage(
+            "--reflection-interval is about drafts that are written in steps, and this one is not",
+        )
+        .hint("add `--steps`, or leave it out"));
+    }
+    Ok(plan)
 }
 
 /// What `reflect evaluate` sets.
@@ -234,6 +241,8 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         adapt: args.adapt,
         quality_drop_threshold: args.quality_drop_threshold,
         reflect_on_error: args.reflect_on_error,
+        steps: args.steps,
+        reflection_interval: args.reflection_interval,
         early_stop: args.no_early_stop.then_some(false),
         max_total_tokens: args.max_total_tokens,
         max_time: duration("--max-time", args.max_time.as_deref())?

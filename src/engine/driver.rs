@@ -1,4 +1,5 @@
 mod reflect;
+mod steps;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -132,6 +133,7 @@ impl Loop {
             ledger: Ledger::default(),
             note: None,
             guidance: None,
+            in_steps: self.settings.steps(),
             error: None,
             written: 0,
             history: revise::History::default(),
@@ -165,6 +167,8 @@ struct Run<'a, 'o> {
     note: Option<String>,
     /// What the writer is told besides: what it said when it looked back.
     guidance: Option<String>,
+    /// Whether first drafts are written in steps.
+    in_steps: bool,
     /// What went wrong, for the end of the run.
     error: Option<String>,
     /// How often the writer was asked. Each time with another seed, or a repeatable model would answer the
@@ -286,6 +290,9 @@ impl Run<'_, '_> {
         match next {
             Next::Draft { iteration } => {
                 let told = self.told();
+                if self.in_steps {
+                    return self.draft_in_steps(iteration, told).await;
+                }
                 let messages = self.prompts.draft(told.as_deref());
                 self.draft(iteration, messages, Vec::new()).await
             }

@@ -95,6 +95,8 @@ pub(super) enum Happened {
     Compared(Option<Preference>),
     /// A model failed for good.
     ModelFailed,
+    /// The tokens are used up, and there is no text.
+    OutOfTokens,
     /// The time is up.
     TimeUp,
     /// Somebody wants the run to end.
@@ -259,6 +261,7 @@ impl State {
             // Nothing that is written would mend it.
             Happened::CheckFailed => ConvergenceReason::JudgeFailed,
             Happened::ModelFailed => ConvergenceReason::ModelError,
+            Happened::OutOfTokens => ConvergenceReason::TokenBudget,
             Happened::TimeUp => ConvergenceReason::TimeLimit,
             Happened::Cancelled => ConvergenceReason::Interrupted,
         };

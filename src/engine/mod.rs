@@ -15,9 +15,11 @@ mod ledger;
 mod lessons;
 mod log;
 mod machine;
+mod outline;
 mod select;
 mod similarity;
 mod start;
+mod steps;
 mod triggers;
 mod verdict;
 

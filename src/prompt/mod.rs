@@ -10,6 +10,7 @@ mod feedback;
 mod judge;
 mod own;
 mod reflect;
+mod steps;
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -97,6 +98,10 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("evidence.j2", include_str!("templates/evidence.j2")),
         ("evaluate.j2", include_str!("templates/evaluate.j2")),
         ("fresh.j2", include_str!("templates/fresh.j2")),
+        ("look_back.j2", include_str!("templates/look_back.j2")),
+        ("outline.j2", include_str!("templates/outline.j2")),
+        ("section.j2", include_str!("templates/section.j2")),
+        ("sections.j2", include_str!("templates/sections.j2")),
         ("reflect_drop.j2", include_str!("templates/reflect_drop.j2")),
         (
             "reflect_failure.j2",

@@ -438,3 +438,21 @@ fn a_look_back_begins_as_the_revision_of_the_better_draft_and_names_both() {
             .contains("<guidance-2>\nDo not </guidance> lose it.\n</guidance-2>")
     );
 }
+
+#[test]
+fn a_draft_in_sections_reads_well() {
+    let prompts = prompts();
+    let own = |message: &Message| {
+        let begin = message.content.find("</criteria>").unwrap_or_default();
+        message.content[begin..].to_owned()
+    };
+    insta::assert_snapshot!("outline", own(&prompts.outline(20, Some("Write less."))[1]));
+    let sections = ["Storm: it comes".to_owned(), "Roof".to_owned()];
+    let begun = prompts.in_sections(&sections, None);
+    let first = Prompts::section(begun, (1, 2), &sections[0], false, None);
+    let first = Prompts::answered(first, "The storm came.");
+    let back = Prompts::answered(Prompts::look_back(first), "Keep the roof.");
+    let second = Prompts::section(back, (2, 2), &sections[1], true, Some("Write less."));
+    let said: Vec<String> = second[1..].iter().map(own).collect();
+    insta::assert_snapshot!("sections", said.join("\n\n---\n\n"));
+}

@@ -159,6 +159,24 @@ pub enum Event {
         /// Why, in words.
         reason: String,
     },
+    /// The outline of a draft that is written in steps.
+    Outline {
+        /// The version that it is to become.
+        iteration: u32,
+        /// Its sections, one line each.
+        sections: Vec<String>,
+    },
+    /// A section of such a draft is written.
+    Step {
+        /// The version that it belongs to.
+        iteration: u32,
+        /// Its number, from 1.
+        step: usize,
+        /// How many there are.
+        of: usize,
+        /// What it is called.
+        title: String,
+    },
     /// The model looked back at what has happened so far; the writer is told what it said.
     Reflection(Reflection),
     /// A version is judged.
@@ -224,6 +242,8 @@ impl Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// The outline of a draft is made.
+    Outline,
     /// The first draft is written.
     Draft,
     /// A version is judged.

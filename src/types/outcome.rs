@@ -221,16 +221,10 @@ impl RunRecord {
                 edits,
             } => {
                 self.versions.push(Version {
-                    iteration: *iteration,
-                    output: output.clone(),
                     based_on: *based_on,
                     strategy: *strategy,
                     edits: *edits,
-                    improvements_applied: Vec::new(),
-                    evaluation: None,
-                    timestamp: time,
-                    token_usage: TokenUsage::default(),
-                    duration_ms: 0,
+                    ..Version::new(*iteration, output, time)
                 });
                 self.refresh(*iteration, time);
             }
@@ -289,6 +283,8 @@ impl RunRecord {
             Event::Delta { .. }
             | Event::Retry { .. }
             | Event::Strategy { .. }
+            | Event::Outline { .. }
+            | Event::Step { .. }
             | Event::Cleaned { .. } => {}
         }
     }

@@ -66,6 +66,13 @@ pub struct LoopSettings {
     /// Reflect on replies that are no drafts, and ask once more (seed 003 §2.3). Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reflect_on_error: Option<bool>,
+    /// Write the first draft in steps: an outline, then section by section. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<bool>,
+    /// Where drafts are written in steps, reflect after every so many sections (seed 003 §2.3); 0 for never.
+    /// Default 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflection_interval: Option<u32>,
     /// End a reply early that can no longer become a draft of use: one that is far too long already, or holds what
     /// must not be there. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +105,8 @@ impl LoopSettings {
             adapt: self.adapt.or(below.adapt),
             quality_drop_threshold: self.quality_drop_threshold.or(below.quality_drop_threshold),
             reflect_on_error: self.reflect_on_error.or(below.reflect_on_error),
+            steps: self.steps.or(below.steps),
+            reflection_interval: self.reflection_interval.or(below.reflection_interval),
             early_stop: self.early_stop.or(below.early_stop),
             max_total_tokens: self.max_total_tokens.or(below.max_total_tokens),
             max_time: self.max_time.or(below.max_time),
@@ -210,6 +219,16 @@ impl LoopSettings {
     /// Whether replies that are no drafts are reflected on.
     pub fn reflect_on_error(&self) -> bool {
         self.reflect_on_error.unwrap_or(false)
+    }
+
+    /// Whether the first draft is written in steps.
+    pub fn steps(&self) -> bool {
+        self.steps.unwrap_or(false)
+    }
+
+    /// The sections of a draft in steps after which it is reflected on; 0 for never.
+    pub fn reflection_interval(&self) -> u32 {
+        self.reflection_interval.unwrap_or(3)
     }
 
     /// Whether a reply that can no longer become a draft of use is ended early.

@@ -78,6 +78,22 @@ impl EditCounts {
 }
 
 impl Version {
+    /// A text that was written just now, of which nothing else is known.
+    pub(super) fn new(iteration: u32, output: &str, timestamp: Timestamp) -> Self {
+        Self {
+            iteration,
+            output: output.to_owned(),
+            based_on: None,
+            strategy: None,
+            edits: None,
+            improvements_applied: Vec::new(),
+            evaluation: None,
+            timestamp,
+            token_usage: TokenUsage::default(),
+            duration_ms: 0,
+        }
+    }
+
     /// The overall score, if there is one.
     pub fn score(&self) -> Option<f64> {
         self.evaluation.as_ref()?.overall_score

@@ -253,3 +253,196 @@ fn a_reflection_counts_towards_the_token_limit() {
     assert_eq!(ran.drafts().len(), 2);
     assert_eq!(reflections(&ran).len(), 1);
 }
+
+const OUTLINE: &str = "1. Storm: it comes\n2. Roof: it goes\n3. Morning: it is calm";
+const SECTIONS: [&str; 3] = [
+    "The storm came at night.",
+    "It took the roof and the door.",
+    "In the morning all was calm.",
+];
+
+/// A run in three sections whose look back comes after the second.
+fn in_steps() -> Vec<String> {
+    vec![
+        told("Make its outline", OUTLINE),
+        told(
+            "Write section 1 of 3 now, and nothing else: Storm: it comes",
+            SECTIONS[0],
+        ),
+        told(
+            "Write section 2 of 3 now, and nothing else: Roof: it goes",
+            SECTIONS[1],
+        ),
+        told("Before you go on, check the text so far", ADVICE),
+        told(ADVICE, SECTIONS[2]),
+        judged(5, ""),
+    ]
+}
+
+#[test]
+fn a_draft_in_steps_is_outlined_written_by_section_and_looked_back_at() {
+    let ran = draft(&in_steps())
+        .args(["--steps", "--reflection-interval", "2"])
+        .stderr_has("draft 1: making an outline\n")
+        .stderr_has("draft 1: section 3 of 3: Morning\n")
+        .run();
+    assert_eq!(ran.drafts(), [SECTIONS.join("\n\n")]);
+    assert_eq!(calls(&ran), 6);
+    let said = [("step_interval".to_owned(), ADVICE.to_owned())];
+    assert_eq!(reflections(&ran), said);
+    let lines = ran.lines();
+    let steps: Vec<_> = lines.iter().filter(|it| it["event"] == "step").collect();
+    assert_eq!(steps.len(), 3);
+    assert_eq!(
+        (&steps[1]["step"], &steps[1]["of"], &steps[1]["title"]),
+        (&json!(2), &json!(3), &json!("Roof"))
+    );
+    let outline = lines.iter().find(|it| it["event"] == "outline").unwrap();
+    assert_eq!(outline["sections"][2], "Morning: it is calm");
+}
+
+#[test]
+fn drafts_are_written_in_steps_only_where_that_is_asked_for() {
+    let whole = [reply("write", SECTIONS[0]), judged(5, "")];
+    for args in [&[][..], &["--steps=false"]] {
+        assert_eq!(calls(&draft(&whole).args(args).run()), 2);
+    }
+    let mut script = in_steps();
+    script.remove(3);
+    script[3] = reply("write", SECTIONS[2]);
+    // In three sections there is none after the third.
+    for (settings, args) in [
+        ("steps = true", &[][..]),
+        ("steps = true\nreflection_interval = 0", &[]),
+        (
+            "reflection_interval = 1",
+            &["--steps", "--reflection-interval=0"],
+        ),
+    ] {
+        let ran = draft(&script)
+            .file("criteria.toml", format!("[loop]\n{settings}\n{CLEAR}"))
+            .args(args)
+            .run();
+        assert_eq!((calls(&ran), reflections(&ran).len()), (5, 0), "{settings}");
+    }
+    draft(&whole)
+        .args(["--reflection-interval", "2"])
+        .code(2)
+        .stderr_has("hint: add `--steps`")
+        .run();
+}
+
+#[test]
+fn without_an_outline_the_draft_is_written_as_a_whole() {
+    for no_outline in ["The storm came at night.", "1. Storm: all of it", ""] {
+        let script = [
+            reply("write", no_outline),
+            told("Reply with the text alone", "The storm came at night."),
+            judged(5, ""),
+        ];
+        let ran = draft(&script).arg("--steps").run();
+        assert_eq!(ran.drafts(), ["The storm came at night."]);
+        let warnings = ran.history()["warnings"].to_string();
+        assert!(warnings.contains("is written as a whole"), "{warnings}");
+    }
+}
+
+#[test]
+fn a_section_that_fails_is_asked_for_once_more_and_then_the_whole() {
+    let mut script = in_steps();
+    script[2] = reply("write", REFUSAL);
+    script.insert(3, told("The last reply was a refusal", SECTIONS[1]));
+    let ran = draft(&script)
+        .args(["--steps", "--reflection-interval", "2"])
+        .stderr_has("not a draft: section 2 of 3: the model refused")
+        .run();
+    assert_eq!(ran.drafts(), [SECTIONS.join("\n\n")]);
+    let script = [
+        reply("write", OUTLINE),
+        reply("write", SECTIONS[0]),
+        reply("write", REFUSAL),
+        reply("write", REFUSAL),
+        told("Reply with the text alone", "The storm came at night."),
+        judged(5, ""),
+    ];
+    let ran = draft(&script).arg("--steps").run();
+    assert_eq!(ran.drafts(), ["The storm came at night."]);
+    assert_eq!(calls(&ran), 6);
+}
+
+#[test]
+fn what_stands_around_a_section_is_taken_away() {
+    let mut script = in_steps();
+    let talk = format!("Sure! Here is the text:\n\n{}", SECTIONS[0]);
+    script[1] = reply("write", &talk);
+    let ran = draft(&script)
+        .args(["--steps", "--reflection-interval", "2"])
+        .run();
+    assert_eq!(ran.drafts(), [SECTIONS.join("\n\n")]);
+}
+
+/// No word of it is the same as another.
+fn prose(tag: &str) -> String {
+    let sentences: Vec<String> = (0..20)
+        .map(|n| format!("House {tag}{n} lost its roof{n} to wind{tag}{n}."))
+        .collect();
+    sentences.join(" ")
+}
+
+#[test]
+fn a_draft_in_steps_that_can_no_longer_pass_is_not_written_to_its_end() {
+    let criteria = "[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 20\n";
+    let script = [
+        reply("write", OUTLINE),
+        reply("write", &prose("a")),
+        told("The last reply was stopped", SECTIONS[0]),
+    ];
+    let ran = draft(&script)
+        .file("criteria.toml", criteria)
+        .arg("--steps")
+        .run();
+    assert_eq!(ran.drafts(), [SECTIONS[0]]);
+    assert_eq!(ran.history()["stopped_early"], 1);
+    let script = [
+        reply("write", OUTLINE),
+        reply("write", &prose("a")),
+        reply("write", &prose("b")),
+        reply("write", &prose("c")),
+    ];
+    let ran = draft(&script)
+        .file("criteria.toml", criteria)
+        .args([
+            "--steps",
+            "--no-early-stop",
+            "--reflection-interval=0",
+            "-n1",
+        ])
+        .code(3)
+        .run();
+    assert_eq!(calls(&ran), 4);
+}
+
+#[test]
+fn a_draft_in_steps_ends_where_the_tokens_do() {
+    let dear = |text: &str| {
+        format!(
+            "[[reply]]\npurpose = 'write'\ntext = '''{text}'''\nusage = {{ prompt = 500, completion = 500 }}\n"
+        )
+    };
+    let script: Vec<String> = [OUTLINE, SECTIONS[0], SECTIONS[1]].map(dear).to_vec();
+    let ran = draft(&script)
+        .args(["--steps", "--max-total-tokens", "2500"])
+        .code(5)
+        .run();
+    assert_eq!(ran.drafts(), [SECTIONS[..2].join("\n\n")]);
+    let warnings = ran.history()["warnings"].to_string();
+    assert!(
+        warnings.contains("ends after 2 of 3 sections"),
+        "{warnings}"
+    );
+    let ran = draft(&script)
+        .args(["--steps", "--max-total-tokens", "900"])
+        .code(5)
+        .run();
+    assert_eq!((ran.drafts().len(), calls(&ran)), (0, 1));
+}
