@@ -104,12 +104,31 @@ impl Progress {
                 let base = self.record.best().map_or(1, |best| best.iteration);
                 format!("draft {iteration}: revising draft {base}")
             }
+            Phase::Tool => format!("draft {iteration}: running a tool"),
             Phase::Reflect => format!("draft {iteration}: reflecting"),
         };
         if let Some(live) = &mut self.live {
             live.begin(what);
         } else {
             self.line(&what);
+        }
+    }
+
+    /// A part of a phase begins.
+    fn step(&mut self, what: String) {
+        match &mut self.live {
+            Some(live) => live.begin(what),
+            None => self.line(&what),
+        }
+    }
+
+    fn retry(&mut self, message: &str, wait_ms: u64) {
+        #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
+        let wait = report::duration(wait_ms as f64 / 1000.0);
+        self.line(&format!("{message}; trying again in {wait}"));
+        if let Some(live) = &mut self.live {
+            live.tail = Tail::default();
+            live.bar.set_message(String::new());
         }
     }
 
@@ -143,15 +162,7 @@ impl Observer for Progress {
             } => self.piece(*phase, *kind, text),
             Event::Retry {
                 message, wait_ms, ..
-            } => {
-                #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
-                let wait = report::duration(*wait_ms as f64 / 1000.0);
-                self.line(&format!("{message}; trying again in {wait}"));
-                if let Some(live) = &mut self.live {
-                    live.tail = Tail::default();
-                    live.bar.set_message(String::new());
-                }
-            }
+            } => self.retry(message, *wait_ms),
             Event::Strategy {
                 iteration,
                 strategy,
@@ -160,18 +171,20 @@ impl Observer for Progress {
                 "draft {iteration}: {}: {reason}",
                 strategy.as_str()
             )),
+            Event::ToolResult {
+                iteration,
+                tool,
+                end,
+                ..
+            } => self.line(&format!("draft {iteration}: the tool `{tool}` {end}")),
             Event::Step {
                 iteration,
                 step,
                 of,
                 title,
-            } => {
-                let what = format!("draft {iteration}: section {step} of {of}: {title}");
-                match &mut self.live {
-                    Some(live) => live.begin(what),
-                    None => self.line(&what),
-                }
-            }
+            } => self.step(format!(
+                "draft {iteration}: section {step} of {of}: {title}"
+            )),
             Event::Draft {
                 iteration,
                 strategy: Some(Strategy::TargetedEdit),

@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) evidence: bool,
     /// Whether anything is judged by the criteria; otherwise they are only told.
     pub(super) judged: bool,
+    /// How many tools' results the writer is shown.
+    pub(super) tools: usize,
 }
 
 /// What texts are measured by.
@@ -66,7 +68,10 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
         )
         .hint("add `--steps`, or leave it out"));
     }
-    Ok(plan)
+    Ok(Plan {
+        tools: args.tools.len(),
+        ..plan
+    })
 }
 
 /// What `reflect evaluate` sets.
@@ -118,6 +123,7 @@ fn plan(
             criteria,
             evidence: !knowledge.evidence.is_empty(),
             judged: true,
+            tools: 0,
         });
     }
     let judged = matches!(measure, Measure::Criteria);
@@ -145,6 +151,7 @@ fn plan(
         criteria,
         evidence: !knowledge.evidence.is_empty(),
         judged,
+        tools: 0,
     })
 }
 
@@ -241,6 +248,7 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         adapt: args.adapt,
         quality_drop_threshold: args.quality_drop_threshold,
         reflect_on_error: args.reflect_on_error,
+        reflect_on_tools: args.reflect_on_tools.clone(),
         steps: args.steps,
         reflection_interval: args.reflection_interval,
         early_stop: args.no_early_stop.then_some(false),

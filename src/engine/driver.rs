@@ -1,5 +1,6 @@
 mod reflect;
 mod steps;
+mod tools;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use super::log::{Log, Observer};
 use super::machine::{Abilities, Given, Happened, Next, State, step};
 use super::similarity::similarity;
 use super::start::Start;
+use super::tool::WriterTool;
 use super::verdict::Verdict;
 use super::{critics, lessons};
 use crate::evaluate::{
@@ -62,6 +64,8 @@ pub struct Loop {
     pub tools: Tools,
     /// Finds evidence for the task, and for each revision anew; `None` to look for none.
     pub evidence: Option<Arc<Gatherer>>,
+    /// Programs whose output the writer is shown before it writes.
+    pub writer_tools: Vec<WriterTool>,
 }
 
 impl Loop {
@@ -79,6 +83,7 @@ impl Loop {
             settings: LoopSettings::default(),
             tools: Tools::none(),
             evidence: None,
+            writer_tools: Vec::new(),
         }
     }
 
@@ -133,6 +138,7 @@ impl Loop {
             ledger: Ledger::default(),
             note: None,
             guidance: None,
+            consulted: tools::Consulted::default(),
             in_steps: self.settings.steps(),
             error: None,
             written: 0,
@@ -167,6 +173,8 @@ struct Run<'a, 'o> {
     note: Option<String>,
     /// What the writer is told besides: what it said when it looked back.
     guidance: Option<String>,
+    /// What the tools have said.
+    consulted: tools::Consulted,
     /// Whether first drafts are written in steps.
     in_steps: bool,
     /// What went wrong, for the end of the run.
@@ -289,6 +297,9 @@ impl Run<'_, '_> {
     async fn perform(&mut self, next: Next) -> Happened {
         match next {
             Next::Draft { iteration } => {
+                if let Err(happened) = self.consult(iteration, None).await {
+                    return happened;
+                }
                 let told = self.told();
                 if self.in_steps {
                     return self.draft_in_steps(iteration, told).await;
@@ -313,6 +324,9 @@ impl Run<'_, '_> {
     }
 
     async fn fresh(&mut self, iteration: u32, lessons: u32) -> Happened {
+        if let Err(happened) = self.consult(iteration, None).await {
+            return happened;
+        }
         let issues: Vec<Issue> = self
             .ledger
             .issues_of(lessons)
@@ -367,6 +381,9 @@ impl Run<'_, '_> {
             self.error = Some(format!("version {based_on} is not there to be revised"));
             return Happened::ModelFailed;
         };
+        if let Err(happened) = self.consult(iteration, Some(&base.output)).await {
+            return happened;
+        }
         let phase = Phase::Revise;
         self.log.emit(Event::Phase { phase, iteration });
         evidence::for_revision(

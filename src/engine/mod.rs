@@ -20,6 +20,7 @@ mod select;
 mod similarity;
 mod start;
 mod steps;
+mod tool;
 mod triggers;
 mod verdict;
 
@@ -27,3 +28,4 @@ pub use critique::{Critique, Text};
 pub use driver::Loop;
 pub use log::Observer;
 pub use start::Start;
+pub use tool::WriterTool;

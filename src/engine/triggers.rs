@@ -4,7 +4,7 @@
 
 use super::gate;
 use crate::model::{ErrorClass, Reply};
-use crate::types::Trigger;
+use crate::types::{LoopSettings, Trigger};
 
 /// Scores are rounded to a millionth; what differs by less is the same.
 const SAME: f64 = 1e-9;
@@ -48,6 +48,16 @@ pub(super) fn quality_drop(best: f64, score: f64, threshold: f64) -> bool {
 /// without it: a first draft's fault is told once before, without a call.
 pub(super) fn error(on: bool, rejections: u32, without: u32, reflected: bool) -> bool {
     on && !reflected && rejections >= without
+}
+
+/// `tool_result`, or `error` for a tool that failed: whether a tool's result is reflected on, and why.
+pub(super) fn tool_result(tool: &str, failed: bool, settings: &LoopSettings) -> Option<Trigger> {
+    if failed && settings.reflect_on_error() {
+        return Some(Trigger::Error);
+    }
+    let named = settings.reflect_on_tools.as_ref();
+    let is_named = named.is_none_or(|names| names.iter().any(|name| name == tool));
+    is_named.then_some(Trigger::ToolResult)
 }
 
 /// What of a reply is told to the writer; `None` if it is of no use: empty, cut off, refused, or that there is
@@ -124,6 +134,33 @@ mod tests {
         assert!(!error(true, 1, 2, false), "the note comes first");
         assert!(!error(true, 3, 2, true), "once");
         assert!(!error(false, 2, 2, false), "off");
+    }
+
+    #[test]
+    fn a_tool_is_reflected_on_where_it_is_named_or_failed() {
+        let settings = |names: Option<&[&str]>, on_error| LoopSettings {
+            reflect_on_tools: names.map(|names| names.iter().map(|&it| it.to_owned()).collect()),
+            reflect_on_error: Some(on_error),
+            ..LoopSettings::default()
+        };
+        let (named, error) = (Some(Trigger::ToolResult), Some(Trigger::Error));
+        for (names, on_error, failed, expected) in [
+            (None, false, false, named),
+            (None, false, true, named),
+            (None, true, true, error),
+            (Some(&["wc"][..]), false, false, named),
+            (Some(&["cat"]), false, true, None),
+            (Some(&[]), false, false, None),
+            (Some(&[]), true, true, error),
+            (Some(&[]), true, false, None),
+        ] {
+            let settings = settings(names, on_error);
+            assert_eq!(
+                tool_result("wc", failed, &settings),
+                expected,
+                "{settings:?}"
+            );
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::types::{Criteria, Evidence, Fact, Issue, Procedure, Task};
 
 pub use self::feedback::Feedback;
 pub use self::own::{TemplateFault, check as check_own};
-pub use self::reflect::guidance;
+pub use self::reflect::{ToolResult, guidance, tool_note};
 
 /// Version of the prompts: verdicts under another version are not comparable.
 pub const PROMPT_VERSION: u32 = 2;
@@ -107,6 +107,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
             "reflect_failure.j2",
             include_str!("templates/reflect_failure.j2"),
         ),
+        ("reflect_tool.j2", include_str!("templates/reflect_tool.j2")),
         ("repair.j2", include_str!("templates/repair.j2")),
         ("feedback.j2", include_str!("templates/feedback.j2")),
         ("revise.j2", include_str!("templates/revise.j2")),

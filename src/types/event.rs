@@ -159,6 +159,19 @@ pub enum Event {
         /// Why, in words.
         reason: String,
     },
+    /// A tool of the user's was run; the writer is shown what it wrote.
+    ToolResult {
+        /// The version that is to be written next.
+        iteration: u32,
+        /// What the tool is called.
+        tool: String,
+        /// How it ended, in words.
+        end: String,
+        /// Its exit code; `None` if it did not end by itself.
+        exit_code: Option<i32>,
+        /// What it wrote, standard error first, cut if it is long.
+        output: String,
+    },
     /// The outline of a draft that is written in steps.
     Outline {
         /// The version that it is to become.
@@ -250,6 +263,8 @@ pub enum Phase {
     Evaluate,
     /// A better version is written.
     Revise,
+    /// A tool of the user's runs.
+    Tool,
     /// The writer looks back at what has happened so far.
     Reflect,
 }

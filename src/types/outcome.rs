@@ -283,6 +283,7 @@ impl RunRecord {
             Event::Delta { .. }
             | Event::Retry { .. }
             | Event::Strategy { .. }
+            | Event::ToolResult { .. }
             | Event::Outline { .. }
             | Event::Step { .. }
             | Event::Cleaned { .. } => {}

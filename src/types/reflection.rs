@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum Trigger {
     /// A version's score fell well below that of the best one (`quality_drop_threshold`).
     QualityDrop,
+    /// A tool of the user's has said something (`reflect_on_tools`).
+    ToolResult,
     /// So many sections of a draft that is written in steps are there (`reflection_interval`).
     StepInterval,
     /// Replies were no drafts, or a tool failed (`reflect_on_error`).

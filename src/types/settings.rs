@@ -66,6 +66,9 @@ pub struct LoopSettings {
     /// Reflect on replies that are no drafts, and ask once more (seed 003 §2.3). Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reflect_on_error: Option<bool>,
+    /// Which tools' results are reflected on, by their names (seed 003 §2.3). Default: those of all tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflect_on_tools: Option<Vec<String>>,
     /// Write the first draft in steps: an outline, then section by section. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<bool>,
@@ -105,6 +108,9 @@ impl LoopSettings {
             adapt: self.adapt.or(below.adapt),
             quality_drop_threshold: self.quality_drop_threshold.or(below.quality_drop_threshold),
             reflect_on_error: self.reflect_on_error.or(below.reflect_on_error),
+            reflect_on_tools: self
+                .reflect_on_tools
+                .or_else(|| below.reflect_on_tools.clone()),
             steps: self.steps.or(below.steps),
             reflection_interval: self.reflection_interval.or(below.reflection_interval),
             early_stop: self.early_stop.or(below.early_stop),

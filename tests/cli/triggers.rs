@@ -446,3 +446,199 @@ fn a_draft_in_steps_ends_where_the_tokens_do() {
         .run();
     assert_eq!((ran.drafts().len(), calls(&ran)), (0, 1));
 }
+
+/// Programs that are on every system these tests run on.
+#[cfg(unix)]
+mod tools {
+    use super::*;
+
+    const MORE: &str = "Four words are enough.";
+
+    /// What the tools of a run came to: name, exit code, output.
+    fn results(ran: &Ran) -> Vec<(String, Value, String)> {
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let lines = ran.lines();
+        let results = lines.iter().filter(|line| line["event"] == "tool_result");
+        results
+            .map(|it| {
+                (
+                    text(&it["tool"]),
+                    it["exit_code"].clone(),
+                    text(&it["output"]),
+                )
+            })
+            .collect()
+    }
+
+    fn result(tool: &str, code: i32, output: &str) -> (String, Value, String) {
+        (tool.to_owned(), json!(code), output.to_owned())
+    }
+
+    fn with(tool: &str, script: &[String]) -> Test {
+        draft(script).args(["--allow-exec", "--tool", tool])
+    }
+
+    #[test]
+    fn a_tool_is_run_on_the_prompt_and_on_each_draft_and_reflected_on() {
+        let script = [
+            told(
+                "The program `wc` was run on the prompt: it ended with exit code 0, and wrote this:\n\n<tool-result name=\"wc\">\n3",
+                ADVICE,
+            ),
+            told(ADVICE, "one two three four"),
+            judged(3, "The roof leaks."),
+            told(
+                "was run on the draft: it ended with exit code 0, and wrote this:\n\n<tool-result name=\"wc\">\n4",
+                MORE,
+            ),
+            told(MORE, "four words are enough"),
+            judged(5, ""),
+        ];
+        let ran = with("wc -w", &script)
+            .stderr_has("draft 1: the tool `wc` ended with exit code 0\n")
+            .run();
+        let ours = results(&ran);
+        assert_eq!(ours, [result("wc", 0, "3"), result("wc", 0, "4")]);
+        let said = [ADVICE, MORE].map(|text| ("tool_result".to_owned(), text.to_owned()));
+        assert_eq!(reflections(&ran), said);
+        assert_eq!(calls(&ran), 6);
+    }
+
+    /// Two drafts; the second writer is shown this.
+    fn two_drafts(shown: &str) -> [String; 4] {
+        [
+            reply("write", "one with a roof"),
+            judged(3, "The roof leaks."),
+            told(shown, "two with a roof"),
+            judged(5, ""),
+        ]
+    }
+
+    #[test]
+    fn the_same_result_is_reflected_on_once_and_shown_again() {
+        let script = [&[reply("write", ADVICE)][..], &two_drafts(ADVICE)].concat();
+        let ran = with("echo calm", &script).run();
+        assert_eq!(results(&ran).len(), 2);
+        assert_eq!((calls(&ran), reflections(&ran).len()), (5, 1));
+    }
+
+    #[test]
+    fn only_the_tools_that_are_named_are_reflected_on_but_all_are_shown() {
+        for (args, config) in [
+            (&["--reflect-on-tools", ""][..], ""),
+            (&[], "[loop]\nreflect_on_tools = ['wc']\n"),
+        ] {
+            let ran = with("echo calm", &two_drafts("calm\n</tool-result>"))
+                .file("criteria.toml", format!("{config}{CLEAR}"))
+                .args(args)
+                .run();
+            assert_eq!((calls(&ran), reflections(&ran).len()), (4, 0), "{args:?}");
+        }
+        let script = [&[reply("write", ADVICE)][..], &two_drafts(ADVICE)].concat();
+        let ran = with("echo calm", &script)
+            .args(["--tool", "pwd", "--reflect-on-tools", "echo"])
+            .run();
+        assert_eq!((results(&ran).len(), reflections(&ran).len()), (4, 1));
+        with("echo calm", &[])
+            .args(["--reflect-on-tools", "ehco"])
+            .code(2)
+            .stderr_has("there is no tool `ehco`")
+            .stderr_has("hint: there are `echo`")
+            .run();
+    }
+
+    #[test]
+    fn a_tool_that_fails_ends_nothing_and_is_an_error_to_reflect_on() {
+        let fails = "sh -c 'echo broken >&2; exit 3'";
+        let script = [
+            &[told(
+                "ended with exit code 3, and wrote this:\n\n<tool-result name=\"sh\">\nbroken",
+                ADVICE,
+            )][..],
+            &two_drafts(ADVICE),
+        ]
+        .concat();
+        let ran = with(fails, &script)
+            .args(["--reflect-on-tools", "", "--reflect-on-error"])
+            .run();
+        assert_eq!(results(&ran)[0], result("sh", 3, "broken"));
+        assert_eq!(reflections(&ran), [("error".to_owned(), ADVICE.to_owned())]);
+        let ran = with(fails, &two_drafts("broken"))
+            .args(["--reflect-on-tools", ""])
+            .run();
+        assert_eq!(calls(&ran), 4);
+    }
+
+    #[test]
+    fn a_tool_that_names_the_draft_waits_for_one() {
+        let ran = with("cat {draft_file}", &{
+            let mut script = two_drafts(ADVICE).to_vec();
+            script.insert(
+                2,
+                told("<tool-result name=\"cat\">\none with a roof", ADVICE),
+            );
+            script
+        })
+        .run();
+        assert_eq!(results(&ran), [result("cat", 0, "one with a roof")]);
+        let ran = Test::new()
+            .args([
+                "revise",
+                "text.txt",
+                "-c",
+                "criteria.toml",
+                "--format",
+                "ndjson",
+            ])
+            .args(["--provider", "scripted:script.toml", "--allow-exec"])
+            .args(["--tool", "cat {draft_file}"])
+            .file("criteria.toml", CLEAR)
+            .file("text.txt", "zero with a roof")
+            .file(
+                "script.toml",
+                [
+                    judged(3, "The roof leaks."),
+                    told("<tool-result name=\"cat\">\nzero with a roof", ADVICE),
+                    told(ADVICE, "one with a roof"),
+                    judged(5, ""),
+                ]
+                .concat(),
+            )
+            .run();
+        assert_eq!(results(&ran).len(), 1);
+    }
+
+    /// It runs where the user is, with none of his keys.
+    #[test]
+    fn a_tool_runs_where_the_user_is_and_knows_none_of_his_keys() {
+        let script = [reply("write", "one with a roof"), judged(5, "")];
+        let ran = with("sh -c 'ls criteria.toml; env'", &script)
+            .args(["--reflect-on-tools", ""])
+            .env("OPENAI_API_KEY", crate::harness::KEY)
+            .run();
+        let (_, code, output) = &results(&ran)[0];
+        assert_eq!(code, &json!(0), "{output}");
+        assert!(output.starts_with("criteria.toml\n"), "{output}");
+    }
+
+    /// Before any model is asked: the script has no answers.
+    #[test]
+    fn what_cannot_run_is_refused_at_once() {
+        let with = |tool: &str| draft(&[]).args(["--tool", tool]).code(2);
+        let ran = with("grep -c 'a b'").run();
+        for part in [
+            "these tools run on this machine, which has not been allowed:\n  grep -c 'a b'\n",
+            "hint: if you trust what is shown, allow it for this call with `--allow-exec`",
+        ] {
+            assert!(ran.stderr.contains(part), "{}", ran.stderr);
+        }
+        for (tool, said) in [
+            ("there-is-no-such-program", "was not found"),
+            ("echo 'calm", "has no end"),
+            ("echo a | wc", "`|` is for a shell"),
+            ("", "it names no program"),
+        ] {
+            with(tool).arg("--allow-exec").stderr_has(said).run();
+        }
+    }
+}

@@ -57,6 +57,8 @@ async fn prepare(
     args.output.check()?;
     let plan = settings::run(args, judged, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
+    let writer_tools = exec::writer_tools(&args.tools, args.allow_exec)?;
+    exec::check_names(&writer_tools, args.flow.reflect_on_tools.as_deref())?;
     let (mut task, start) = read()?;
     knowledge::read_context(&args.knowledge, &plan, &mut task)?;
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
@@ -90,6 +92,7 @@ async fn prepare(
         criteria: Arc::new(plan.criteria),
         tools,
         evidence,
+        writer_tools,
     };
     Ok(Prepared {
         task,

@@ -91,7 +91,8 @@ impl Run<'_, '_> {
     /// said when it looked back.
     pub(super) fn told(&mut self) -> Option<String> {
         let guidance = self.guidance.take().map(|text| guidance(&text));
-        let told: Vec<String> = [self.note.take(), guidance].into_iter().flatten().collect();
+        let tools = self.consulted.told();
+        let told: Vec<String> = tools.chain(self.note.take()).chain(guidance).collect();
         (!told.is_empty()).then(|| told.join(" "))
     }
 }
