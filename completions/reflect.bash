@@ -850,7 +850,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__draft)
-            opts="-c -f -s -m -n -o -q -h --prompt-file --ignore-stdin --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --quality-drop-threshold --reflect-on-error --steps --reflection-interval --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -n -o -q -h --prompt-file --ignore-stdin --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --tool --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --quality-drop-threshold --reflect-on-error --reflect-on-tools --steps --reflection-interval --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1038,6 +1038,10 @@ _reflect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --tool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --judge-mode)
                     COMPREPLY=($(compgen -W "joint separate" -- "${cur}"))
                     return 0
@@ -1092,6 +1096,10 @@ _reflect() {
                     ;;
                 --reflect-on-error)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --reflect-on-tools)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --steps)
@@ -2302,7 +2310,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__revise)
-            opts="-c -f -s -m -n -o -q -h --prompt --prompt-file --errors --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --quality-drop-threshold --reflect-on-error --steps --reflection-interval --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -n -o -q -h --prompt --prompt-file --errors --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --tool --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --quality-drop-threshold --reflect-on-error --reflect-on-tools --steps --reflection-interval --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2509,6 +2517,10 @@ _reflect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --tool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --judge-mode)
                     COMPREPLY=($(compgen -W "joint separate" -- "${cur}"))
                     return 0
@@ -2563,6 +2575,10 @@ _reflect() {
                     ;;
                 --reflect-on-error)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --reflect-on-tools)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --steps)

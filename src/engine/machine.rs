@@ -452,11 +452,11 @@ impl State {
         let Some(on) = self.setback.take() else {
             return next;
         };
-        decisions.push(match on {
+        match on {
             Setback::Drop { best, worse } => {
                 let score = |version| {
-                    let of = |judged: &&(u32, Rank)| judged.0 == version;
-                    let found = self.judged.iter().find(of);
+                    let mut judged = self.judged.iter();
+                    let found = judged.find(|(iteration, _)| *iteration == version);
                     found.map_or(0.0, |(_, rank)| rank.score)
                 };
                 let reason = format!(
@@ -464,16 +464,18 @@ impl State {
                     score(worse),
                     score(best),
                 );
-                Decision {
+                decisions.push(Decision {
                     iteration: worse,
                     ..self.decision(Choice::Reflect, reason)
-                }
+                });
             }
-            Setback::Failure => {
+            // Before there is a version, there is none to decide about.
+            Setback::Failure if self.incumbent.is_some() => {
                 let reason = "no draft came of it: why is reflected on, and it is asked for again";
-                self.decision(Choice::Reflect, reason.to_owned())
+                decisions.push(self.decision(Choice::Reflect, reason.to_owned()));
             }
-        });
+            Setback::Failure => {}
+        }
         Next::Reflect {
             iteration: self.iteration,
             on,
