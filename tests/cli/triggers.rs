@@ -445,6 +445,11 @@ fn a_draft_in_steps_ends_where_the_tokens_do() {
         .code(5)
         .run();
     assert_eq!((ran.drafts().len(), calls(&ran)), (0, 1));
+    let ran = draft(&[dear("The storm came."), reply("write", SECTIONS[0])])
+        .args(["--steps", "--max-total-tokens", "900"])
+        .code(5)
+        .run();
+    assert_eq!((ran.drafts().len(), calls(&ran)), (0, 1));
 }
 
 /// Programs that are on every system these tests run on.

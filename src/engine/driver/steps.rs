@@ -30,6 +30,9 @@ impl Run<'_, '_> {
                     message: "the draft is written as a whole: the model's reply was no outline"
                         .to_owned(),
                 });
+                if !self.tokens_left() {
+                    return Happened::OutOfTokens;
+                }
                 let messages = self.prompts.draft(told);
                 return self.draft(iteration, messages, Vec::new()).await;
             }
@@ -160,7 +163,7 @@ impl Run<'_, '_> {
                 Err(no_section) => no_section,
             };
             let reason = format!("section {number} of {of}: {}", no_section.reason);
-            if left == 0 {
+            if left == 0 || !self.tokens_left() {
                 let failed = NotADraft::new(reason, no_section.note);
                 return Err(self.rejected(iteration, failed, reply.text, false));
             }
