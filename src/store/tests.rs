@@ -34,6 +34,34 @@ fn evidence() -> Event {
     }
 }
 
+/// What happens where a run looks back.
+fn looking_back() -> [Event; 4] {
+    [
+        Event::ToolResult {
+            iteration: 2,
+            tool: "wc".into(),
+            end: "ended with exit code 0".into(),
+            exit_code: Some(0),
+            output: "3\n".into(),
+        },
+        Event::Outline {
+            iteration: 2,
+            sections: vec!["a".into(), "b".into()],
+        },
+        Event::Step {
+            iteration: 2,
+            step: 1,
+            of: 2,
+            title: "a".into(),
+        },
+        Event::Reflection(Reflection {
+            iteration: 2,
+            trigger: Trigger::QualityDrop,
+            text: "keep it".into(),
+        }),
+    ]
+}
+
 /// A whole run of two drafts, with every kind of event.
 fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> {
     let model = |name: &str| ModelId {
@@ -54,7 +82,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
         strategy: None,
         edits: None,
     };
-    let events = vec![
+    let mut events = vec![
         Event::RunStart {
             schema_version: SCHEMA_VERSION,
             run_id,
@@ -119,38 +147,17 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
             message: "w".into(),
         },
         evidence(),
-        Event::ToolResult {
-            iteration: 2,
-            tool: "wc".into(),
-            end: "ended with exit code 0".into(),
-            exit_code: Some(0),
-            output: "3\n".into(),
-        },
-        Event::Outline {
-            iteration: 2,
-            sections: vec!["a".into(), "b".into()],
-        },
-        Event::Step {
-            iteration: 2,
-            step: 1,
-            of: 2,
-            title: "a".into(),
-        },
-        Event::Reflection(Reflection {
-            iteration: 2,
-            trigger: Trigger::QualityDrop,
-            text: "keep it".into(),
-        }),
-        Event::RunEnd {
-            schema_version: SCHEMA_VERSION,
-            run_id: Some(run_id),
-            convergence_reason: Some(ConvergenceReason::MaxIterations),
-            success: false,
-            selected: Some(1),
-            exit_code: ExitCode::NotMet,
-            error: None,
-        },
     ];
+    events.extend(looking_back());
+    events.push(Event::RunEnd {
+        schema_version: SCHEMA_VERSION,
+        run_id: Some(run_id),
+        convergence_reason: Some(ConvergenceReason::MaxIterations),
+        success: false,
+        selected: Some(1),
+        exit_code: ExitCode::NotMet,
+        error: None,
+    });
     (started..)
         .zip(events)
         .map(|(ms, event)| at(ms, event))
