@@ -75,6 +75,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-first-
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l tool -d 'Show the writer what this program says, first of the prompt, then of each draft before it is revised; a program with its arguments, in which `{draft_file}` stands for a file with the draft; repeatable' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
 separate\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
@@ -90,6 +91,13 @@ false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l reflect-on-tools -d 'Reflect on the results of these tools only, by the names of their programs, with commas; \'\' for none' -r
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l steps -d 'Whether to write the first draft in steps, an outline and then section by section [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l reflection-interval -d 'With --steps, reflect after every so many sections; 0 for never [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
 full_rewrite\t''
 targeted_edit\t''
@@ -123,7 +131,7 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l ignore-stdin -d 'Do not read standard input even if it is piped'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l offline -d 'Fetch nothing: use only models that are on this machine'
-complete -c reflect -n "__fish_reflect_using_subcommand draft" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder'
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder; let the tools of --tool run'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l judge-always -d 'Ask the judge even where a required criterion is not met'
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l no-cache -d 'Judge anew what was judged before'
@@ -166,6 +174,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-first
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l tool -d 'Show the writer what this program says, first of the prompt, then of each draft before it is revised; a program with its arguments, in which `{draft_file}` stands for a file with the draft; repeatable' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
 separate\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
@@ -181,6 +190,13 @@ false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l reflect-on-tools -d 'Reflect on the results of these tools only, by the names of their programs, with commas; \'\' for none' -r
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l steps -d 'Whether to write the first draft in steps, an outline and then section by section [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l reflection-interval -d 'With --steps, reflect after every so many sections; 0 for never [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
 full_rewrite\t''
 targeted_edit\t''
@@ -213,7 +229,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand revise" -l color -d 'Whe
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l offline -d 'Fetch nothing: use only models that are on this machine'
-complete -c reflect -n "__fish_reflect_using_subcommand revise" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder'
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder; let the tools of --tool run'
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l judge-always -d 'Ask the judge even where a required criterion is not met'
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l no-cache -d 'Judge anew what was judged before'
@@ -256,6 +272,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-firs
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l tool -d 'Show the writer what this program says, first of the prompt, then of each draft before it is revised; a program with its arguments, in which `{draft_file}` stands for a file with the draft; repeatable' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
 separate\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
@@ -271,6 +288,13 @@ false\t''"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l reflect-on-tools -d 'Reflect on the results of these tools only, by the names of their programs, with commas; \'\' for none' -r
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l steps -d 'Whether to write the first draft in steps, an outline and then section by section [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l reflection-interval -d 'With --steps, reflect after every so many sections; 0 for never [default: 3]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
 full_rewrite\t''
 targeted_edit\t''
@@ -303,7 +327,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand correct" -l color -d 'Wh
 always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l offline -d 'Fetch nothing: use only models that are on this machine'
-complete -c reflect -n "__fish_reflect_using_subcommand correct" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder'
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder; let the tools of --tool run'
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l judge-always -d 'Ask the judge even where a required criterion is not met'
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l no-cache -d 'Judge anew what was judged before'

@@ -219,9 +219,19 @@ pub(super) struct RunArgs {
     pub model: ModelArgs,
 
     /// Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read
-    /// JSON Schemas outside of their folder
+    /// JSON Schemas outside of their folder; let the tools of --tool run
     #[arg(long, hide_short_help = true, help_heading = "Criteria")]
     pub allow_exec: bool,
+
+    /// Show the writer what this program says, first of the prompt, then of each draft before it is revised; a
+    /// program with its arguments, in which `{draft_file}` stands for a file with the draft; repeatable
+    #[arg(
+        long = "tool",
+        value_name = "COMMAND",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub tools: Vec<String>,
 
     /// How the judge is asked.
     #[command(flatten)]
@@ -489,6 +499,31 @@ pub(super) struct LoopArgs {
     /// Whether to try another way of revising before a run without progress is given up [default: true]
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub adapt: Option<bool>,
+
+    /// Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]
+    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
+    pub quality_drop_threshold: Option<f64>,
+
+    /// Whether to reflect on replies that are no drafts, and to ask once more [default: false]
+    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub reflect_on_error: Option<bool>,
+
+    /// Reflect on the results of these tools only, by the names of their programs, with commas; '' for none
+    #[arg(
+        long,
+        value_name = "NAMES",
+        hide_short_help = true,
+        value_delimiter = ','
+    )]
+    pub reflect_on_tools: Option<Vec<String>>,
+
+    /// Whether to write the first draft in steps, an outline and then section by section [default: false]
+    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub steps: Option<bool>,
+
+    /// With --steps, reflect after every so many sections; 0 for never [default: 3]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub reflection_interval: Option<u32>,
 
     /// Let every draft be written to its end, even where it can no longer meet a hard check
     #[arg(long, hide_short_help = true)]

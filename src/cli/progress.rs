@@ -33,6 +33,17 @@ struct Live {
     reasoning: bool,
 }
 
+impl Live {
+    /// Something else is being done.
+    fn begin(&mut self, what: String) {
+        self.tail = Tail::default();
+        self.reasoning = false;
+        self.bar.reset_elapsed();
+        self.bar.set_prefix(what);
+        self.bar.set_message(String::new());
+    }
+}
+
 impl Progress {
     /// A view that draws only where standard error is a terminal, and says nothing if `quiet`.
     pub(super) fn new(quiet: bool) -> Self {
@@ -83,6 +94,7 @@ impl Progress {
 
     fn begin(&mut self, phase: Phase, iteration: u32) {
         let what = match phase {
+            Phase::Outline => format!("draft {iteration}: making an outline"),
             Phase::Draft => format!("draft {iteration}: writing"),
             Phase::Evaluate => match &self.text {
                 Some(name) => format!("{name}: judging"),
@@ -92,13 +104,11 @@ impl Progress {
                 let base = self.record.best().map_or(1, |best| best.iteration);
                 format!("draft {iteration}: revising draft {base}")
             }
+            Phase::Tool => format!("draft {iteration}: running a tool"),
+            Phase::Reflect => format!("draft {iteration}: reflecting"),
         };
         if let Some(live) = &mut self.live {
-            live.tail = Tail::default();
-            live.reasoning = false;
-            live.bar.reset_elapsed();
-            live.bar.set_prefix(what);
-            live.bar.set_message(String::new());
+            live.begin(what);
         } else {
             self.line(&what);
         }
@@ -121,6 +131,24 @@ impl Progress {
             )),
             CandidateStep::Chosen { reason } => self.line(&format!("draft {iteration}: {reason}")),
             CandidateStep::Written { .. } | CandidateStep::Judged { .. } => {}
+        }
+    }
+
+    /// A part of a phase begins.
+    fn step(&mut self, what: String) {
+        match &mut self.live {
+            Some(live) => live.begin(what),
+            None => self.line(&what),
+        }
+    }
+
+    fn retry(&mut self, message: &str, wait_ms: u64) {
+        #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
+        let wait = report::duration(wait_ms as f64 / 1000.0);
+        self.line(&format!("{message}; trying again in {wait}"));
+        if let Some(live) = &mut self.live {
+            live.tail = Tail::default();
+            live.bar.set_message(String::new());
         }
     }
 
@@ -154,15 +182,7 @@ impl Observer for Progress {
             } => self.piece(*phase, *kind, text),
             Event::Retry {
                 message, wait_ms, ..
-            } => {
-                #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
-                let wait = report::duration(*wait_ms as f64 / 1000.0);
-                self.line(&format!("{message}; trying again in {wait}"));
-                if let Some(live) = &mut self.live {
-                    live.tail = Tail::default();
-                    live.bar.set_message(String::new());
-                }
-            }
+            } => self.retry(message, *wait_ms),
             Event::Strategy {
                 iteration,
                 strategy,
@@ -170,6 +190,20 @@ impl Observer for Progress {
             } => self.line(&format!(
                 "draft {iteration}: {}: {reason}",
                 strategy.as_str()
+            )),
+            Event::ToolResult {
+                iteration,
+                tool,
+                end,
+                ..
+            } => self.line(&format!("draft {iteration}: the tool `{tool}` {end}")),
+            Event::Step {
+                iteration,
+                step,
+                of,
+                title,
+            } => self.step(format!(
+                "draft {iteration}: section {step} of {of}: {title}"
             )),
             Event::Draft {
                 iteration,
@@ -197,7 +231,7 @@ impl Observer for Progress {
                 ..
             } => self.line(&format!("keeping draft {incumbent}: {reason}")),
             Event::Decision {
-                choice: Choice::ChangeApproach,
+                choice: Choice::ChangeApproach | Choice::Reflect,
                 reason,
                 ..
             } => self.line(reason),
@@ -236,6 +270,8 @@ impl Observer for Progress {
             | Event::Call { .. }
             | Event::Draft { .. }
             | Event::Issues { .. }
+            | Event::Outline { .. }
+            | Event::Reflection(_)
             | Event::Decision { .. } => {}
         }
     }

@@ -26,6 +26,8 @@ pub(super) struct Plan {
     pub(super) evidence: bool,
     /// Whether anything is judged by the criteria; otherwise they are only told.
     pub(super) judged: bool,
+    /// How many tools' results the writer is shown.
+    pub(super) tools: usize,
 }
 
 /// What texts are measured by.
@@ -61,7 +63,17 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
     } else {
         Measure::Nothing
     };
-    plan(flags, &args.knowledge, global, args.allow_exec, measure)
+    let plan = plan(flags, &args.knowledge, global, args.allow_exec, measure)?;
+    if args.flow.reflection_interval.is_some() && !plan.settings().loop_settings.steps() {
+        return Err(CliError::usage(
+            "--reflection-interval is about drafts that are written in steps, and this one is not",
+        )
+        .hint("add `--steps`, or leave it out"));
+    }
+    Ok(Plan {
+        tools: args.tools.len(),
+        ..plan
+    })
 }
 
 /// What `reflect evaluate` sets.
@@ -113,6 +125,7 @@ fn plan(
             criteria,
             evidence: !knowledge.evidence.is_empty(),
             judged: true,
+            tools: 0,
         });
     }
     let judged = matches!(measure, Measure::Criteria);
@@ -140,6 +153,7 @@ fn plan(
         criteria,
         evidence: !knowledge.evidence.is_empty(),
         judged,
+        tools: 0,
     })
 }
 
@@ -238,6 +252,11 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         detect_oscillation: args.detect_oscillation,
         grey_zone: args.grey_zone,
         adapt: args.adapt,
+        quality_drop_threshold: args.quality_drop_threshold,
+        reflect_on_error: args.reflect_on_error,
+        reflect_on_tools: args.reflect_on_tools.clone(),
+        steps: args.steps,
+        reflection_interval: args.reflection_interval,
         early_stop: args.no_early_stop.then_some(false),
         max_total_tokens: args.max_total_tokens,
         max_cost: args.max_cost,

@@ -158,6 +158,10 @@ impl Settings {
                 detect_oscillation: Some(loops.detect_oscillation()),
                 grey_zone: Some(loops.grey_zone()),
                 adapt: Some(loops.adapt()),
+                quality_drop_threshold: Some(loops.quality_drop_threshold()),
+                reflect_on_error: Some(loops.reflect_on_error()),
+                steps: Some(loops.steps()),
+                reflection_interval: Some(loops.reflection_interval()),
                 early_stop: Some(loops.early_stop()),
                 ..loops
             },

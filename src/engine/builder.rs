@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::driver::Loop;
 use super::start::Start;
+use super::tool::WriterTool;
 use crate::evaluate::{JudgeModel, Tools};
 use crate::evidence::Gatherer;
 use crate::model::{ChatModel, Sampling, Think};
@@ -92,6 +93,13 @@ impl LoopBuilder {
     #[must_use]
     pub fn tools(mut self, tools: Tools) -> Self {
         self.plan.tools = tools;
+        self
+    }
+
+    /// Programs whose output the writer is shown before it writes. Default: none.
+    #[must_use]
+    pub fn writer_tools(mut self, tools: Vec<WriterTool>) -> Self {
+        self.plan.writer_tools = tools;
         self
     }
 

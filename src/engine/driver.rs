@@ -1,4 +1,7 @@
 mod contest;
+mod reflect;
+mod steps;
+mod tools;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,6 +24,7 @@ use super::log::{Log, Observer};
 use super::machine::{Abilities, Given, Happened, Next, State, step};
 use super::similarity::similarity;
 use super::start::Start;
+use super::tool::WriterTool;
 use super::verdict::Verdict;
 use super::{critics, lessons, past};
 use crate::evaluate::{
@@ -68,6 +72,8 @@ pub struct Loop {
     pub(super) evidence: Option<Arc<Gatherer>>,
     /// Templates of the user's own; `None` for the built-in ones.
     pub(super) templates: Option<Arc<Templates>>,
+    /// Programs whose output the writer is shown before it writes.
+    pub(super) writer_tools: Vec<WriterTool>,
 }
 
 impl Loop {
@@ -92,6 +98,7 @@ impl Loop {
             prices: Prices::default(),
             evidence: None,
             templates: None,
+            writer_tools: Vec::new(),
         }
     }
 
@@ -175,6 +182,9 @@ impl Loop {
             guided: false,
             ledger: Ledger::default(),
             note: None,
+            guidance: None,
+            consulted: tools::Consulted::default(),
+            in_steps: self.settings.steps(),
             error: None,
             written: AtomicU64::new(0),
             candidates: 1,
@@ -213,6 +223,12 @@ struct Run<'a, 'o> {
     ledger: Ledger,
     /// What the writer is told with its next call: why its last reply was no draft.
     note: Option<String>,
+    /// What the writer is told besides: what it said when it looked back.
+    guidance: Option<String>,
+    /// What the tools have said.
+    consulted: tools::Consulted,
+    /// Whether first drafts are written in steps.
+    in_steps: bool,
     /// What went wrong, for the end of the run.
     error: Option<String>,
     /// How often the writer was asked. Each time with another seed, or a repeatable model would answer the
@@ -419,7 +435,14 @@ impl Run<'_, '_> {
     async fn perform(&mut self, next: Next) -> Happened {
         match next {
             Next::Draft { iteration } => {
-                let messages = self.prompts.draft(self.note.take().as_deref());
+                if let Err(happened) = self.consult(iteration, None).await {
+                    return happened;
+                }
+                let told = self.told();
+                if self.in_steps {
+                    return self.draft_in_steps(iteration, told).await;
+                }
+                let messages = self.prompts.draft(told.as_deref());
                 self.draft(iteration, messages, Vec::new()).await
             }
             Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
@@ -438,6 +461,7 @@ impl Run<'_, '_> {
                 iteration,
                 based_on,
             } => self.take_edit(iteration, based_on),
+            Next::Reflect { iteration, on } => self.reflect(iteration, on).await,
             Next::Stop(_) => Happened::Cancelled,
         }
     }
@@ -475,13 +499,17 @@ impl Run<'_, '_> {
     }
 
     async fn fresh(&mut self, iteration: u32, lessons: u32) -> Happened {
+        if let Err(happened) = self.consult(iteration, None).await {
+            return happened;
+        }
         let issues: Vec<Issue> = self
             .ledger
             .issues_of(lessons)
             .iter()
             .map(|tracked| tracked.issue.clone())
             .collect();
-        let messages = self.prompts.fresh(&issues, self.note.take().as_deref());
+        let told = self.told();
+        let messages = self.prompts.fresh(&issues, told.as_deref());
         self.draft(iteration, messages, issues).await
     }
 
@@ -521,6 +549,9 @@ impl Run<'_, '_> {
             self.error = Some(format!("version {based_on} is not there to be revised"));
             return Happened::ModelFailed;
         };
+        if let Err(happened) = self.consult(iteration, Some(&base.output)).await {
+            return happened;
+        }
         self.prompts.show_past(past);
         let phase = Phase::Revise;
         self.log.emit(Event::Phase { phase, iteration });
@@ -539,7 +570,7 @@ impl Run<'_, '_> {
                 reason: "the user's wish may concern the whole text".to_owned(),
             });
         }
-        let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
+        let notes: Vec<String> = [self.told(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let work = Work {
             stronger: approach == Approach::Stronger,

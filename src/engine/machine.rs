@@ -5,6 +5,7 @@ use super::candidates::how_many;
 use super::converge::{Attempt, Outcome, Trail, converged};
 use super::incumbent::{Challenge, Incumbent, by_score, challenge, is_regression};
 use super::spent::Spent;
+use super::triggers::{self, Setback};
 use super::verdict::Verdict;
 use crate::evaluate::Preference;
 use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy, UserDecision};
@@ -57,6 +58,12 @@ pub(super) struct State {
     rejections: u32,
     /// Whether a first draft was stopped before its end.
     stopped: bool,
+    /// What is to be written now, or was written last.
+    writing: Option<Next>,
+    /// What is reflected on before the next text is written.
+    setback: Option<Setback>,
+    /// The version whose failed replies were reflected on.
+    reflected: Option<u32>,
 }
 
 /// What is to be done with a text that is there before the run begins.
@@ -83,6 +90,8 @@ pub(super) enum Happened {
     Rejected,
     /// We stopped the model's reply before its end.
     Stopped,
+    /// What went wrong was reflected on.
+    Reflected,
     /// The text was judged.
     Judged(Verdict),
     /// The text was judged, and the verdict could not be read.
@@ -96,6 +105,8 @@ pub(super) enum Happened {
     Decided(UserDecision),
     /// A model failed for good.
     ModelFailed,
+    /// A limit is reached, and there is no text.
+    OutOfBudget,
     /// The time is up.
     TimeUp,
     /// Somebody wants the run to end.
@@ -126,8 +137,20 @@ pub(super) enum Next {
     },
     /// Write a draft anew, with nothing of the earlier ones but the faults of one of them, to avoid.
     Fresh { iteration: u32, lessons: u32 },
+    /// Look back at what went wrong, before a version is written.
+    Reflect { iteration: u32, on: Setback },
     /// End the run.
     Stop(ConvergenceReason),
+}
+
+impl Next {
+    /// Whether a text is written.
+    fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Draft { .. } | Self::Revise { .. } | Self::Fresh { .. }
+        )
+    }
 }
 
 /// A choice, and why: for people.
@@ -152,6 +175,7 @@ pub(super) fn step(
         limit: spent.into().limit(settings),
     };
     let next = state.take(happened, &rules, &mut decisions);
+    let next = state.reflect_first(next, &mut decisions);
     let next = rules.within_budget(next);
     if let (Next::Stop(reason), Some(incumbent)) = (next, &state.incumbent) {
         decisions.push(Decision {
@@ -253,6 +277,7 @@ impl State {
                 }
                 return self.reject(rules, decisions);
             }
+            Happened::Reflected => return self.again(),
             Happened::Judged(verdict) => return self.judge(verdict, rules, decisions),
             Happened::Compared(preference) => {
                 self.decide_close(preference, rules, decisions);
@@ -272,6 +297,7 @@ impl State {
             // Nothing that is written would mend it.
             Happened::CheckFailed => ConvergenceReason::JudgeFailed,
             Happened::ModelFailed => ConvergenceReason::ModelError,
+            Happened::OutOfBudget => rules.limit.unwrap_or(ConvergenceReason::TokenBudget),
             Happened::TimeUp => ConvergenceReason::TimeLimit,
             Happened::Cancelled => ConvergenceReason::Interrupted,
         };
@@ -463,6 +489,13 @@ impl State {
                 if is_regression(best, &verdict, noise) {
                     attempt.outcome = Outcome::Worse;
                 }
+                let threshold = rules.settings.quality_drop_threshold();
+                if triggers::quality_drop(best.verdict.rank.score, score, threshold) {
+                    self.setback = Some(Setback::Drop {
+                        best: best.iteration,
+                        worse: self.iteration,
+                    });
+                }
                 (Choice::KeepIncumbent, reason)
             }
             Challenge::Close => return,
@@ -487,6 +520,9 @@ impl State {
     /// A reply that is no draft: the first one is asked for again; what would better a judged draft is lost.
     fn reject(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
         self.rejections += 1;
+        if self.learns(rules) {
+            return self.again();
+        }
         if let Some(best) = &self.incumbent {
             let best = best.verdict.rank.score;
             self.attempted(Attempt {
@@ -499,6 +535,70 @@ impl State {
             return Next::Stop(ConvergenceReason::ModelError);
         }
         self.first()
+    }
+
+    /// Whether a reply that is no draft is reflected on and asked for again.
+    fn learns(&mut self, rules: &Rules) -> bool {
+        let without = match self.incumbent {
+            Some(_) => 1,
+            None => FIRST_DRAFT_TRIES,
+        };
+        let learns = rules.limit.is_none()
+            && triggers::error(
+                rules.settings.reflect_on_error(),
+                self.rejections,
+                without,
+                self.reflected == Some(self.iteration),
+            );
+        if learns {
+            self.reflected = Some(self.iteration);
+            self.setback = Some(Setback::Failure);
+        }
+        learns
+    }
+
+    /// The same text once more.
+    fn again(&self) -> Next {
+        self.writing.unwrap_or_else(|| self.first())
+    }
+
+    /// Looks back before a text is written, where there is a reason to: once for each.
+    fn reflect_first(&mut self, next: Next, decisions: &mut Vec<Decision>) -> Next {
+        if !next.writes() {
+            return next;
+        }
+        self.writing = Some(next);
+        let Some(on) = self.setback.take() else {
+            return next;
+        };
+        match on {
+            Setback::Drop { best, worse } => {
+                let score = |version| {
+                    let mut judged = self.judged.iter();
+                    let found = judged.find(|(iteration, _)| *iteration == version);
+                    found.map_or(0.0, |(_, rank)| rank.score)
+                };
+                let reason = format!(
+                    "score {:.2} is well below version {best}'s {:.2}: what went wrong is reflected on",
+                    score(worse),
+                    score(best),
+                );
+                decisions.push(Decision {
+                    iteration: worse,
+                    ..self.decision(Choice::Reflect, reason)
+                });
+            }
+            // Before there is a version, there is none to decide about.
+            Setback::Failure if self.incumbent.is_some() => {
+                let reason = "no draft came of it: why is reflected on, and it is asked for again";
+                decisions.push(self.decision(Choice::Reflect, reason.to_owned()));
+            }
+            Setback::Failure => {}
+        }
+        Next::Reflect {
+            iteration: self.iteration,
+            on,
+        }
     }
 
     /// The first text that the run writes where none was judged: a draft, or the one correction of what it began

@@ -52,6 +52,7 @@ fn guide(scores: &[f64], said: &[UserDecision], settings: &LoopSettings, tokens:
                 asked.push((iteration, stops));
                 Happened::Decided(said.next().unwrap_or_default())
             }
+            Next::Reflect { .. } => Happened::Reflected,
             Next::Stop(reason) => {
                 return Guided {
                     bases,

@@ -24,6 +24,7 @@ mod watch;
 
 use async_trait::async_trait;
 
+pub use self::command::{ProgramRun, run_program};
 pub use self::errors::read_errors;
 use self::finding::{Fault, Finding};
 pub use self::judge::pairwise::{Comparison, ComparisonError, Pair, Preference, prefer};

@@ -11,6 +11,8 @@ mod custom;
 mod feedback;
 mod judge;
 mod own;
+mod reflect;
+mod steps;
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -28,6 +30,7 @@ use self::catalogue::ENTRIES;
 pub use self::custom::{Templates, built_in_templates};
 pub use self::feedback::Feedback;
 pub use self::own::{TemplateFault, check as check_own};
+pub use self::reflect::{ToolResult, guidance, tool_note};
 
 /// Version of the prompts: verdicts under another version are not comparable.
 pub const PROMPT_VERSION: u32 = 2;
@@ -95,6 +98,16 @@ static BUILT_IN: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.add_filter("block", block);
     let replaceable = ENTRIES.iter().map(|entry| (entry.name, entry.source));
     let fixed = [
+        ("look_back.j2", include_str!("templates/look_back.j2")),
+        ("outline.j2", include_str!("templates/outline.j2")),
+        ("section.j2", include_str!("templates/section.j2")),
+        ("sections.j2", include_str!("templates/sections.j2")),
+        ("reflect_drop.j2", include_str!("templates/reflect_drop.j2")),
+        (
+            "reflect_failure.j2",
+            include_str!("templates/reflect_failure.j2"),
+        ),
+        ("reflect_tool.j2", include_str!("templates/reflect_tool.j2")),
         ("repair.j2", include_str!("templates/repair.j2")),
         (
             "revise_edit_again.j2",

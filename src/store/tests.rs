@@ -9,7 +9,8 @@ use crate::{
     criteria,
     types::{
         Choice, ConvergenceReason, DeltaKind, Evaluation, Evidence, EvidenceSource, ExitCode,
-        LoopSettings, ModelId, Models, Phase, SCHEMA_VERSION, Stamped, Task, TokenUsage,
+        LoopSettings, ModelId, Models, Phase, Reflection, SCHEMA_VERSION, Stamped, Task,
+        TokenUsage, Trigger,
     },
 };
 
@@ -33,6 +34,34 @@ fn evidence() -> Event {
     }
 }
 
+/// What happens where a run looks back.
+fn looking_back() -> [Event; 4] {
+    [
+        Event::ToolResult {
+            iteration: 2,
+            tool: "wc".into(),
+            end: "ended with exit code 0".into(),
+            exit_code: Some(0),
+            output: "3\n".into(),
+        },
+        Event::Outline {
+            iteration: 2,
+            sections: vec!["a".into(), "b".into()],
+        },
+        Event::Step {
+            iteration: 2,
+            step: 1,
+            of: 2,
+            title: "a".into(),
+        },
+        Event::Reflection(Reflection {
+            iteration: 2,
+            trigger: Trigger::QualityDrop,
+            text: "keep it".into(),
+        }),
+    ]
+}
+
 /// A whole run of two drafts, with every kind of event.
 fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> {
     let model = |name: &str| ModelId {
@@ -53,7 +82,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
         strategy: None,
         edits: None,
     };
-    let events = vec![
+    let mut events = vec![
         Event::RunStart {
             schema_version: SCHEMA_VERSION,
             run_id,
@@ -119,16 +148,17 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
             message: "w".into(),
         },
         evidence(),
-        Event::RunEnd {
-            schema_version: SCHEMA_VERSION,
-            run_id: Some(run_id),
-            convergence_reason: Some(ConvergenceReason::MaxIterations),
-            success: false,
-            selected: Some(1),
-            exit_code: ExitCode::NotMet,
-            error: None,
-        },
     ];
+    events.extend(looking_back());
+    events.push(Event::RunEnd {
+        schema_version: SCHEMA_VERSION,
+        run_id: Some(run_id),
+        convergence_reason: Some(ConvergenceReason::MaxIterations),
+        success: false,
+        selected: Some(1),
+        exit_code: ExitCode::NotMet,
+        error: None,
+    });
     (started..)
         .zip(events)
         .map(|(ms, event)| at(ms, event))
@@ -300,7 +330,7 @@ fn several_writers_do_not_disturb_each_other() {
     let store = Store::open(&path).unwrap();
     assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), ids.len());
     for id in ids {
-        assert_eq!(store.events(id).unwrap().len(), 13);
+        assert_eq!(store.events(id).unwrap().len(), 17);
     }
 }
 

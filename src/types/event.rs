@@ -11,6 +11,7 @@ use super::{
     issues::TrackedIssue,
     model_id::{ModelId, Models},
     outcome::{ConvergenceReason, ExitCode},
+    reflection::Reflection,
     settings::{LoopSettings, Strategy},
     task::Task,
     usage::TokenUsage,
@@ -175,6 +176,39 @@ pub enum Event {
         /// Why, in words.
         reason: String,
     },
+    /// A tool of the user's was run; the writer is shown what it wrote.
+    ToolResult {
+        /// The version that is to be written next.
+        iteration: u32,
+        /// What the tool is called.
+        tool: String,
+        /// How it ended, in words.
+        end: String,
+        /// Its exit code; `None` if it did not end by itself.
+        exit_code: Option<i32>,
+        /// What it wrote, standard error first, cut if it is long.
+        output: String,
+    },
+    /// The outline of a draft that is written in steps.
+    Outline {
+        /// The version that it is to become.
+        iteration: u32,
+        /// Its sections, one line each.
+        sections: Vec<String>,
+    },
+    /// A section of such a draft is written.
+    Step {
+        /// The version that it belongs to.
+        iteration: u32,
+        /// Its number, from 1.
+        step: usize,
+        /// How many there are.
+        of: usize,
+        /// What it is called.
+        title: String,
+    },
+    /// The model looked back at what has happened so far; the writer is told what it said.
+    Reflection(Reflection),
     /// A version is judged.
     Evaluation {
         /// The version's number.
@@ -246,12 +280,18 @@ impl Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// The outline of a draft is made.
+    Outline,
     /// The first draft is written.
     Draft,
     /// A version is judged.
     Evaluate,
     /// A better version is written.
     Revise,
+    /// A tool of the user's runs.
+    Tool,
+    /// The writer looks back at what has happened so far.
+    Reflect,
 }
 
 /// What a piece of a model's answer is.
@@ -276,6 +316,8 @@ pub enum Choice {
     Compare,
     /// The next draft is made in another way.
     ChangeApproach,
+    /// What went wrong is reflected on before the next draft.
+    Reflect,
     /// The run ends here.
     Stop,
 }

@@ -12,6 +12,7 @@ use super::{
     evidence::{Evidence, Gathered},
     issues::IssueSummary,
     model_id::Models,
+    reflection::Reflection,
     usage::TokenUsage,
     version::Version,
 };
@@ -166,6 +167,8 @@ pub struct RunRecord {
     pub stopped_early: u32,
     /// The drafts that versions were chosen from, where there was a choice.
     pub candidates: Vec<Candidate>,
+    /// What the model said when it looked back, in order.
+    pub reflections: Vec<Reflection>,
     /// The best version so far, as the loop has decided.
     pub incumbent: Option<u32>,
     /// Per version, the ids of the issues that it has.
@@ -217,9 +220,7 @@ impl RunRecord {
                 ..
             } => {
                 self.total_llm_calls += attempts;
-                self.known_cost += cost.unwrap_or(0.0);
-                self.calls_of_unknown_cost += u32::from(cost.is_none());
-                self.token_usage += *usage;
+                self.used(*usage, *cost);
                 self.step(*iteration, time).1 += *usage;
                 self.refresh(*iteration, time);
             }
@@ -235,9 +236,13 @@ impl RunRecord {
                 strategy,
                 edits,
             } => {
-                let made = (*based_on, *strategy, *edits);
-                let version = Version::unjudged(*iteration, output.clone(), made, time);
-                self.versions.push(version);
+                let version = Version::new(*iteration, output, time);
+                self.versions.push(Version {
+                    based_on: *based_on,
+                    strategy: *strategy,
+                    edits: *edits,
+                    ..version
+                });
                 self.refresh(*iteration, time);
             }
             Event::Evaluation {
@@ -291,12 +296,22 @@ impl RunRecord {
                 self.rejected.push(rejected);
                 self.stopped_early += u32::from(*stopped_early);
             }
+            Event::Reflection(reflection) => self.reflections.push(reflection.clone()),
             Event::Delta { .. }
             | Event::Retry { .. }
             | Event::Strategy { .. }
+            | Event::ToolResult { .. }
+            | Event::Outline { .. }
+            | Event::Step { .. }
             | Event::Cleaned { .. }
             | Event::UserDecision { .. } => {}
         }
+    }
+
+    fn used(&mut self, usage: TokenUsage, cost: Option<f64>) {
+        self.known_cost += cost.unwrap_or(0.0);
+        self.calls_of_unknown_cost += u32::from(cost.is_none());
+        self.token_usage += usage;
     }
 
     fn candidate(&mut self, iteration: u32, candidate: u32, step: &CandidateStep) {
@@ -395,6 +410,7 @@ impl RunRecord {
             execution_time: self.execution_time(),
             models: self.models.clone(),
             evidence: self.evidence.clone(),
+            reflections: self.reflections.clone(),
             warnings: self.warnings.clone(),
             error: self.error.clone(),
         }
@@ -507,6 +523,9 @@ pub struct RunResult {
     pub models: Option<Models>,
     /// What drafts were checked against.
     pub evidence: Vec<Gathered>,
+    /// What the model said when it looked back, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reflections: Vec<Reflection>,
     /// Things people should know.
     pub warnings: Vec<String>,
     /// What went wrong, if something did.

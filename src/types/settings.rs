@@ -71,6 +71,25 @@ pub struct LoopSettings {
     /// Try another way of revising before a run without progress is given up. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapt: Option<bool>,
+    /// Reflect before the next revision where a version's score fell by more than this below the best one's (seed
+    /// 003 §2.3). 0 to 1, 0 for never; default 0, since the seed's only default trigger is `completion`. 0.1 is
+    /// about the noise of a judge, so that less says little.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub quality_drop_threshold: Option<f64>,
+    /// Reflect on replies that are no drafts, and ask once more (seed 003 §2.3). Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflect_on_error: Option<bool>,
+    /// Which tools' results are reflected on, by their names (seed 003 §2.3). Default: those of all tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflect_on_tools: Option<Vec<String>>,
+    /// Write the first draft in steps: an outline, then section by section. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<bool>,
+    /// Where drafts are written in steps, reflect after every so many sections (seed 003 §2.3); 0 for never.
+    /// Default 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflection_interval: Option<u32>,
     /// End a reply early that can no longer become a draft of use: one that is far too long already, or holds what
     /// must not be there. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,6 +128,13 @@ impl LoopSettings {
             detect_oscillation: self.detect_oscillation.or(below.detect_oscillation),
             grey_zone: self.grey_zone.or(below.grey_zone),
             adapt: self.adapt.or(below.adapt),
+            quality_drop_threshold: self.quality_drop_threshold.or(below.quality_drop_threshold),
+            reflect_on_error: self.reflect_on_error.or(below.reflect_on_error),
+            reflect_on_tools: self
+                .reflect_on_tools
+                .or_else(|| below.reflect_on_tools.clone()),
+            steps: self.steps.or(below.steps),
+            reflection_interval: self.reflection_interval.or(below.reflection_interval),
             early_stop: self.early_stop.or(below.early_stop),
             max_total_tokens: self.max_total_tokens.or(below.max_total_tokens),
             max_cost: self.max_cost.or(below.max_cost),
@@ -137,6 +163,7 @@ impl LoopSettings {
             ("threshold", self.threshold),
             ("improvement_threshold", self.improvement_threshold),
             ("grey_zone", self.grey_zone),
+            ("quality_drop_threshold", self.quality_drop_threshold),
         ];
         for (key, value) in shares {
             // Written so that NaN is wrong, too.
@@ -241,6 +268,26 @@ impl LoopSettings {
     /// Whether another way of revising is tried before a run without progress is given up.
     pub fn adapt(&self) -> bool {
         self.adapt.unwrap_or(true)
+    }
+
+    /// The fall of the score below the best one's from which on it is reflected on; 0 for never.
+    pub fn quality_drop_threshold(&self) -> f64 {
+        self.quality_drop_threshold.unwrap_or(0.0)
+    }
+
+    /// Whether replies that are no drafts are reflected on.
+    pub fn reflect_on_error(&self) -> bool {
+        self.reflect_on_error.unwrap_or(false)
+    }
+
+    /// Whether the first draft is written in steps.
+    pub fn steps(&self) -> bool {
+        self.steps.unwrap_or(false)
+    }
+
+    /// The sections of a draft in steps after which it is reflected on; 0 for never.
+    pub fn reflection_interval(&self) -> u32 {
+        self.reflection_interval.unwrap_or(3)
     }
 
     /// Whether a reply that can no longer become a draft of use is ended early.

@@ -78,20 +78,14 @@ impl EditCounts {
 }
 
 impl Version {
-    /// A version that was written just now. `made` is what it revises, by which strategy, and how edits applied.
-    pub(super) fn unjudged(
-        iteration: u32,
-        output: String,
-        made: (Option<u32>, Option<Strategy>, Option<EditCounts>),
-        timestamp: Timestamp,
-    ) -> Self {
-        let (based_on, strategy, edits) = made;
+    /// A text that was written just now, of which nothing else is known.
+    pub(super) fn new(iteration: u32, output: &str, timestamp: Timestamp) -> Self {
         Self {
             iteration,
-            output,
-            based_on,
-            strategy,
-            edits,
+            output: output.to_owned(),
+            based_on: None,
+            strategy: None,
+            edits: None,
             improvements_applied: Vec::new(),
             evaluation: None,
             timestamp,

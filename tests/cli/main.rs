@@ -43,3 +43,4 @@ mod script;
 #[cfg(unix)]
 mod signals;
 mod spec;
+mod triggers;

@@ -59,6 +59,8 @@ async fn prepare(
     let plan = settings::run(args, judged, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
     let templates = settings::templates(&plan)?;
+    let writer_tools = exec::writer_tools(&args.tools, args.allow_exec)?;
+    exec::check_names(&writer_tools, args.flow.reflect_on_tools.as_deref())?;
     let (mut task, start) = read()?;
     knowledge::read_context(&args.knowledge, &plan, &mut task)?;
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
@@ -93,6 +95,7 @@ async fn prepare(
         .settings(settings)
         .prices(prices)
         .tools(tools)
+        .writer_tools(writer_tools)
         .evidence(evidence)
         .templates(templates)
         .build()

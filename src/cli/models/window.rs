@@ -11,6 +11,9 @@ use crate::types::{Against, CompareConfig, Evaluator, LengthUnit, Strategy, Task
 /// Tokens that a draft is taken to have if nothing says how long it is to be.
 const DRAFT: u64 = 1024;
 
+/// The most tokens of a tool's result, which is cut to 4,000 characters, and of what is learned from it.
+const TOOL_RESULT: u64 = 2000;
+
 /// The context window that Ollama is asked for: one for the writer and the judge, since it loads the model
 /// again whenever it changes.
 pub(super) struct RunWindow {
@@ -75,6 +78,8 @@ impl RunWindow {
         } else {
             0
         };
+        // The writer is shown what tools wrote, and what was learned from it.
+        let tools = plan.tools as u64 * TOOL_RESULT;
         // Anchors, questions and examples, which only the judge reads; some three characters make a token.
         let instructions: usize = plan
             .criteria
@@ -100,7 +105,7 @@ impl RunWindow {
             .unwrap_or_default();
         Self {
             num_ctx,
-            need: prompt + evidence + drafts + reference + verdict + instructions as u64,
+            need: prompt + evidence + tools + drafts + reference + verdict + instructions as u64,
             longest_draft,
         }
     }
