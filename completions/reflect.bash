@@ -61,6 +61,9 @@ _reflect() {
             reflect__subcmd__config,path)
                 cmd="reflect__subcmd__config__subcmd__path"
                 ;;
+            reflect__subcmd__config,prompts)
+                cmd="reflect__subcmd__config__subcmd__prompts"
+                ;;
             reflect__subcmd__config,show)
                 cmd="reflect__subcmd__config__subcmd__show"
                 ;;
@@ -72,6 +75,9 @@ _reflect() {
                 ;;
             reflect__subcmd__config__subcmd__help,path)
                 cmd="reflect__subcmd__config__subcmd__help__subcmd__path"
+                ;;
+            reflect__subcmd__config__subcmd__help,prompts)
+                cmd="reflect__subcmd__config__subcmd__help__subcmd__prompts"
                 ;;
             reflect__subcmd__config__subcmd__help,show)
                 cmd="reflect__subcmd__config__subcmd__help__subcmd__show"
@@ -147,6 +153,9 @@ _reflect() {
                 ;;
             reflect__subcmd__help__subcmd__config,path)
                 cmd="reflect__subcmd__help__subcmd__config__subcmd__path"
+                ;;
+            reflect__subcmd__help__subcmd__config,prompts)
+                cmd="reflect__subcmd__help__subcmd__config__subcmd__prompts"
                 ;;
             reflect__subcmd__help__subcmd__config,show)
                 cmd="reflect__subcmd__help__subcmd__config__subcmd__show"
@@ -304,7 +313,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__config)
-            opts="-q -h --config --profile --color --quiet --help path show init help"
+            opts="-q -h --config --profile --color --quiet --help path show prompts init help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -341,7 +350,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__config__subcmd__help)
-            opts="path show init help"
+            opts="path show prompts init help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -383,6 +392,20 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__config__subcmd__help__subcmd__path)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        reflect__subcmd__config__subcmd__help__subcmd__prompts)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -449,6 +472,43 @@ _reflect() {
             ;;
         reflect__subcmd__config__subcmd__path)
             opts="-q -h --config --profile --color --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        reflect__subcmd__config__subcmd__prompts)
+            opts="-q -h --force --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -850,7 +910,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__draft)
-            opts="-c -f -s -m -n -o -q -h --prompt-file --ignore-stdin --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --tool --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --quality-drop-threshold --reflect-on-error --reflect-on-tools --steps --reflection-interval --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -n -o -q -h --prompt-file --ignore-stdin --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --prompt-dir --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --tool --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --quality-drop-threshold --reflect-on-error --reflect-on-tools --steps --reflection-interval --no-early-stop --strategy --candidates --max-revision-tokens --include-prior-versions --include-reflection-history --select --on-failure --max-total-tokens --max-cost --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1018,6 +1078,13 @@ _reflect() {
                     COMPREPLY=($(compgen -W "auto on off low medium high" -- "${cur}"))
                     return 0
                     ;;
+                --prompt-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
                 --timeout-connect)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1114,8 +1181,20 @@ _reflect() {
                     COMPREPLY=($(compgen -W "hybrid full_rewrite targeted_edit incremental" -- "${cur}"))
                     return 0
                     ;;
+                --candidates)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --max-revision-tokens)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --include-prior-versions)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --include-reflection-history)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 --select)
@@ -1127,6 +1206,10 @@ _reflect() {
                     return 0
                     ;;
                 --max-total-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cost)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1214,7 +1297,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__evaluate)
-            opts="-c -f -s -m -o -q -h --criteria --evaluator --input-format --prompt --prompt-file --file --context --context-messages --evidence --evidence-tokens --system --threshold --allow-exec --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -o -q -h --criteria --evaluator --input-format --prompt --prompt-file --file --context --context-messages --evidence --evidence-tokens --system --threshold --allow-exec --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --prompt-dir --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1409,6 +1492,13 @@ _reflect() {
                     COMPREPLY=($(compgen -W "auto on off low medium high" -- "${cur}"))
                     return 0
                     ;;
+                --prompt-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
                 --timeout-connect)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1549,7 +1639,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__help__subcmd__config)
-            opts="path show init"
+            opts="path show prompts init"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1577,6 +1667,20 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__help__subcmd__config__subcmd__path)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        reflect__subcmd__help__subcmd__config__subcmd__prompts)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2310,7 +2414,7 @@ _reflect() {
             return 0
             ;;
         reflect__subcmd__revise)
-            opts="-c -f -s -m -n -o -q -h --prompt --prompt-file --errors --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --tool --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --quality-drop-threshold --reflect-on-error --reflect-on-tools --steps --reflection-interval --no-early-stop --strategy --max-revision-tokens --select --on-failure --max-total-tokens --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
+            opts="-c -f -s -m -n -o -q -h --prompt --prompt-file --errors --criteria --file --context --context-messages --evidence --evidence-tokens --system --model --judge-model --stronger-model --provider --base-url --temperature --top-p --seed --max-tokens --num-ctx --keep-alive --think --prompt-dir --offline --timeout-connect --timeout-first-token --timeout-idle --timeout-total --retries --allow-exec --tool --judge-mode --judge-samples --judge-score --judge-probe --judge-always --no-cache --max-iterations --threshold --min-iterations --plateau-iterations --improvement-threshold --detect-oscillation --grey-zone --adapt --quality-drop-threshold --reflect-on-error --reflect-on-tools --steps --reflection-interval --no-early-stop --strategy --candidates --max-revision-tokens --include-prior-versions --include-reflection-history --select --on-failure --max-total-tokens --max-cost --max-time --output --format --report --exit-zero --stream-deltas --no-log --config --profile --color --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2497,6 +2601,13 @@ _reflect() {
                     COMPREPLY=($(compgen -W "auto on off low medium high" -- "${cur}"))
                     return 0
                     ;;
+                --prompt-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
                 --timeout-connect)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2593,8 +2704,20 @@ _reflect() {
                     COMPREPLY=($(compgen -W "hybrid full_rewrite targeted_edit incremental" -- "${cur}"))
                     return 0
                     ;;
+                --candidates)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --max-revision-tokens)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --include-prior-versions)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --include-reflection-history)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 --select)
@@ -2606,6 +2729,10 @@ _reflect() {
                     return 0
                     ;;
                 --max-total-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cost)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -272,20 +272,7 @@ impl RunRecord {
                 evidence,
             } => self.gather(*iteration, evidence),
             Event::Warning { message } => self.warnings.push(message.clone()),
-            Event::RunEnd {
-                convergence_reason,
-                success,
-                selected,
-                exit_code,
-                error,
-                ..
-            } => {
-                self.convergence_reason = *convergence_reason;
-                self.success = *success;
-                self.selected = *selected;
-                self.exit_code = Some(*exit_code);
-                self.error.clone_from(error);
-            }
+            Event::RunEnd { .. } => self.end(&stamped.event),
             Event::Rejected {
                 iteration,
                 reason,
@@ -305,6 +292,24 @@ impl RunRecord {
             | Event::Step { .. }
             | Event::Cleaned { .. }
             | Event::UserDecision { .. } => {}
+        }
+    }
+
+    fn end(&mut self, event: &Event) {
+        if let Event::RunEnd {
+            convergence_reason,
+            success,
+            selected,
+            exit_code,
+            error,
+            ..
+        } = event
+        {
+            self.convergence_reason = *convergence_reason;
+            self.success = *success;
+            self.selected = *selected;
+            self.exit_code = Some(*exit_code);
+            self.error.clone_from(error);
         }
     }
 
