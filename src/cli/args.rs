@@ -119,6 +119,8 @@ pub(super) enum Command {
     /// Show or create the configuration
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),
+    /// Find out whether everything is as a run needs it, and what the model can do
+    Doctor(Box<DoctorArgs>),
     /// Print the completion script of a shell
     ///
     /// For example: `reflect completions bash > ~/.local/share/bash-completion/completions/reflect`
@@ -322,6 +324,57 @@ pub(super) struct EvaluateArgs {
     #[command(flatten)]
     pub output: OutputArgs,
 }
+
+/// `reflect doctor`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "\
+Examples:
+  reflect doctor
+  reflect doctor -m ollama:qwen3:8b
+  reflect doctor --base-url http://127.0.0.1:8080/v1 --no-calls
+  reflect doctor --json | jq '.checks[] | select(.level != \"ok\")'
+
+It asks each model that a run would use two small questions, and says so first; --no-calls leaves that out.",
+    after_long_help = DOCTOR_HELP
+)]
+pub(super) struct DoctorArgs {
+    /// Ask the models nothing: do only what costs nothing
+    #[arg(long)]
+    pub no_calls: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Which models a run would use, and how they are asked.
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+const DOCTOR_HELP: &str = "\
+Examples:
+  reflect doctor
+  reflect doctor -m ollama:qwen3:8b
+  reflect doctor --base-url http://127.0.0.1:8080/v1 --no-calls
+  reflect doctor --json | jq '.checks[] | select(.level != \"ok\")'
+
+It asks each model that a run would use two small questions, and says so first; --no-calls leaves that out.
+
+Signs:
+  ✓  as it should be
+  ·  good to know
+  !  a run works, but not as well as it could
+  ✗  a run would fail
+
+With --json, one object: schema_version, well, exit_code, and checks, a list of objects: area
+(configuration, criteria, storage, programs, model), subject (for a model its name and what it does),
+check, level (ok, note, warning, failed), finding, advice (null if there is none), and measured, the
+figures: latency_ms, models, context_window, num_ctx, first_piece_ms, tokens_per_second,
+reasoning_characters, prompt_tokens, cached_tokens. What was not measured is not there.
+
+Exit codes: 0 a run would work, 1 its record cannot be kept, 2 the configuration or the criteria are wrong,
+4 the provider failed.";
 
 /// What the models are given to know.
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod doctor;
 mod error;
 mod exec;
 mod input;
@@ -85,6 +86,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),
+        Command::Doctor(args) => block_on(commands::doctor::run(args, &cli.global)),
         Command::Completions { shell } => commands::docs::completions(*shell),
         Command::Man { out_dir } => commands::docs::man(out_dir.as_deref()),
     }

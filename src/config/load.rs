@@ -79,6 +79,11 @@ impl Config {
         })
     }
 
+    /// What the user's own file trusts: criteria files and folders of them, full paths.
+    pub fn trusted(&self) -> &[PathBuf] {
+        &self.user.trusted
+    }
+
     /// Short names for models.
     pub fn aliases(&self) -> &BTreeMap<String, String> {
         &self.user.aliases

@@ -17,6 +17,7 @@ mod config;
 mod context;
 mod convergence;
 mod criteria;
+mod doctor;
 mod early_stop;
 mod evaluate;
 mod evidence;

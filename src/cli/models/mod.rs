@@ -5,6 +5,7 @@ mod connect;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod name;
+mod team;
 mod window;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::types::{Evaluator, Task};
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
 pub(super) use self::embedded::{fetch, local};
+pub(super) use self::team::{Member, Team};
 
 /// The models of a run, and how they are asked.
 pub(super) struct Opened {
