@@ -569,6 +569,10 @@ pub(super) struct LoopArgs {
 
 /// Where the answer goes, and how.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
 #[command(next_help_heading = "Output")]
 pub(super) struct OutputArgs {
     /// Write the answer to a file instead of standard output
@@ -582,6 +586,10 @@ pub(super) struct OutputArgs {
     /// Write the critique report to a file: JSON if its name ends in .json, else Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
+
+    /// Ask no model and write nothing: show the settings, the first call, and what the rest may take
+    #[arg(long, conflicts_with = "stream_deltas")]
+    pub dry_run: bool,
 
     /// Exit with 0 also where the criteria are not met or a limit was reached
     #[arg(long, hide_short_help = true)]

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod doctor;
+mod dry_run;
 mod error;
 mod exec;
 mod input;

@@ -18,6 +18,7 @@ mod context;
 mod convergence;
 mod criteria;
 mod doctor;
+mod dry_run;
 mod early_stop;
 mod evaluate;
 mod evidence;

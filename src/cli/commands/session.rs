@@ -11,7 +11,7 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
+use crate::cli::{dry_run, exec, interrupt, knowledge, models, paths, settings, verdicts};
 use crate::engine::{Loop, Observer, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -26,6 +26,9 @@ pub(super) async fn run(
     judged: bool,
     read: impl FnOnce() -> Result<(Task, Start), CliError>,
 ) -> Result<ExitCode, CliError> {
+    if args.output.dry_run {
+        return dry_run::of_run(args, global, judged, read).await;
+    }
     match prepare(args, global, judged, read).await {
         Ok(prepared) => prepared.run(args, global).await,
         Err(error) => {

@@ -51,10 +51,7 @@ pub(in crate::cli) async fn examine(plan: &Plan, no_calls: bool, quiet: bool, re
 fn area(member: Option<&Member>) -> Area {
     Area {
         name: "model",
-        subject: member.map(|member| {
-            let model = member.name.model.as_deref().unwrap_or_default();
-            format!("{}:{model} ({})", member.name.provider, member.role)
-        }),
+        subject: member.map(|member| format!("{} ({})", member.name, member.role)),
     }
 }
 

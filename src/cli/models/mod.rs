@@ -4,6 +4,7 @@ mod choose;
 mod connect;
 #[cfg(feature = "embedded")]
 mod embedded;
+mod foreseen;
 mod name;
 mod team;
 mod window;
@@ -22,7 +23,9 @@ use crate::types::{Evaluator, Task};
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
 pub(super) use self::embedded::{fetch, local};
+pub(super) use self::foreseen::{Foreseen, foresee};
 pub(super) use self::team::{Member, Team};
+pub(super) use self::window::likely_draft;
 
 /// The models of a run, and how they are asked.
 pub(super) struct Opened {

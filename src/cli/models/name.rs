@@ -1,3 +1,5 @@
+use std::fmt;
+
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::model::openai;
@@ -17,6 +19,13 @@ impl ModelName {
             provider: provider.to_owned(),
             model: None,
         }
+    }
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let model = self.model.as_deref().unwrap_or_default();
+        write!(f, "{}:{model}", self.provider)
     }
 }
 
