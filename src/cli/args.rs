@@ -116,7 +116,7 @@ pub(super) enum Command {
     /// List and fetch models
     #[command(subcommand, arg_required_else_help = true)]
     Models(ModelsCommand),
-    /// Show or create the configuration
+    /// Show, create and edit the configuration
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),
     /// Find out whether everything is as a run needs it, and what the model can do
@@ -747,6 +747,10 @@ pub(super) enum ConfigCommand {
         #[arg(long)]
         force: bool,
     },
+    /// Edit the configuration file in `$VISUAL` or `$EDITOR`, and say what is wrong with it afterwards
+    Edit,
+    /// Print the JSON Schema of the configuration file, for editors
+    Schema,
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod doctor;
 mod dry_run;
+mod editor;
 mod error;
 mod exec;
 mod input;

@@ -168,6 +168,12 @@ impl Config {
     }
 }
 
+/// Reads a user's file and says what is wrong with it, if anything.
+pub fn check_user_file(path: &Path, env: Env<'_>) -> Result<(), SourceError> {
+    let home = dirs::home(env);
+    file::user(&source::read(path)?, path, home.as_deref()).map(drop)
+}
+
 /// Values that are right in their layers may contradict each other across them. The error is about the one that
 /// was set higher up, and names the place of both.
 fn no_contradiction(resolved: &Resolved) -> Result<(), SourceError> {
