@@ -233,6 +233,10 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub flow: LoopArgs,
 
+    /// Print only what stands in the first fenced code block of the answer; all of it if there is none
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub extract: bool,
+
     /// Where the answer goes, and how.
     #[command(flatten)]
     pub output: OutputArgs,

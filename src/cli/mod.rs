@@ -7,6 +7,7 @@ mod dry_run;
 mod editor;
 mod error;
 mod exec;
+mod extract;
 mod input;
 mod interrupt;
 mod knowledge;

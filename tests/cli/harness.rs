@@ -141,6 +141,13 @@ impl Test {
         }
     }
 
+    /// Runs another program in this world, such as a shell that runs ours.
+    #[cfg(unix)]
+    pub(crate) fn program(mut self, program: &str) -> Self {
+        self.program = PathBuf::from(program);
+        self
+    }
+
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self

@@ -33,6 +33,8 @@ mod models;
 mod output;
 #[cfg(unix)]
 mod permission;
+#[cfg(unix)]
+mod pipes;
 mod places;
 mod plan;
 mod revise;

@@ -11,7 +11,7 @@ use crate::cli::observers::{Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{dry_run, exec, interrupt, knowledge, models, paths, settings, verdicts};
+use crate::cli::{dry_run, exec, extract, interrupt, knowledge, models, paths, settings, verdicts};
 use crate::engine::{Loop, Observer, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -57,7 +57,7 @@ async fn prepare(
     judged: bool,
     read: impl FnOnce() -> Result<(Task, Start), CliError>,
 ) -> Result<Prepared, CliError> {
-    args.output.check()?;
+    args.check()?;
     let plan = settings::run(args, judged, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
     let (mut task, start) = read()?;
@@ -142,7 +142,7 @@ impl Prepared {
                 ..
             }) => return Err(error),
             Some(lines) => lines.reader(),
-            None => deliver(&args.output, &record, self.output)?,
+            None => deliver(args, global.quiet, &record, self.output)?,
         };
         reported.transpose()?;
         if ended == Reader::Gone {
@@ -158,12 +158,22 @@ impl Prepared {
 
 /// Gives the answer to the user: to a file, or to standard output.
 fn deliver(
-    args: &OutputArgs,
+    run: &RunArgs,
+    quiet: bool,
     record: &RunRecord,
     output: Option<OutputFile>,
 ) -> Result<Reader, CliError> {
+    let args = &run.output;
     let text = match args.format {
         Format::Text | Format::Ndjson => match record.selected() {
+            Some(selected) if run.extract => {
+                let block = extract::first_block(&selected.output);
+                if block.is_none() && !quiet {
+                    printer::say("the answer has no fenced code block: all of it is printed");
+                }
+                let text = block.unwrap_or_else(|| selected.output.clone());
+                printer::with_final_newline(&text)
+            }
             Some(selected) => printer::with_final_newline(&selected.output),
             None => return Ok(Reader::There),
         },

@@ -49,6 +49,7 @@ pub(super) async fn of_run(
     judged: bool,
     read: impl FnOnce() -> Result<(Task, Start), CliError>,
 ) -> Result<ExitCode, CliError> {
+    args.check()?;
     check(&args.output)?;
     let plan = settings::run(args, judged, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
