@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod complete;
 mod doctor;
 mod dry_run;
 mod editor;
@@ -30,6 +31,9 @@ use crate::types::ExitCode;
 /// Parses the command line, runs the command, and reports its failure. The one place where errors become
 /// exit codes.
 pub fn run() -> ExitCode {
+    if complete::answered(std::env::args_os()) {
+        return ExitCode::Success;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
@@ -91,7 +95,8 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Config(command) => commands::config::run(command, &cli.global),
         Command::Doctor(args) => block_on(commands::doctor::run(args, &cli.global)),
         Command::Completions { shell } => commands::docs::completions(*shell),
-        Command::Man { out_dir } => commands::docs::man(out_dir.as_deref()),
+        Command::Man { markdown: true, .. } => commands::docs::markdown(),
+        Command::Man { out_dir, .. } => commands::docs::man(out_dir.as_deref()),
     }
 }
 

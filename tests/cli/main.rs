@@ -13,6 +13,7 @@ mod answers;
 #[cfg(unix)]
 mod command;
 mod compare;
+mod completions;
 mod config;
 mod context;
 mod convergence;

@@ -24,6 +24,7 @@ pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
 pub(super) use self::embedded::{fetch, local};
 pub(super) use self::foreseen::{Foreseen, foresee};
+pub(super) use self::name::known as known_providers;
 pub(super) use self::team::{Member, Team};
 pub(super) use self::window::likely_draft;
 

@@ -92,7 +92,7 @@ pub(super) fn unknown(provider: &str, config: &Config) -> CliError {
 }
 
 /// The names of all providers.
-fn known(config: &Config) -> Vec<String> {
+pub(in crate::cli) fn known(config: &Config) -> Vec<String> {
     let own = ["ollama", "embedded", "scripted"].map(str::to_owned);
     let presets = openai::PRESETS.iter().map(|preset| preset.name.to_owned());
     let mut known: Vec<String> = own.into_iter().chain(presets).collect();
