@@ -311,7 +311,8 @@ mod tests {
 
     #[test]
     fn a_writer_is_timed() {
-        let pieces: String = (0..12).map(|n| format!("\"{n},\",")).collect();
+        let pieces: Vec<String> = (0..12).map(|n| format!("\"{n},\"")).collect();
+        let pieces = pieces.join(", ");
         let model = scripted(&format!(
             "[[reply]]\nreasoning = 'Hm.'\npieces = [{pieces}]\ndelay_ms = 10\n\
              usage = {{ prompt = 200, completion = 12 }}\n"

@@ -7,6 +7,10 @@ use crate::plan::{CRITERIA, SECOND, usual_server, with_server};
 use crate::support::server::{Protocol, Purpose, Reply, Server};
 
 /// Whether a program is there. Says aloud what is not tested without it.
+#[expect(
+    clippy::print_stderr,
+    reason = "what is not tested is said where tests are run"
+)]
 fn there(program: &str) -> bool {
     let found = Command::new(program)
         .arg("--version")
