@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use clap_complete::engine::ArgValueCompleter;
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, StringDeserializer};
 
+use super::complete;
 use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
 use crate::types::{Candidates, JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Select, Strategy};
@@ -66,7 +68,8 @@ pub(super) struct GlobalArgs {
         long,
         global = true,
         value_name = "NAME",
-        help_heading = "Global options"
+        help_heading = "Global options",
+        add = ArgValueCompleter::new(complete::profiles)
     )]
     pub profile: Option<String>,
 
@@ -116,29 +119,50 @@ pub(super) enum Command {
     /// List and fetch models
     #[command(subcommand, arg_required_else_help = true)]
     Models(ModelsCommand),
-    /// Show or create the configuration
+    /// Show, create and edit the configuration
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),
+    /// Find out whether everything is as a run needs it, and what the model can do
+    Doctor(Box<DoctorArgs>),
     /// Print the completion script of a shell
-    ///
-    /// For example: `reflect completions bash > ~/.local/share/bash-completion/completions/reflect`
+    #[command(after_help = "\
+Examples:
+  reflect completions bash > ~/.local/share/bash-completion/completions/reflect
+  reflect completions zsh > ~/.zfunc/_reflect
+  reflect completions fish > ~/.config/fish/completions/reflect.fish
+
+The script asks `reflect` what may come next: models, criteria, runs and profiles are offered as they are at that
+moment. Nothing is asked over the network.")]
     Completions {
         /// Which shell
         shell: Shell,
     },
     /// Print the manual page, or write all of them to a folder
+    #[command(after_help = "\
+Examples:
+  reflect man | man -l -
+  reflect man --out-dir ~/.local/share/man/man1
+  reflect man --markdown > docs/cli.md")]
     Man {
         /// Write a page for every command into this folder
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         out_dir: Option<PathBuf>,
+        /// Print the reference of all commands in Markdown
+        #[arg(long, conflicts_with = "out_dir")]
+        markdown: bool,
     },
 }
 
 /// `reflect draft`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "With both a prompt and piped standard input, the input is given to the model as context."
-)]
+#[command(after_help = "\
+Examples:
+  reflect draft \"Explain Rust's ownership to a C programmer\" -c writing
+  git diff --cached | reflect draft \"Write the commit message\" -c commit.toml | git commit -F -
+  reflect draft \"A function that parses ISO dates\" -c code --extract > dates.py
+  reflect draft - -c blog.toml < brief.md --dry-run
+
+With both a prompt and piped standard input, the input is given to the model as context.")]
 pub(super) struct DraftArgs {
     /// What is to be written; `-` reads it from standard input
     #[arg(value_name = "PROMPT", conflicts_with = "prompt_file")]
@@ -193,7 +217,7 @@ pub(super) struct ReviseArgs {
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning
-    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Option<String>,
 
     /// Give the model this file as context; repeatable
@@ -241,6 +265,10 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub flow: LoopArgs,
 
+    /// Print only what stands in the first fenced code block of the answer; all of it if there is none
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub extract: bool,
+
     /// Where the answer goes, and how.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -262,7 +290,7 @@ pub(super) struct EvaluateArgs {
     pub texts: Vec<PathBuf>,
 
     /// The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning
-    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Option<String>,
 
     /// A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`):
@@ -333,6 +361,57 @@ pub(super) struct EvaluateArgs {
     pub output: OutputArgs,
 }
 
+/// `reflect doctor`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "\
+Examples:
+  reflect doctor
+  reflect doctor -m ollama:qwen3:8b
+  reflect doctor --base-url http://127.0.0.1:8080/v1 --no-calls
+  reflect doctor --json | jq '.checks[] | select(.level != \"ok\")'
+
+It asks each model that a run would use two small questions, and says so first; --no-calls leaves that out.",
+    after_long_help = DOCTOR_HELP
+)]
+pub(super) struct DoctorArgs {
+    /// Ask the models nothing: do only what costs nothing
+    #[arg(long)]
+    pub no_calls: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Which models a run would use, and how they are asked.
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+const DOCTOR_HELP: &str = "\
+Examples:
+  reflect doctor
+  reflect doctor -m ollama:qwen3:8b
+  reflect doctor --base-url http://127.0.0.1:8080/v1 --no-calls
+  reflect doctor --json | jq '.checks[] | select(.level != \"ok\")'
+
+It asks each model that a run would use two small questions, and says so first; --no-calls leaves that out.
+
+Signs:
+  ✓  as it should be
+  ·  good to know
+  !  a run works, but not as well as it could
+  ✗  a run would fail
+
+With --json, one object: schema_version, well, exit_code, and checks, a list of objects: area
+(configuration, criteria, storage, programs, model), subject (for a model its name and what it does),
+check, level (ok, note, warning, failed), finding, advice (null if there is none), and measured, the
+figures: latency_ms, models, context_window, num_ctx, first_piece_ms, tokens_per_second,
+reasoning_characters, prompt_tokens, cached_tokens. What was not measured is not there.
+
+Exit codes: 0 a run would work, 1 its record cannot be kept, 2 the configuration or the criteria are wrong,
+4 the provider failed.";
+
 /// What the models are given to know.
 #[derive(Debug, Args)]
 pub(super) struct KnowledgeArgs {
@@ -358,19 +437,19 @@ pub(super) struct KnowledgeArgs {
 #[command(next_help_heading = "Model")]
 pub(super) struct ModelArgs {
     /// The model, as MODEL or PROVIDER:MODEL
-    #[arg(short, long)]
+    #[arg(short, long, add = ArgValueCompleter::new(complete::models))]
     pub model: Option<String>,
 
     /// A different model to judge the drafts
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = ArgValueCompleter::new(complete::models))]
     pub judge_model: Option<String>,
 
     /// A model that takes over where the first makes no progress any more
-    #[arg(long, value_name = "MODEL", hide_short_help = true)]
+    #[arg(long, value_name = "MODEL", hide_short_help = true, add = ArgValueCompleter::new(complete::models))]
     pub stronger_model: Option<String>,
 
     /// The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::providers))]
     pub provider: Option<String>,
 
     /// The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`
@@ -573,6 +652,10 @@ pub(super) struct LoopArgs {
 
 /// Where the answer goes, and how.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
 #[command(next_help_heading = "Output")]
 pub(super) struct OutputArgs {
     /// Write the answer to a file instead of standard output
@@ -586,6 +669,10 @@ pub(super) struct OutputArgs {
     /// Write the critique report to a file: JSON if its name ends in .json, else Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
+
+    /// Ask no model and write nothing: show the settings, the first call, and what the rest may take
+    #[arg(long, conflicts_with = "stream_deltas")]
+    pub dry_run: bool,
 
     /// Exit with 0 also where the criteria are not met or a limit was reached
     #[arg(long, hide_short_help = true)]
@@ -624,6 +711,11 @@ pub(super) enum Format {
 
 /// `reflect history`.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  reflect history list -n 5
+  reflect history show last
+  reflect history show 7f3a91c2 --best > draft.md")]
 pub(super) enum HistoryCommand {
     /// List runs, the latest first
     List {
@@ -637,7 +729,7 @@ pub(super) enum HistoryCommand {
     /// Show a run
     Show {
         /// The run's id, its end as `history list` shows it, or `last`
-        #[arg(default_value = "last")]
+        #[arg(default_value = "last", add = ArgValueCompleter::new(complete::runs))]
         run: String,
         /// Print only the draft that the run selected
         #[arg(long, conflicts_with_all = ["draft", "format"])]
@@ -653,6 +745,12 @@ pub(super) enum HistoryCommand {
 
 /// `reflect criteria`.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  reflect criteria init blog.toml --task-type writing
+  reflect criteria check *.toml
+  reflect criteria show code --format toml > my-code.toml
+  reflect criteria schema > criteria.schema.json")]
 pub(super) enum CriteriaCommand {
     /// List the sets that can be asked for by name
     List {
@@ -663,7 +761,7 @@ pub(super) enum CriteriaCommand {
     /// Show a set with its defaults filled in
     Show {
         /// A file, or the name of a set
-        #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+        #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
         criteria: String,
         /// What to print
         #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -672,7 +770,7 @@ pub(super) enum CriteriaCommand {
     /// Say what is wrong with criteria files, and where; no model is asked
     Check {
         /// The files, or names of sets
-        #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
         files: Vec<String>,
     },
     /// Write a criteria file to begin with
@@ -704,11 +802,16 @@ pub(super) enum CriteriaFormat {
 
 /// `reflect models`.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  reflect models list
+  reflect models list --base-url http://127.0.0.1:8080/v1
+  reflect models pull")]
 pub(super) enum ModelsCommand {
     /// List the models that can be used
     List {
         /// Only those of this provider
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::providers))]
         provider: Option<String>,
         /// The address of the server
         #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
@@ -728,6 +831,12 @@ pub(super) enum ModelsCommand {
 
 /// `reflect config`.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  reflect config init
+  reflect config edit
+  reflect config show --origin
+  reflect config schema > config.schema.json")]
 pub(super) enum ConfigCommand {
     /// Print where the configuration file is
     Path,
@@ -752,6 +861,10 @@ pub(super) enum ConfigCommand {
         #[arg(long)]
         force: bool,
     },
+    /// Edit the configuration file in `$VISUAL` or `$EDITOR`, and say what is wrong with it afterwards
+    Edit,
+    /// Print the JSON Schema of the configuration file, for editors
+    Schema,
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {

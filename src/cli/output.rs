@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::args::{Format, OutputArgs};
+use super::args::{Format, OutputArgs, RunArgs};
 use super::error::CliError;
 
 /// A file that will be written at the end of a run. It is opened at the start, so that a place that
@@ -81,6 +81,19 @@ impl OutputFile {
                 .and_then(|mut file| file.write_all(text.as_bytes()))
                 .map_err(|error| failed(&self.path, &error)),
         }
+    }
+}
+
+impl RunArgs {
+    /// Whether what is asked for goes together.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        if self.extract && self.output.format != Format::Text {
+            return Err(CliError::usage(
+                "`--extract` is about the answer as text, and `--format` asks for something else",
+            )
+            .hint("leave one of them out"));
+        }
+        self.output.check()
     }
 }
 

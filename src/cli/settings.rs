@@ -94,6 +94,27 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
     plan(flags, &args.knowledge, global, args.allow_exec, measure)
 }
 
+/// What the flags about models set over a configuration, for a run of which nothing else is known.
+pub(super) fn models(
+    config: Config,
+    args: &ModelArgs,
+    global: &GlobalArgs,
+) -> Result<Plan, CliError> {
+    let flags = Settings {
+        profile: global.profile.clone(),
+        ..model_flags(args)?
+    };
+    let resolved = config.resolve(&flags, None)?;
+    Ok(Plan {
+        config,
+        resolved,
+        criteria: no_criteria(),
+        evidence: false,
+        judged: true,
+        tools: 0,
+    })
+}
+
 /// Reads the configuration and the criteria, and lays the flags over them. `allowed` is the user's trust in
 /// what the criteria run, for this call.
 fn plan(

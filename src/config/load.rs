@@ -87,6 +87,11 @@ impl Config {
         &self.user.prices
     }
 
+    /// What the user's own file trusts: criteria files and folders of them, full paths.
+    pub fn trusted(&self) -> &[PathBuf] {
+        &self.user.trusted
+    }
+
     /// Short names for models.
     pub fn aliases(&self) -> &BTreeMap<String, String> {
         &self.user.aliases
@@ -168,6 +173,12 @@ impl Config {
             })
         })
     }
+}
+
+/// Reads a user's file and says what is wrong with it, if anything.
+pub fn check_user_file(path: &Path, env: Env<'_>) -> Result<(), SourceError> {
+    let home = dirs::home(env);
+    file::user(&source::read(path)?, path, home.as_deref()).map(drop)
 }
 
 /// Values that are right in their layers may contradict each other across them. The error is about the one that

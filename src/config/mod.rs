@@ -19,7 +19,7 @@ pub use env::{Env, VARIABLES, Variable};
 pub use file::PROJECT_KEYS;
 pub use key::{FoundKey, api_key};
 pub use layer::{Entry, Origin, Resolved};
-pub use load::Config;
+pub use load::{Config, check_user_file};
 pub use provider::{KeyCommand, Provider, ProviderKind};
 pub use schema::schema;
 pub use settings::{Settings, StructuredOutputMode, TimeoutSettings};

@@ -14,11 +14,14 @@ mod candidates;
 #[cfg(unix)]
 mod command;
 mod compare;
+mod completions;
 mod config;
 mod context;
 mod convergence;
 mod cost;
 mod criteria;
+mod doctor;
+mod dry_run;
 mod early_stop;
 mod evaluate;
 mod evidence;
@@ -33,6 +36,8 @@ mod models;
 mod output;
 #[cfg(unix)]
 mod permission;
+#[cfg(unix)]
+mod pipes;
 mod places;
 mod plan;
 mod prompts;

@@ -13,7 +13,7 @@ use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, interrupt, knowledge, models, settings};
+use crate::cli::{dry_run, exec, interrupt, knowledge, models, settings};
 use crate::engine::{Critique, Observer, Text};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -24,6 +24,9 @@ pub(in crate::cli) async fn run(
     args: &EvaluateArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
+    if args.output.dry_run {
+        return dry_run::of_texts(args, global, || read_texts(args, global.quiet));
+    }
     match prepare(args, global).await {
         Ok(prepared) => prepared.run(args, global).await,
         Err(error) => {

@@ -12,7 +12,7 @@ use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, interrupt, knowledge, models, prices, settings};
+use crate::cli::{dry_run, exec, extract, interrupt, knowledge, models, prices, settings};
 use crate::engine::{Loop, Observer, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -27,6 +27,9 @@ pub(super) async fn run(
     judged: bool,
     read: impl FnOnce() -> Result<(Task, Start), CliError>,
 ) -> Result<ExitCode, CliError> {
+    if args.output.dry_run {
+        return dry_run::of_run(args, global, judged, read).await;
+    }
     match prepare(args, global, judged, read).await {
         Ok(prepared) => prepared.run(args, global).await,
         Err(error) => {
@@ -55,7 +58,7 @@ async fn prepare(
     judged: bool,
     read: impl FnOnce() -> Result<(Task, Start), CliError>,
 ) -> Result<Prepared, CliError> {
-    args.output.check()?;
+    args.check()?;
     let plan = settings::run(args, judged, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
     let templates = settings::templates(&plan)?;
@@ -148,7 +151,7 @@ impl Prepared {
                 ..
             }) => return Err(error),
             Some(lines) => lines.reader(),
-            None => deliver(&args.output, &record, self.output)?,
+            None => deliver(args, global.quiet, &record, self.output)?,
         };
         reported.transpose()?;
         if ended == Reader::Gone {
@@ -164,12 +167,22 @@ impl Prepared {
 
 /// Gives the answer to the user: to a file, or to standard output.
 fn deliver(
-    args: &OutputArgs,
+    run: &RunArgs,
+    quiet: bool,
     record: &RunRecord,
     output: Option<OutputFile>,
 ) -> Result<Reader, CliError> {
+    let args = &run.output;
     let text = match args.format {
         Format::Text | Format::Ndjson => match record.selected() {
+            Some(selected) if run.extract => {
+                let block = extract::first_block(&selected.output);
+                if block.is_none() && !quiet {
+                    printer::say("the answer has no fenced code block: all of it is printed");
+                }
+                let text = block.unwrap_or_else(|| selected.output.clone());
+                printer::with_final_newline(&text)
+            }
             Some(selected) => printer::with_final_newline(&selected.output),
             None => return Ok(Reader::There),
         },

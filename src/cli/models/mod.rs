@@ -4,7 +4,9 @@ mod choose;
 mod connect;
 #[cfg(feature = "embedded")]
 mod embedded;
+mod foreseen;
 mod name;
+mod team;
 mod window;
 
 use std::collections::BTreeMap;
@@ -21,6 +23,10 @@ use crate::types::{Evaluator, ModelId, Task};
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
 pub(super) use self::embedded::{fetch, local};
+pub(super) use self::foreseen::{Foreseen, foresee};
+pub(super) use self::name::known as known_providers;
+pub(super) use self::team::{Member, Team};
+pub(super) use self::window::likely_draft;
 
 /// The models of a run, and how they are asked.
 pub(super) struct Opened {

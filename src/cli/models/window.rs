@@ -126,6 +126,13 @@ impl RunWindow {
     }
 }
 
+/// About how many tokens a draft has: as many as the criteria or the user allow, or some half page.
+pub(in crate::cli) fn likely_draft(plan: &Plan) -> u64 {
+    let most = plan.settings().max_tokens.map(u64::from);
+    let likely = longest_draft(plan).unwrap_or(DRAFT / 2);
+    likely.min(most.unwrap_or(u64::MAX))
+}
+
 /// How many tokens the longest draft has that the criteria allow; `None` if they do not say.
 fn longest_draft(plan: &Plan) -> Option<u64> {
     plan.criteria
