@@ -526,7 +526,7 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
 
-    /// Write the critique report to a file: JSON if its name ends in .json, else Markdown
+    /// Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
 
@@ -563,6 +563,18 @@ pub(super) enum Format {
     Ndjson,
     /// The selected draft and the critique report.
     Markdown,
+}
+
+/// What a report is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ReportFormat {
+    /// The selected draft and the critique report.
+    #[value(name = "md", alias = "markdown")]
+    Markdown,
+    /// One page with everything, for a browser.
+    Html,
+    /// The result as one JSON object.
+    Json,
 }
 
 /// `reflect history`.
