@@ -13,9 +13,15 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// The most words of a passage that are laid against those of another; a longer one is shown by its lines.
 const MAX_WORDS: usize = 20_000;
 
-/// The least share of what two passages have in common for their words to be told apart: below it, a reader
+/// The least share of both passages that they have in common for their words to be told apart: below it, a reader
 /// sees more in the two passages one after the other.
 const ALIKE: f64 = 0.4;
+
+/// The same, of the shorter passage: one that was only added to is alike, however much was added.
+const WITHIN: f64 = 0.7;
+
+/// An island of so few letters between two changes is taken for a part of them, as the space between two words is.
+const ISLAND: usize = 3;
 
 /// What differs between two texts; empty if nothing does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +76,7 @@ pub enum Change {
 }
 
 /// What differs between two texts, with so many lines around each place. Line breaks at the end of a text make
-/// no difference. Takes about [`PATIENCE`], however long the texts are.
+/// no difference. Takes about half a second at most, however long the texts are.
 pub fn diff<'t>(old: &'t str, new: &'t str, around: usize) -> Diff<'t> {
     let deadline = Instant::now() + PATIENCE;
     let (old, new) = (Lines::of(old), Lines::of(new));
@@ -144,16 +150,15 @@ fn words<'t>(old: &'t str, new: &'t str, deadline: Instant) -> Option<Vec<Piece<
         .filter(|op| matches!(op, DiffOp::Equal { .. }))
         .map(|op| weight(&new_texts[op.new_range()]))
         .sum();
-    let all = weight(&old_texts) + weight(&new_texts);
+    let (one, other) = (weight(&old_texts), weight(&new_texts));
     #[expect(clippy::cast_precision_loss, reason = "texts are not that long")]
-    if all == 0 || ((2 * shared) as f64) < ALIKE * all as f64 {
+    let share = |of: usize| shared as f64 / of.max(1) as f64;
+    if 2.0 * share(one + other) < ALIKE && share(one.min(other)) < WITHIN {
         return None;
     }
-    // A space between two changed words is no island.
     let bridge = |op: &DiffOp| {
-        new_texts[op.new_range()]
-            .iter()
-            .all(|word| word.trim().is_empty() && !word.contains('\n'))
+        let words = &new_texts[op.new_range()];
+        weight(words) <= ISLAND && !words.iter().any(|word| word.contains('\n'))
     };
     let mut pieces = Vec::new();
     for step in Step::joined(&ops, bridge) {
@@ -309,6 +314,18 @@ mod tests {
                 "It begins with two bad words, and goes on for long.",
                 "It begins with some good words, and goes on for long.",
                 "@ It begins with -two bad-+some good+ words, and goes on for long./",
+            ),
+            // What is little between two changes is a part of them.
+            (
+                "It begins with two, bad words, and goes on for long.",
+                "It begins with some, good words, and goes on for long.",
+                "@ It begins with -two, bad-+some, good+ words, and goes on for long./",
+            ),
+            // What was only added to is alike.
+            (
+                "The end.",
+                "The end. And some more words of quite another kind.",
+                "@ The end.+ And some more words of quite another kind.+/",
             ),
             // Nothing in common: one after the other.
             ("Alpha beta", "Gamma delta", "@ -Alpha beta-/+Gamma delta+/"),

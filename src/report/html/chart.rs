@@ -12,9 +12,9 @@ const BOTTOM: f64 = 40.0;
 /// Height of the plot: that of the score 1.
 const HEIGHT: f64 = 180.0;
 /// From draft to draft, as long as they are few.
-const STEP: f64 = 88.0;
+const STEP: f64 = 110.0;
 /// The plot's least and greatest width.
-const WIDTH: (f64, f64) = (240.0, 720.0);
+const WIDTH: (f64, f64) = (280.0, 720.0);
 /// With more marks than this, their scores would stand on each other.
 const MOST_LABELS: usize = 14;
 

@@ -376,6 +376,62 @@ fn control_characters_are_seen_and_do_nothing() {
     assert!(page.contains("a\u{fffd}b\u{fffd}[31m\nc\u{fffd}d"));
 }
 
+/// The share of light of a colour `#rrggbb`, as WCAG 2 has it.
+fn luminance(colour: &str) -> f64 {
+    let part = |at: usize| {
+        let value = u8::from_str_radix(&colour[at..at + 2], 16).expect("a colour");
+        let share = f64::from(value) / 255.0;
+        if share <= 0.03928 {
+            share / 12.92
+        } else {
+            ((share + 0.055) / 1.055).powf(2.4)
+        }
+    };
+    0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+}
+
+#[test]
+fn every_text_stands_out_enough() {
+    let style = include_str!("style.css");
+    let named = Regex::new("--([a-z-]+): (#[0-9a-f]{3,6});").expect("a pattern");
+    let mut sets = 0;
+    for set in style.split(":root {").skip(1) {
+        let set = set.split('}').next().expect("a set");
+        let colours: std::collections::BTreeMap<&str, String> = named
+            .captures_iter(set)
+            .map(|found| {
+                let (_, [name, colour]) = found.extract();
+                let long: String = match colour.len() {
+                    4 => colour
+                        .chars()
+                        .flat_map(|c| std::iter::repeat_n(c, if c == '#' { 1 } else { 2 }))
+                        .collect(),
+                    _ => colour.to_owned(),
+                };
+                (name, long)
+            })
+            .collect();
+        for (text, ground) in [
+            ("ink", "paper"),
+            ("ink", "card"),
+            ("ink", "tag"),
+            ("muted", "paper"),
+            ("muted", "card"),
+            ("accent", "paper"),
+            ("good", "paper"),
+            ("bad", "paper"),
+            ("ins-ink", "ins"),
+            ("del-ink", "del"),
+        ] {
+            let (one, other) = (luminance(&colours[text]), luminance(&colours[ground]));
+            let contrast = (one.max(other) + 0.05) / (one.min(other) + 0.05);
+            assert!(contrast >= 4.5, "{text} on {ground}: {contrast:.2}");
+        }
+        sets += 1;
+    }
+    assert_eq!(sets, 3, "light, dark, print");
+}
+
 #[test]
 fn huge_drafts_take_no_age() {
     let long = |seed: usize| -> String {

@@ -148,6 +148,8 @@ impl Mark {
 /// The selected draft.
 #[derive(Debug, Serialize)]
 struct Answer {
+    /// What it is to the reader.
+    name: &'static str,
     number: u32,
     text: String,
 }
@@ -338,6 +340,10 @@ impl Run {
             warnings: record.warnings.clone(),
             error: record.error.clone(),
             answer: record.selected().map(|selected| Answer {
+                name: match start.map(|it| it.0.as_str()) {
+                    Some("evaluate") => "Text",
+                    _ => "Answer",
+                },
                 number: selected.iteration,
                 text: selected.output.clone(),
             }),
@@ -579,9 +585,9 @@ fn draft(record: &RunRecord, version: &Version, story: &mut Story) -> Draft {
         selected: record.selected == Some(number),
         verdict: evaluation.map(|evaluation| {
             if evaluation.satisfactory {
-                Mark::good("meets the criteria")
+                Mark::good("criteria met")
             } else if evaluation.status == Status::Ok {
-                Mark::bad("does not meet the criteria")
+                Mark::bad("criteria not met")
             } else {
                 Mark::open("?", "could not be judged")
             }
