@@ -95,7 +95,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
-            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the critique report to a file: JSON if its name ends in .json, else Markdown')
+            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
@@ -168,7 +168,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
-            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the critique report to a file: JSON if its name ends in .json, else Markdown')
+            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
@@ -240,7 +240,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
-            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the critique report to a file: JSON if its name ends in .json, else Markdown')
+            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
@@ -299,7 +299,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
-            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the critique report to a file: JSON if its name ends in .json, else Markdown')
+            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
@@ -357,7 +357,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
-            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the critique report to a file: JSON if its name ends in .json, else Markdown')
+            [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
@@ -385,15 +385,27 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List runs, the latest first')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a run')
+            [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Show what differs between two drafts')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a report on a run')
+            [CompletionResult]::new('rm', 'rm', [CompletionResultType]::ParameterValue, 'Take runs out of the log for good')
+            [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the run log is')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
         'reflect;history;list' {
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'How many')
             [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'How many')
+            [CompletionResult]::new('--since', '--since', [CompletionResultType]::ParameterName, 'Only runs since then: 7d, 12h, or a date')
+            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'Only runs with a model whose name has this in it')
+            [CompletionResult]::new('--model', '--model', [CompletionResultType]::ParameterName, 'Only runs with a model whose name has this in it')
+            [CompletionResult]::new('--command', '--command', [CompletionResultType]::ParameterName, 'Only runs of this command')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Only runs with these criteria, by their name')
+            [CompletionResult]::new('--criteria', '--criteria', [CompletionResultType]::ParameterName, 'Only runs with these criteria, by their name')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--success', '--success', [CompletionResultType]::ParameterName, 'Only runs that met the criteria')
+            [CompletionResult]::new('--failed', '--failed', [CompletionResultType]::ParameterName, 'Only runs that ended without meeting them')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
@@ -414,9 +426,64 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'reflect;history;diff' {
+            [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'How many lines to show around each place that differs')
+            [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'How many lines to show around each place that differs')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Mark words within the lines, instead of showing lines twice')
+            [CompletionResult]::new('--words', '--words', [CompletionResultType]::ParameterName, 'Mark words within the lines, instead of showing lines twice')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;history;export' {
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to write; by default what the name of the file says, else `md`')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write to a file instead of standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write to a file instead of standard output')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;history;rm' {
+            [CompletionResult]::new('--older-than', '--older-than', [CompletionResultType]::ParameterName, 'All runs that are older than this: 30d, 12h, or a date')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'All runs, and all verdicts that are remembered')
+            [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Do not ask first')
+            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Do not ask first')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'reflect;history;path' {
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'reflect;history;help' {
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List runs, the latest first')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a run')
+            [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Show what differs between two drafts')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a report on a run')
+            [CompletionResult]::new('rm', 'rm', [CompletionResultType]::ParameterValue, 'Take runs out of the log for good')
+            [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the run log is')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -424,6 +491,18 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             break
         }
         'reflect;history;help;show' {
+            break
+        }
+        'reflect;history;help;diff' {
+            break
+        }
+        'reflect;history;help;export' {
+            break
+        }
+        'reflect;history;help;rm' {
+            break
+        }
+        'reflect;history;help;path' {
             break
         }
         'reflect;history;help;help' {
@@ -703,12 +782,28 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
         'reflect;help;history' {
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List runs, the latest first')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show a run')
+            [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Show what differs between two drafts')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a report on a run')
+            [CompletionResult]::new('rm', 'rm', [CompletionResultType]::ParameterValue, 'Take runs out of the log for good')
+            [CompletionResult]::new('path', 'path', [CompletionResultType]::ParameterValue, 'Print where the run log is')
             break
         }
         'reflect;help;history;list' {
             break
         }
         'reflect;help;history;show' {
+            break
+        }
+        'reflect;help;history;diff' {
+            break
+        }
+        'reflect;help;history;export' {
+            break
+        }
+        'reflect;help;history;rm' {
+            break
+        }
+        'reflect;help;history;path' {
             break
         }
         'reflect;help;criteria' {

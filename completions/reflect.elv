@@ -91,7 +91,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -o 'Write the answer to a file instead of standard output'
             cand --output 'Write the answer to a file instead of standard output'
             cand --format 'What to print'
-            cand --report 'Write the critique report to a file: JSON if its name ends in .json, else Markdown'
+            cand --report 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown'
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
             cand --color 'When to use colours'
@@ -163,7 +163,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -o 'Write the answer to a file instead of standard output'
             cand --output 'Write the answer to a file instead of standard output'
             cand --format 'What to print'
-            cand --report 'Write the critique report to a file: JSON if its name ends in .json, else Markdown'
+            cand --report 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown'
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
             cand --color 'When to use colours'
@@ -234,7 +234,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -o 'Write the answer to a file instead of standard output'
             cand --output 'Write the answer to a file instead of standard output'
             cand --format 'What to print'
-            cand --report 'Write the critique report to a file: JSON if its name ends in .json, else Markdown'
+            cand --report 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown'
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
             cand --color 'When to use colours'
@@ -292,7 +292,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -o 'Write the answer to a file instead of standard output'
             cand --output 'Write the answer to a file instead of standard output'
             cand --format 'What to print'
-            cand --report 'Write the critique report to a file: JSON if its name ends in .json, else Markdown'
+            cand --report 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown'
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
             cand --color 'When to use colours'
@@ -349,7 +349,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -o 'Write the answer to a file instead of standard output'
             cand --output 'Write the answer to a file instead of standard output'
             cand --format 'What to print'
-            cand --report 'Write the critique report to a file: JSON if its name ends in .json, else Markdown'
+            cand --report 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown'
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
             cand --color 'When to use colours'
@@ -376,14 +376,26 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand --help 'Print help (see more with ''--help'')'
             cand list 'List runs, the latest first'
             cand show 'Show a run'
+            cand diff 'Show what differs between two drafts'
+            cand export 'Write a report on a run'
+            cand rm 'Take runs out of the log for good'
+            cand path 'Print where the run log is'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'reflect;history;list'= {
             cand -n 'How many'
             cand --limit 'How many'
+            cand --since 'Only runs since then: 7d, 12h, or a date'
+            cand -m 'Only runs with a model whose name has this in it'
+            cand --model 'Only runs with a model whose name has this in it'
+            cand --command 'Only runs of this command'
+            cand -c 'Only runs with these criteria, by their name'
+            cand --criteria 'Only runs with these criteria, by their name'
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
             cand --color 'When to use colours'
+            cand --success 'Only runs that met the criteria'
+            cand --failed 'Only runs that ended without meeting them'
             cand --json 'Print JSON'
             cand -q 'Say nothing but errors on standard error'
             cand --quiet 'Say nothing but errors on standard error'
@@ -402,14 +414,73 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'reflect;history;diff'= {
+            cand -U 'How many lines to show around each place that differs'
+            cand --context 'How many lines to show around each place that differs'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -w 'Mark words within the lines, instead of showing lines twice'
+            cand --words 'Mark words within the lines, instead of showing lines twice'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;history;export'= {
+            cand --format 'What to write; by default what the name of the file says, else `md`'
+            cand -o 'Write to a file instead of standard output'
+            cand --output 'Write to a file instead of standard output'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;history;rm'= {
+            cand --older-than 'All runs that are older than this: 30d, 12h, or a date'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --all 'All runs, and all verdicts that are remembered'
+            cand -y 'Do not ask first'
+            cand --yes 'Do not ask first'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'reflect;history;path'= {
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'reflect;history;help'= {
             cand list 'List runs, the latest first'
             cand show 'Show a run'
+            cand diff 'Show what differs between two drafts'
+            cand export 'Write a report on a run'
+            cand rm 'Take runs out of the log for good'
+            cand path 'Print where the run log is'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'reflect;history;help;list'= {
         }
         &'reflect;history;help;show'= {
+        }
+        &'reflect;history;help;diff'= {
+        }
+        &'reflect;history;help;export'= {
+        }
+        &'reflect;history;help;rm'= {
+        }
+        &'reflect;history;help;path'= {
         }
         &'reflect;history;help;help'= {
         }
@@ -650,10 +721,22 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;help;history'= {
             cand list 'List runs, the latest first'
             cand show 'Show a run'
+            cand diff 'Show what differs between two drafts'
+            cand export 'Write a report on a run'
+            cand rm 'Take runs out of the log for good'
+            cand path 'Print where the run log is'
         }
         &'reflect;help;history;list'= {
         }
         &'reflect;help;history;show'= {
+        }
+        &'reflect;help;history;diff'= {
+        }
+        &'reflect;help;history;export'= {
+        }
+        &'reflect;help;history;rm'= {
+        }
+        &'reflect;help;history;path'= {
         }
         &'reflect;help;criteria'= {
             cand list 'List the sets that can be asked for by name'

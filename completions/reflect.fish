@@ -108,7 +108,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand draft" -l format -d 'Wha
 json\t'The result as one JSON object'
 ndjson\t'The events of the run, one JSON object a line'
 markdown\t'The selected draft and the critique report'"
-complete -c reflect -n "__fish_reflect_using_subcommand draft" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand draft" -l report -d 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand draft" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -192,7 +192,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand revise" -l format -d 'Wh
 json\t'The result as one JSON object'
 ndjson\t'The events of the run, one JSON object a line'
 markdown\t'The selected draft and the critique report'"
-complete -c reflect -n "__fish_reflect_using_subcommand revise" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand revise" -l report -d 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand revise" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -275,7 +275,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand correct" -l format -d 'W
 json\t'The result as one JSON object'
 ndjson\t'The events of the run, one JSON object a line'
 markdown\t'The selected draft and the critique report'"
-complete -c reflect -n "__fish_reflect_using_subcommand correct" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand correct" -l report -d 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand correct" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -337,7 +337,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l format -d '
 json\t'The result as one JSON object'
 ndjson\t'The events of the run, one JSON object a line'
 markdown\t'The selected draft and the critique report'"
-complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l report -d 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand evaluate" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -398,7 +398,7 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l format -d '
 json\t'The result as one JSON object'
 ndjson\t'The events of the run, one JSON object a line'
 markdown\t'The selected draft and the critique report'"
-complete -c reflect -n "__fish_reflect_using_subcommand critique" -l report -d 'Write the critique report to a file: JSON if its name ends in .json, else Markdown' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand critique" -l report -d 'Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -414,22 +414,34 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l stream-delt
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l profile -d 'Use the settings of this profile of the configuration file' -r
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -s q -l quiet -d 'Say nothing but errors on standard error'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -f -a "list" -d 'List runs, the latest first'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -f -a "show" -d 'Show a run'
-complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -f -a "list" -d 'List runs, the latest first'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -f -a "diff" -d 'Show what differs between two drafts'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -f -a "export" -d 'Write a report on a run'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -f -a "rm" -d 'Take runs out of the log for good'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -f -a "path" -d 'Print where the run log is'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show diff export rm path help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s n -l limit -d 'How many' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l since -d 'Only runs since then: 7d, 12h, or a date' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s m -l model -d 'Only runs with a model whose name has this in it' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l command -d 'Only runs of this command' -r -f -a "draft\t''
+revise\t''
+evaluate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s c -l criteria -d 'Only runs with these criteria, by their name' -r
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l success -d 'Only runs that met the criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l failed -d 'Only runs that ended without meeting them'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -446,8 +458,49 @@ never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -l best -d 'Print only the draft that the run selected'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from diff" -s U -l context -d 'How many lines to show around each place that differs' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from diff" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from diff" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from diff" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from diff" -s w -l words -d 'Mark words within the lines, instead of showing lines twice'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from diff" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from export" -l format -d 'What to write; by default what the name of the file says, else `md`' -r -f -a "md\t'The selected draft and the critique report'
+html\t'One page with everything, for a browser'
+json\t'The result as one JSON object'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from export" -s o -l output -d 'Write to a file instead of standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from export" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from export" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from export" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from export" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from rm" -l older-than -d 'All runs that are older than this: 30d, 12h, or a date' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from rm" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from rm" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from rm" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from rm" -l all -d 'All runs, and all verdicts that are remembered'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from rm" -s y -l yes -d 'Do not ask first'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from rm" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from rm" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from path" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from path" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from path" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from path" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Show what differs between two drafts'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "export" -d 'Write a report on a run'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "rm" -d 'Take runs out of the log for good'
+complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print where the run log is'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand criteria; and not __fish_seen_subcommand_from list show check init schema help" -l profile -d 'Use the settings of this profile of the configuration file' -r
@@ -616,6 +669,10 @@ complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_see
 complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "show" -d 'Show a run'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "diff" -d 'Show what differs between two drafts'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "export" -d 'Write a report on a run'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "rm" -d 'Take runs out of the log for good'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "path" -d 'Print where the run log is'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "list" -d 'List the sets that can be asked for by name'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "show" -d 'Show a set with its defaults filled in'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "check" -d 'Say what is wrong with criteria files, and where; no model is asked'

@@ -12,7 +12,7 @@ use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
+use crate::cli::{exec, interrupt, knowledge, log, models, settings, verdicts};
 use crate::engine::{Critique, Observer, Text};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -62,11 +62,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     let texts = read_texts(args, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
-    let log = if args.output.no_log {
-        None
-    } else {
-        Some(Store::open(&paths::store()?)?)
-    };
+    let log = log::open(&plan, args.output.no_log)?;
     let cancel = interrupt::cancel_on_signal();
     let judge = if plan.criteria.need_judge() {
         let longest = texts

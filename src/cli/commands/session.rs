@@ -11,11 +11,11 @@ use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
+use crate::cli::{exec, interrupt, knowledge, log, models, settings, verdicts};
 use crate::engine::{Loop, Observer, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
-use crate::store::{Store, short_id};
+use crate::store::short_id;
 use crate::types::{ExitCode, RunRecord, Task};
 
 /// Runs the loop and prints the answer. `judged` says whether drafts are judged, or one correction is made
@@ -62,11 +62,7 @@ async fn prepare(
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
-    let log = if args.output.no_log {
-        None
-    } else {
-        Some(RunLog::new(Store::open(&paths::store()?)?))
-    };
+    let log = log::open(&plan, args.output.no_log)?.map(RunLog::new);
     let given = start.text().map(|text| text.content.as_str());
     let cancel = interrupt::cancel_on_signal();
     let opened = tokio::select! {
