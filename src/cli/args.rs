@@ -666,7 +666,7 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
 
-    /// Write the critique report to a file: JSON if its name ends in .json, else Markdown
+    /// Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
 
@@ -709,6 +709,18 @@ pub(super) enum Format {
     Markdown,
 }
 
+/// What a report is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ReportFormat {
+    /// The selected draft and the critique report.
+    #[value(name = "md", alias = "markdown")]
+    Markdown,
+    /// One page with everything, for a browser.
+    Html,
+    /// The result as one JSON object.
+    Json,
+}
+
 /// `reflect history`.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
@@ -718,14 +730,7 @@ Examples:
   reflect history show 7f3a91c2 --best > draft.md")]
 pub(super) enum HistoryCommand {
     /// List runs, the latest first
-    List {
-        /// How many
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
-        limit: usize,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List(ListArgs),
     /// Show a run
     Show {
         /// The run's id, its end as `history list` shows it, or `last`
@@ -741,6 +746,99 @@ pub(super) enum HistoryCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: Format,
     },
+    /// Show what differs between two drafts
+    #[command(after_help = "\
+Examples:
+  reflect history diff last                 the first draft of the last run, and its answer
+  reflect history diff last:2 last:3        two drafts of the last run
+  reflect history diff 0194c1d2 5e6f7a8b    the answers of two runs")]
+    Diff {
+        /// A draft: `RUN:N`, or `RUN` for the run's answer
+        #[arg(value_name = "RUN[:N]", default_value = "last")]
+        one: String,
+        /// The other one; without it, the run's first draft is compared with the given one
+        #[arg(value_name = "RUN[:N]")]
+        other: Option<String>,
+        /// Mark words within the lines, instead of showing lines twice
+        #[arg(short, long)]
+        words: bool,
+        /// How many lines to show around each place that differs
+        #[arg(short = 'U', long, value_name = "N", default_value_t = 3)]
+        context: u16,
+    },
+    /// Write a report on a run
+    Export {
+        /// The run's id, its end as `history list` shows it, or `last`
+        #[arg(default_value = "last")]
+        run: String,
+        /// What to write; by default what the name of the file says, else `md`
+        #[arg(long, value_name = "FORMAT")]
+        format: Option<ReportFormat>,
+        /// Write to a file instead of standard output
+        #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: Option<PathBuf>,
+    },
+    /// Take runs out of the log for good
+    Rm {
+        /// The runs' ids, their ends as `history list` shows them, or `last`
+        #[arg(value_name = "RUN", required_unless_present_any = ["older_than", "all"], conflicts_with_all = ["older_than", "all"])]
+        runs: Vec<String>,
+        /// All runs that are older than this: 30d, 12h, or a date
+        #[arg(long, value_name = "AGE|DATE", conflicts_with = "all")]
+        older_than: Option<String>,
+        /// All runs, and all verdicts that are remembered
+        #[arg(long)]
+        all: bool,
+        /// Do not ask first
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// Print where the run log is
+    Path,
+}
+
+/// `reflect history list`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reflect history list ownership            runs with a word that begins so in prompt or drafts
+  reflect history list '\"borrow checker\"'   a phrase
+  reflect history list --since 7d --failed -m qwen3")]
+pub(super) struct ListArgs {
+    /// Only runs with all of these words in their prompt or drafts
+    pub words: Vec<String>,
+
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+
+    /// Only runs since then: 7d, 12h, or a date
+    #[arg(long, value_name = "AGE|DATE")]
+    pub since: Option<String>,
+
+    /// Only runs with a model whose name has this in it
+    #[arg(short, long, value_name = "NAME")]
+    pub model: Option<String>,
+
+    /// Only runs of this command
+    #[arg(long, value_name = "NAME", value_parser = ["draft", "revise", "evaluate"])]
+    pub command: Option<String>,
+
+    /// Only runs with these criteria, by their name
+    #[arg(short, long, value_name = "NAME")]
+    pub criteria: Option<String>,
+
+    /// Only runs that met the criteria
+    #[arg(long, conflicts_with = "failed")]
+    pub success: bool,
+
+    /// Only runs that ended without meeting them
+    #[arg(long)]
+    pub failed: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `reflect criteria`.

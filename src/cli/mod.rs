@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod complete;
+mod diff;
 mod doctor;
 mod dry_run;
 mod editor;
@@ -90,7 +91,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Draft(args) => block_on(commands::draft::run(args, &cli.global)),
         Command::Revise(args) => block_on(commands::revise::run(args, &cli.global)),
         Command::Evaluate(args) => block_on(commands::evaluate::run(args, &cli.global)),
-        Command::History(command) => commands::history::run(command),
+        Command::History(command) => commands::history::run(command, &cli.global),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),

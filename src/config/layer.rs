@@ -3,7 +3,7 @@ use std::{fmt, path::PathBuf};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::settings::{Settings, TimeoutSettings};
+use super::settings::{HistorySettings, Settings, TimeoutSettings};
 use crate::{
     source,
     types::{JudgeSettings, LoopSettings},
@@ -78,7 +78,7 @@ impl fmt::Display for Origin {
 pub(super) struct Layer(IndexMap<String, (Value, Origin)>);
 
 /// The tables within the settings that are laid over each other key by key.
-const TABLES: &[&str] = &["loop", "judge", "timeouts"];
+const TABLES: &[&str] = &["loop", "judge", "timeouts", "history"];
 
 impl Layer {
     /// What is set in these settings.
@@ -217,6 +217,7 @@ pub(super) fn keys() -> Vec<String> {
                 "loop" => source::fields::<LoopSettings>(),
                 "judge" => source::fields::<JudgeSettings>(),
                 "timeouts" => source::fields::<TimeoutSettings>(),
+                "history" => source::fields::<HistorySettings>(),
                 _ => return vec![(*key).to_owned()],
             };
             inner.iter().map(|i| format!("{key}.{i}")).collect()

@@ -22,7 +22,7 @@ pub use layer::{Entry, Origin, Resolved};
 pub use load::{Config, check_user_file};
 pub use provider::{KeyCommand, Provider, ProviderKind};
 pub use schema::schema;
-pub use settings::{Settings, StructuredOutputMode, TimeoutSettings};
+pub use settings::{HistorySettings, Settings, StructuredOutputMode, TimeoutSettings};
 
 pub use crate::types::HumanDuration;
 

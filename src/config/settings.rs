@@ -72,6 +72,20 @@ pub struct Settings {
     pub judge: JudgeSettings,
     /// How long is waited for a server.
     pub timeouts: TimeoutSettings,
+    /// Which runs the run log keeps.
+    pub history: HistorySettings,
+}
+
+/// Which runs the run log keeps. Others are taken out at the start of a run, at most once a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HistorySettings {
+    /// Those of so many days. At least 1; default: all.
+    #[schemars(range(min = 1))]
+    pub keep_days: Option<u32>,
+    /// The latest, so many. At least 1; default: all.
+    #[schemars(range(min = 1))]
+    pub keep_runs: Option<u32>,
 }
 
 /// How long is waited for a server: durations such as `10s`, `2m` or `1h 30m`.
@@ -200,6 +214,15 @@ impl Settings {
         }
         if let Err((key, message)) = self.judge.check() {
             return Err((vec!["judge", key], message));
+        }
+        for (key, value) in [
+            ("keep_days", self.history.keep_days),
+            ("keep_runs", self.history.keep_runs),
+        ] {
+            if value == Some(0) {
+                let message = format!("`history.{key}` must be at least 1");
+                return Err((vec!["history", key], message));
+            }
         }
         let wrong =
             |key: &'static str, must: &str| Err((vec![key], format!("`{key}` must be {must}")));

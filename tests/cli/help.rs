@@ -6,7 +6,7 @@ use crate::harness::Test;
 
 #[test]
 fn help() {
-    let cases: [(&str, &[&str]); 13] = [
+    let cases: [(&str, &[&str]); 17] = [
         ("help_short", &["-h"]),
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
@@ -14,6 +14,10 @@ fn help() {
         ("help_revise_short", &["revise", "-h"]),
         ("help_evaluate_short", &["evaluate", "-h"]),
         ("help_history", &["history", "--help"]),
+        ("help_history_list", &["history", "list", "--help"]),
+        ("help_history_diff", &["history", "diff", "--help"]),
+        ("help_history_export", &["history", "export", "--help"]),
+        ("help_history_rm", &["history", "rm", "--help"]),
         ("help_criteria", &["criteria", "--help"]),
         ("help_criteria_init", &["criteria", "init", "--help"]),
         ("help_models", &["models", "--help"]),

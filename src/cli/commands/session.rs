@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::args::{Format, GlobalArgs, OutputArgs, RunArgs};
+use crate::cli::args::{Format, GlobalArgs, RunArgs};
 use crate::cli::error::CliError;
-use crate::cli::observers::{Lines, RunLog, Tee};
+use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
@@ -69,7 +69,7 @@ async fn prepare(
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
-    let store = SharedStore::open(args.output.no_log)?;
+    let store = SharedStore::open(&plan, args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
     let cancel = interrupt::cancel_on_signal();
     let opened = tokio::select! {
@@ -119,12 +119,14 @@ impl Prepared {
         let mut lines =
             (args.output.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
         let mut progress = Progress::new(global.quiet);
+        let mut kept = self.report.is_some().then(Kept::default);
         let record = {
             // The log goes first: what is shown is on disk already.
             let mut observers: Vec<&mut dyn Observer> = Vec::new();
             observers.extend(self.log.as_mut().map(|log| log as &mut dyn Observer));
             observers.push(&mut progress);
             observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
+            observers.extend(kept.as_mut().map(|kept| kept as &mut dyn Observer));
             self.run
                 .run(&self.task, &mut Tee(observers), &self.cancel)
                 .await
@@ -142,9 +144,9 @@ impl Prepared {
             ));
         }
         // The report first: it is wanted most where the answer cannot be delivered.
-        let reported = self
-            .report
-            .map(|report| report.write(&report_text(&args.output, &record)));
+        let reported = self.report.zip(kept).map(|(report, Kept(events))| {
+            report.write(&args.output.report_format().report(&record, &events))
+        });
         let ended = match lines {
             Some(Lines {
                 failure: Some(error),
@@ -207,12 +209,4 @@ fn deliver(
         )),
         _ => error,
     })
-}
-
-fn report_text(args: &OutputArgs, record: &RunRecord) -> String {
-    if args.report_is_json() {
-        report::json(record)
-    } else {
-        report::markdown(record)
-    }
 }

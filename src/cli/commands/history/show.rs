@@ -1,76 +1,16 @@
-//! `reflect history`: what the run log holds.
+//! `reflect history show`: one run.
 
 use std::fmt::Write as _;
 
-use console::{Alignment, pad_str, truncate_str};
 use jiff::tz::TimeZone;
 
-use crate::cli::args::{Format, HistoryCommand};
 use crate::cli::error::CliError;
-use crate::cli::{paths, printer};
+use crate::cli::printer;
 use crate::report;
-use crate::store::{RunFilter, RunSummary, Store, short_id};
-use crate::types::{Candidate, Event, ExitCode, RunRecord, Stamped};
+use crate::types::{Candidate, Evaluation, Event, Issue, RunRecord, Stamped};
 
-/// How wide the table of runs is where it is not printed to a terminal.
-const WIDTH: usize = 100;
-
-/// Runs one of the history commands.
-pub(in crate::cli) fn run(command: &HistoryCommand) -> Result<ExitCode, CliError> {
-    let path = paths::store()?;
-    let store = Store::open_existing(&path)?;
-    let text = match command {
-        HistoryCommand::List { limit, json } => {
-            let filter = RunFilter {
-                limit: Some(u32::try_from(*limit).unwrap_or(u32::MAX)),
-                ..RunFilter::default()
-            };
-            let runs = match &store {
-                Some(store) => store.runs(&filter)?,
-                None => Vec::new(),
-            };
-            if *json {
-                let mut text = serde_json::to_string_pretty(&runs)
-                    .map_err(|error| CliError::failure(error.to_string()))?;
-                text.push('\n');
-                text
-            } else {
-                if runs.is_empty() && *limit > 0 {
-                    printer::say("there are no runs yet");
-                }
-                table(&runs)
-            }
-        }
-        HistoryCommand::Show {
-            run,
-            best,
-            draft,
-            format,
-        } => {
-            let store = store.ok_or_else(|| CliError::usage("there are no runs yet"))?;
-            let run_id = store.find(run)?;
-            let events = store.events(run_id)?;
-            let record = RunRecord::from_events(&events);
-            match (best, draft) {
-                (true, _) => one_draft(
-                    &record,
-                    record.selected.or(record.best().map(|v| v.iteration)),
-                )?,
-                (false, Some(number)) => one_draft(&record, Some(*number))?,
-                (false, None) => match format {
-                    Format::Text => show(&record, &events),
-                    Format::Json => report::json(&record),
-                    Format::Markdown => report::markdown(&record),
-                    Format::Ndjson => lines(&events)?,
-                },
-            }
-        }
-    };
-    printer::print(&text)?;
-    Ok(ExitCode::Success)
-}
-
-fn one_draft(record: &RunRecord, number: Option<u32>) -> Result<String, CliError> {
+/// One draft, as it is printed.
+pub(super) fn one_draft(record: &RunRecord, number: Option<u32>) -> Result<String, CliError> {
     let version = number.and_then(|number| record.version(number));
     let version = version.ok_or_else(|| {
         let numbers: Vec<String> = record
@@ -93,7 +33,8 @@ fn one_draft(record: &RunRecord, number: Option<u32>) -> Result<String, CliError
     Ok(printer::with_final_newline(&version.output))
 }
 
-fn lines(events: &[Stamped]) -> Result<String, CliError> {
+/// The events, one a line.
+pub(super) fn lines(events: &[Stamped]) -> Result<String, CliError> {
     let mut out = String::new();
     for event in events {
         let line =
@@ -104,48 +45,8 @@ fn lines(events: &[Stamped]) -> Result<String, CliError> {
     Ok(out)
 }
 
-/// One line for each run.
-fn table(runs: &[RunSummary]) -> String {
-    let width = console::Term::stdout()
-        .size_checked()
-        .map_or(WIDTH, |size| usize::from(size.1));
-    let mut out = String::new();
-    for run in runs {
-        let started = run.started.to_zoned(TimeZone::system());
-        let score = run
-            .score
-            .map_or("    ".to_owned(), |score| format!("{score:.2}"));
-        let state = match (run.convergence_reason, run.exit_code) {
-            (Some(reason), _) => serde_word(reason),
-            // A text that was judged, and was not good enough.
-            (None, Some(ExitCode::NotMet)) => "not_met".to_owned(),
-            (None, Some(_)) => "failed".to_owned(),
-            (None, None) => "unfinished".to_owned(),
-        };
-        let line = format!(
-            "{}  {}  {score}  {}  {}  {}",
-            short_id(run.run_id),
-            started.strftime("%Y-%m-%d %H:%M"),
-            pad_str(&state, 15, Alignment::Left, Some("…")),
-            pad_str(&run.criteria, 12, Alignment::Left, Some("…")),
-            run.title
-        );
-        out.push_str(truncate_str(&printer::without_controls(&line), width, "…").trim_end());
-        out.push('\n');
-    }
-    out
-}
-
-/// A word of ours as it stands in JSON.
-fn serde_word(value: impl serde::Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => String::new(),
-    }
-}
-
 /// A run for people: what was asked, each draft's verdict, how it ended, and the selected draft.
-fn show(record: &RunRecord, events: &[Stamped]) -> String {
+pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
     let mut out = String::new();
     for stamped in events {
         if let Event::RunStart {
@@ -197,8 +98,16 @@ fn show(record: &RunRecord, events: &[Stamped]) -> String {
         if let Some(revised) = report::revised(version) {
             let _ = writeln!(out, "  {revised}");
         }
-        if let Some(evaluation) = &version.evaluation {
-            out.push_str(&report::critique(evaluation));
+        for reason in strategies(events, version.iteration) {
+            let _ = writeln!(out, "  {reason}");
+        }
+        match &version.evaluation {
+            Some(evaluation) => out.push_str(&report::critique(evaluation)),
+            // What a correction was told to mend.
+            None => out.push_str(&report::critique(&Evaluation {
+                issues: named(events, version.iteration),
+                ..Evaluation::default()
+            })),
         }
         let _ = writeln!(out, "\n{}", quoted(&version.output));
     }
@@ -249,4 +158,33 @@ fn quoted(text: &str) -> String {
         .map(|line| format!("  | {line}").trim_end().to_owned())
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Why a version was revised as it was, in the order in which it was decided.
+fn strategies(events: &[Stamped], version: u32) -> impl Iterator<Item = String> {
+    events
+        .iter()
+        .filter_map(move |stamped| match &stamped.event {
+            Event::Strategy {
+                iteration,
+                strategy,
+                reason,
+            } if *iteration == version => Some(format!("{}: {reason}", strategy.as_str())),
+            _ => None,
+        })
+}
+
+/// The issues that a version is known to have without a verdict.
+fn named(events: &[Stamped], version: u32) -> Vec<Issue> {
+    let last = events
+        .iter()
+        .rev()
+        .find_map(|stamped| match &stamped.event {
+            Event::Issues {
+                iteration, open, ..
+            } if *iteration == version => Some(open),
+            _ => None,
+        });
+    let open = last.into_iter().flatten();
+    open.map(|tracked| tracked.issue.clone()).collect()
 }
