@@ -85,9 +85,11 @@ impl From<SourceError> for CliError {
 
 impl From<crate::store::StoreError> for CliError {
     fn from(error: crate::store::StoreError) -> Self {
-        use crate::store::StoreError::{Ambiguous, NoSuchRun, Running};
+        use crate::store::StoreError::{Ambiguous, NoSuchRun, NoWords, Running};
         let code = match error {
-            NoSuchRun { .. } | Ambiguous { .. } | Running { .. } => ExitCode::Usage,
+            NoSuchRun { .. } | Ambiguous { .. } | NoWords { .. } | Running { .. } => {
+                ExitCode::Usage
+            }
             _ => ExitCode::Failure,
         };
         Self::new(code, error.to_string())

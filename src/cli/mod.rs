@@ -2,8 +2,14 @@
 
 mod args;
 mod commands;
+mod complete;
+mod diff;
+mod doctor;
+mod dry_run;
+mod editor;
 mod error;
 mod exec;
+mod extract;
 mod input;
 mod interrupt;
 mod kept;
@@ -12,6 +18,7 @@ mod models;
 mod observers;
 mod output;
 mod paths;
+mod prices;
 mod printer;
 mod progress;
 mod settings;
@@ -29,6 +36,9 @@ use crate::types::ExitCode;
 /// Parses the command line, runs the command, and reports its failure. The one place where errors become
 /// exit codes.
 pub fn run() -> ExitCode {
+    if complete::answered(std::env::args_os()) {
+        return ExitCode::Success;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
@@ -88,8 +98,10 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),
+        Command::Doctor(args) => block_on(commands::doctor::run(args, &cli.global)),
         Command::Completions { shell } => commands::docs::completions(*shell),
-        Command::Man { out_dir } => commands::docs::man(out_dir.as_deref()),
+        Command::Man { markdown: true, .. } => commands::docs::markdown(),
+        Command::Man { out_dir, .. } => commands::docs::man(out_dir.as_deref()),
     }
 }
 

@@ -42,6 +42,22 @@ impl Observer for Tee<'_> {
     }
 }
 
+/// Keeps the lasting events of a run, for a report that is made of them.
+#[derive(Default)]
+pub(super) struct Kept(pub(super) Vec<Stamped>);
+
+impl Observer for Kept {
+    fn on_event(&mut self, event: &Stamped) {
+        if event.event.is_lasting() {
+            self.0.push(event.clone());
+        }
+    }
+
+    fn on_replayed(&mut self, event: &Stamped) {
+        self.on_event(event);
+    }
+}
+
 /// Prints events on standard output, one JSON object a line.
 pub(super) struct Lines {
     deltas: bool,

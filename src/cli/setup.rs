@@ -1,19 +1,20 @@
 //! What it takes to go on with a run later.
 
-use super::args::KnowledgeArgs;
+use super::args::RunArgs;
 use super::error::CliError;
 use super::models::Opened;
 use super::settings::Plan;
 use crate::config::Settings;
 use crate::evidence::Gatherer;
-use crate::prompt::PROMPT_VERSION;
+use crate::prompt::{PROMPT_VERSION, Templates};
 use crate::types::{JudgeSettings, LoopSettings, Setup};
 
 /// What is recorded of a run that begins.
 pub(super) fn of(
     plan: &Plan,
-    knowledge: &KnowledgeArgs,
+    args: &RunArgs,
     evidence: Option<&Gatherer>,
+    templates: Option<&Templates>,
     opened: &Opened,
 ) -> Result<Setup, CliError> {
     let directory = std::env::current_dir()
@@ -42,7 +43,10 @@ pub(super) fn of(
         directory,
         settings: without_nulls(settings),
         prompts: PROMPT_VERSION,
-        evidence: knowledge.evidence.clone(),
+        templates_hash: templates.map(Templates::hash),
+        tools: args.tools.clone(),
+        prices: plan.config.prices().clone(),
+        evidence: args.knowledge.evidence.clone(),
         evidence_hash: evidence.map(Gatherer::hash),
     })
 }

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::error::CliError;
-use super::paths;
+use super::settings::Plan;
+use super::{paths, printer};
 use crate::evaluate::{MemoryCache, VerdictCache};
-use crate::store::Store;
+use crate::store::{Retention, Store};
 use crate::types::Criteria;
 
 /// The open store of a command, for the run log and the verdicts alike.
@@ -13,12 +14,24 @@ use crate::types::Criteria;
 pub(super) struct SharedStore(Arc<Mutex<Store>>);
 
 impl SharedStore {
-    /// Opens the store; `None` if nothing is to be kept of a run.
-    pub(super) fn open(no_log: bool) -> Result<Option<Self>, CliError> {
+    /// Opens the store for what a run adds to it, and takes out what is not to be kept any longer; `None` if
+    /// nothing is to be kept of the run.
+    pub(super) fn open(plan: &Plan, no_log: bool) -> Result<Option<Self>, CliError> {
         if no_log {
             return Ok(None);
         }
-        let store = Store::open(&paths::store()?)?;
+        let mut store = Store::open(&paths::store()?)?;
+        let history = plan.settings().history;
+        let retention = Retention {
+            days: history.keep_days,
+            runs: history.keep_runs,
+        };
+        // What is kept too long is no reason not to run.
+        if let Err(error) = store.keep(retention) {
+            printer::say(&format!(
+                "warning: runs that are too old stay in the log for now: {error}"
+            ));
+        }
         Ok(Some(Self(Arc::new(Mutex::new(store)))))
     }
 

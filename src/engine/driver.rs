@@ -1,12 +1,20 @@
+mod contest;
+mod reflect;
+mod steps;
+mod tools;
+
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::adapt::Approach;
+use super::builder::LoopBuilder;
 use super::critique::describe;
+use super::decide::{self, Decider};
 use super::early::{EarlyStop, Reading};
 use super::ending::ending;
 use super::evidence;
@@ -17,8 +25,9 @@ use super::machine::{Abilities, Given, Happened, Next, State, step};
 use super::replay::Recorded;
 use super::similarity::similarity;
 use super::start::Start;
+use super::tool::WriterTool;
 use super::verdict::Verdict;
-use super::{critics, lessons};
+use super::{critics, lessons, past};
 use crate::evaluate::{
     ComparisonError, Earlier, JudgeModel, Pair, Panel, Progress, Subject, Tools, prefer,
 };
@@ -27,46 +36,57 @@ use crate::model::{
     ChatModel, ChatRequest, EndReason, ErrorClass, Message, ModelError, Purpose, Reply, Sampling,
     Think, call_until,
 };
-use crate::prompt::Prompts;
+use crate::prompt::{Prompts, Templates};
 use crate::revise::{self, Revision};
 use crate::types::{
     ConvergenceReason, Criteria, EditCounts, Evaluation, Event, ExitCode, Issue, LoopSettings,
-    Models, Phase, RunRecord, SCHEMA_VERSION, Setup, Strategy, Task, Version,
+    Models, Phase, Prices, RunRecord, SCHEMA_VERSION, Setup, Strategy, Task, UserDecision, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
 const JUDGE_HINT: &str =
     "let another model judge with `--judge-model`, or use criteria with fewer points";
 
-/// A loop over one task, ready to run.
+/// A loop, ready to run. It may run on any number of tasks.
 pub struct Loop {
     /// What it begins with.
-    pub start: Start,
+    pub(super) start: Start,
     /// Writes and revises.
-    pub writer: Arc<dyn ChatModel>,
+    pub(super) writer: Arc<dyn ChatModel>,
     /// How the writer chooses tokens.
-    pub writer_sampling: Sampling,
+    pub(super) writer_sampling: Sampling,
     /// How much the writer reasons.
-    pub think: Think,
+    pub(super) think: Think,
     /// Writes where the writer makes no progress any more, if there is one.
-    pub stronger: Option<Arc<dyn ChatModel>>,
+    pub(super) stronger: Option<Arc<dyn ChatModel>>,
     /// Judges, and compares drafts whose scores are too close to say.
-    pub judge: JudgeModel,
+    pub(super) judge: JudgeModel,
     /// What drafts are measured by.
-    pub criteria: Arc<Criteria>,
+    pub(super) criteria: Arc<Criteria>,
     /// How the loop behaves, all layers laid over each other.
-    pub settings: LoopSettings,
+    pub(super) settings: LoopSettings,
     /// What the criteria may use beside models.
-    pub tools: Tools,
+    pub(super) tools: Tools,
+    /// What the models cost; empty where that is not known.
+    pub(super) prices: Prices,
     /// Finds evidence for the task, and for each revision anew; `None` to look for none.
-    pub evidence: Option<Arc<Gatherer>>,
+    pub(super) evidence: Option<Arc<Gatherer>>,
+    /// Templates of the user's own; `None` for the built-in ones.
+    pub(super) templates: Option<Arc<Templates>>,
+    /// Programs whose output the writer is shown before it writes.
+    pub(super) writer_tools: Vec<WriterTool>,
     /// What it takes to go on with a run later: it is recorded with the start. `None` where nobody will.
-    pub setup: Option<Setup>,
+    pub(super) setup: Option<Setup>,
 }
 
 impl Loop {
-    /// A loop in which one model writes and judges, with default settings throughout.
-    pub fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
+    /// Begins a loop in which this model writes, drafts are measured by these criteria, and all else is as by
+    /// default.
+    pub fn builder(writer: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> LoopBuilder {
+        LoopBuilder::new(writer, criteria)
+    }
+
+    pub(super) fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
         let (sampling, think) = (Sampling::default(), Think::default());
         Self {
             start: Start::Task,
@@ -78,7 +98,10 @@ impl Loop {
             criteria,
             settings: LoopSettings::default(),
             tools: Tools::none(),
+            prices: Prices::default(),
             evidence: None,
+            templates: None,
+            writer_tools: Vec::new(),
             setup: None,
         }
     }
@@ -93,8 +116,32 @@ impl Loop {
         observer: &mut dyn Observer,
         cancel: &CancellationToken,
     ) -> RunRecord {
+        self.run_with(task, observer, None, cancel).await
+    }
+
+    /// The same with somebody who may decide for the loop, and is asked after each evaluation.
+    ///
+    /// The limits of the run hold whatever is decided; who wants to go on for longer sets them higher. A text
+    /// of the user's own is taken in at the iteration limit all the same, and ends the run then.
+    pub async fn run_with_decider(
+        &self,
+        task: &Task,
+        observer: &mut dyn Observer,
+        decider: &mut dyn Decider,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        self.run_with(task, observer, Some(decider), cancel).await
+    }
+
+    async fn run_with(
+        &self,
+        task: &Task,
+        observer: &mut dyn Observer,
+        decider: Option<&mut dyn Decider>,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
         let run_id = Uuid::now_v7();
-        let log = Log::new(observer);
+        let log = Log::new(observer, self.prices.clone());
         let given = self.start.text();
         log.emit(Event::RunStart {
             schema_version: SCHEMA_VERSION,
@@ -110,7 +157,7 @@ impl Loop {
             },
             setup: self.setup.clone().map(Box::new),
         });
-        self.go(run_id, task, log, cancel).await
+        self.go(run_id, task, log, decider, cancel).await
     }
 
     /// Goes on with a run that stopped, as [`Loop::run`] would have: the loop must have been built as it was then,
@@ -125,9 +172,33 @@ impl Loop {
         observer: &mut dyn Observer,
         cancel: &CancellationToken,
     ) -> RunRecord {
+        self.resume_with(recorded, observer, None, cancel).await
+    }
+
+    /// The same with somebody who may decide for the loop. Nobody is asked again what is decided already; but who
+    /// ended the run is, since it goes on.
+    pub async fn resume_with_decider(
+        &self,
+        recorded: Recorded,
+        observer: &mut dyn Observer,
+        decider: &mut dyn Decider,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        self.resume_with(recorded, observer, Some(decider), cancel)
+            .await
+    }
+
+    async fn resume_with(
+        &self,
+        recorded: Recorded,
+        observer: &mut dyn Observer,
+        decider: Option<&mut dyn Decider>,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
         let (run_id, task) = (recorded.run_id, recorded.task.clone());
-        let log = Log::resumed(observer, recorded, self.settings.clone());
-        self.go(run_id, &task, log, cancel).await
+        let (settings, prices) = (self.settings.clone(), self.prices.clone());
+        let log = Log::resumed(observer, recorded, settings, prices);
+        self.go(run_id, &task, log, decider, cancel).await
     }
 
     /// Does all that a run does after it is recorded that it begins.
@@ -136,6 +207,7 @@ impl Loop {
         run_id: Uuid,
         task: &Task,
         log: Log<'_>,
+        decider: Option<&mut dyn Decider>,
         cancel: &CancellationToken,
     ) -> RunRecord {
         let panel = match self.panel() {
@@ -145,7 +217,7 @@ impl Loop {
                 return log.into_record();
             }
         };
-        let mut prompts = Prompts::new(task, &self.criteria);
+        let mut prompts = Prompts::new(task, &self.criteria).with_templates(self.templates.clone());
         let gatherer = self.evidence.as_deref();
         let text = self.start.text().map(|text| text.content.as_str());
         evidence::for_run(gatherer, task, text, &self.criteria, &mut prompts, &log);
@@ -160,10 +232,20 @@ impl Loop {
             prompts,
             panel,
             log: &log,
+            decider: match decider {
+                Some(decider) => Some(decider),
+                None => None,
+            },
+            edit: String::new(),
+            guided: false,
             ledger: Ledger::default(),
             note: None,
+            guidance: None,
+            consulted: tools::Consulted::default(),
+            in_steps: self.settings.steps(),
             error: None,
-            written: 0,
+            written: AtomicU64::new(0),
+            candidates: 1,
             history: revise::History::default(),
             early: EarlyStop::new(&self.criteria, &self.settings),
         };
@@ -172,7 +254,7 @@ impl Loop {
     }
 
     /// The evaluators, unless nothing is judged.
-    fn panel(&self) -> Result<Option<Panel>, String> {
+    pub(super) fn panel(&self) -> Result<Option<Panel>, String> {
         if !self.start.is_judged() {
             return Ok(None);
         }
@@ -190,14 +272,28 @@ struct Run<'a, 'o> {
     /// `None` where nothing is judged.
     panel: Option<Panel>,
     log: &'a Log<'o>,
+    /// Who may decide for the loop.
+    decider: Option<&'a mut dyn Decider>,
+    /// The text of the user's own that is the next version.
+    edit: String,
+    /// Whether there is a wish that no revision was told yet.
+    guided: bool,
     ledger: Ledger,
     /// What the writer is told with its next call: why its last reply was no draft.
     note: Option<String>,
+    /// What the writer is told besides: what it said when it looked back.
+    guidance: Option<String>,
+    /// What the tools have said.
+    consulted: tools::Consulted,
+    /// Whether first drafts are written in steps.
+    in_steps: bool,
     /// What went wrong, for the end of the run.
     error: Option<String>,
     /// How often the writer was asked. Each time with another seed, or a repeatable model would answer the
     /// same question with the same text.
-    written: u64,
+    written: AtomicU64,
+    /// How many candidates the next version is chosen from.
+    candidates: u32,
     /// Which kinds of revision have worked.
     history: revise::History,
     /// Which replies are ended before they are complete.
@@ -205,9 +301,18 @@ struct Run<'a, 'o> {
 }
 
 /// A draft that is being written, and what it is made of.
-#[derive(Default)]
+#[derive(Clone)]
 struct Work {
+    phase: Phase,
     iteration: u32,
+    /// Whether the stronger model writes it.
+    stronger: bool,
+    /// Its temperature, if that is not the usual one.
+    temperature: Option<f64>,
+    /// Its number, if it is one of several candidates.
+    candidate: Option<u32>,
+    /// When its writer is asked, if it is one of several candidates.
+    turns: Option<Turns>,
     /// What is revised, and how.
     from: Option<(u32, Strategy)>,
     /// How edits applied, if they were tried.
@@ -216,6 +321,85 @@ struct Work {
     base: Option<String>,
     /// What the writer is told to mend, or to avoid.
     issues: Vec<Issue>,
+}
+
+impl Work {
+    /// A remark about it, with its number if it is one of several candidates.
+    fn says(&self, remark: String) -> String {
+        match self.candidate {
+            Some(candidate) => format!("candidate {candidate}: {remark}"),
+            None => remark,
+        }
+    }
+
+    /// Its writer was asked.
+    fn took_turn(&mut self) {
+        if let Some(turns) = &mut self.turns {
+            turns.next += turns.of;
+        }
+    }
+
+    fn new(phase: Phase, iteration: u32) -> Self {
+        Self {
+            phase,
+            iteration,
+            stronger: false,
+            temperature: None,
+            candidate: None,
+            turns: None,
+            from: None,
+            edits: None,
+            base: None,
+            issues: Vec::new(),
+        }
+    }
+}
+
+/// When the writer of a candidate is asked: the candidates take turns. They are written at the same time, so that which
+/// one asks first is chance, and their seeds must not be.
+#[derive(Debug, Clone, Copy)]
+struct Turns {
+    /// How often the writer was asked before its next turn.
+    next: u64,
+    /// How many take turns.
+    of: u64,
+}
+
+/// How a draft is written.
+enum How {
+    /// As the answer to this.
+    Anew(Vec<Message>),
+    /// By revising that version.
+    Revise(Box<Revision>, u32),
+}
+
+/// A draft that was written, or why there is none.
+struct Made {
+    work: Work,
+    output: Result<String, Lost>,
+    /// What kinds of revision have worked, this one included; `None` if it was none.
+    history: Option<revise::History>,
+}
+
+/// A draft that is to be judged.
+struct Draft<'a> {
+    iteration: u32,
+    based_on: Option<u32>,
+    output: &'a str,
+    /// How often it was judged before without a readable verdict.
+    attempt: u32,
+}
+
+/// Why there is no draft.
+enum Lost {
+    /// The model failed for good: why, and what to do about it.
+    Failed(String),
+    /// What the model wrote is no draft.
+    NoDraft {
+        why: NotADraft,
+        text: String,
+        stopped_early: bool,
+    },
 }
 
 impl Run<'_, '_> {
@@ -228,10 +412,12 @@ impl Run<'_, '_> {
         let mut state = State::new(Abilities {
             compare: self.plan.criteria.need_judge(),
             stronger: self.plan.stronger.is_some(),
+            // What was decided before is done again, also where nobody decides any more.
+            decide: self.decider.is_some() || self.log.was_decided(),
         });
         let mut happened = self.begin();
         let reason = loop {
-            let (new, next, decisions) = step(state, happened, &self.settings, self.log.tokens());
+            let (new, next, decisions) = step(state, happened, &self.settings, self.log.spent());
             state = new;
             for decision in decisions {
                 self.log.emit(Event::Decision {
@@ -244,6 +430,12 @@ impl Run<'_, '_> {
             if let Next::Stop(reason) = next {
                 break reason;
             }
+            if let Next::TakeEdit { .. } = next {
+                // Nothing is waited for, and nothing may come between: what a user has written is never lost.
+                happened = self.perform(next).await;
+                continue;
+            }
+            self.candidates = state.candidates(&self.settings);
             happened = {
                 // What is recorded is never cut short: it would be lost.
                 let replays = self.log.went_on();
@@ -257,8 +449,16 @@ impl Run<'_, '_> {
                     () = sleep_until(deadline) => Happened::TimeUp,
                 }
             };
+            self.warn_of_templates();
         };
         self.end(run_id, reason, &state);
+    }
+
+    /// Says what went wrong with the templates.
+    fn warn_of_templates(&self) {
+        if let Some(message) = self.prompts.problem() {
+            self.log.emit(Event::Warning { message });
+        }
     }
 
     /// Takes in what the run begins with.
@@ -298,10 +498,11 @@ impl Run<'_, '_> {
         let ending = ending(reason, state, last, &self.settings);
         let criteria = &self.plan.criteria;
         let small = self.settings.improvement_threshold();
+        let harsh = self.panel.as_ref().and_then(Panel::harshness);
         let (too_easy, too_hard) = self.log.with(|record| {
             (
                 critics::undercritical(criteria, record),
-                critics::overcritical(criteria, record, small),
+                critics::overcritical(criteria, record, small, harsh),
             )
         });
         for message in [ending.warning, too_easy, too_hard].into_iter().flatten() {
@@ -320,7 +521,14 @@ impl Run<'_, '_> {
     async fn perform(&mut self, next: Next) -> Happened {
         match next {
             Next::Draft { iteration } => {
-                let messages = self.prompts.draft(self.note.take().as_deref());
+                if let Err(happened) = self.consult(iteration, None).await {
+                    return happened;
+                }
+                let told = self.told();
+                if self.in_steps {
+                    return self.draft_in_steps(iteration, told).await;
+                }
+                let messages = self.prompts.draft(told.as_deref());
                 self.draft(iteration, messages, Vec::new()).await
             }
             Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
@@ -334,18 +542,64 @@ impl Run<'_, '_> {
                 incumbent,
                 challenger,
             } => self.compare(incumbent, challenger).await,
+            Next::AskUser { iteration, stops } => self.ask_user(iteration, stops).await,
+            Next::TakeEdit {
+                iteration,
+                based_on,
+            } => self.take_edit(iteration, based_on),
+            Next::Reflect { iteration, on } => self.reflect(iteration, on).await,
             Next::Stop(_) => Happened::Cancelled,
         }
     }
 
+    async fn ask_user(&mut self, iteration: u32, stops: Option<ConvergenceReason>) -> Happened {
+        let best = self.log.with(|record| record.incumbent);
+        let decision = match (
+            self.log.recorded_decision(iteration),
+            self.decider.as_deref_mut(),
+        ) {
+            (Some(decision), _) => decide::again(decision, self.log, iteration),
+            (None, Some(decider)) => {
+                let best = best.unwrap_or(iteration);
+                decide::ask(decider, self.log, iteration, best, stops).await
+            }
+            (None, None) => UserDecision::Auto,
+        };
+        match &decision {
+            UserDecision::Guide(wish) => {
+                self.prompts.add_wish(wish);
+                self.guided = true;
+            }
+            UserDecision::Edit(text) => self.edit.clone_from(text),
+            _ => {}
+        }
+        Happened::Decided(decision)
+    }
+
+    /// The user's text is taken as it is: it is no reply of a model.
+    fn take_edit(&mut self, iteration: u32, based_on: u32) -> Happened {
+        self.log.emit(Event::Draft {
+            iteration,
+            output: std::mem::take(&mut self.edit),
+            based_on: Some(based_on),
+            strategy: None,
+            edits: None,
+        });
+        Happened::Written(None)
+    }
+
     async fn fresh(&mut self, iteration: u32, lessons: u32) -> Happened {
+        if let Err(happened) = self.consult(iteration, None).await {
+            return happened;
+        }
         let issues: Vec<Issue> = self
             .ledger
             .issues_of(lessons)
             .iter()
             .map(|tracked| tracked.issue.clone())
             .collect();
-        let messages = self.prompts.fresh(&issues, self.note.take().as_deref());
+        let told = self.told();
+        let messages = self.prompts.fresh(&issues, told.as_deref());
         self.draft(iteration, messages, issues).await
     }
 
@@ -359,26 +613,18 @@ impl Run<'_, '_> {
         let phase = Phase::Draft;
         self.log.emit(Event::Phase { phase, iteration });
         let work = Work {
-            iteration,
             issues,
-            ..Work::default()
+            ..Work::new(phase, iteration)
         };
-        let ask = revise::Ask {
-            messages,
-            prediction: None,
-            whole: true,
-        };
-        match self.write(phase, &work, ask, false).await {
-            Ok(reply) => {
-                let output = self.clean(&work, &reply.text);
-                self.drafted(&work, output)
-            }
-            Err(happened) => happened,
+        if self.candidates > 1 {
+            return self.fresh_contest(work, &messages).await;
         }
+        let made = self.make(work, How::Anew(messages)).await;
+        self.made(made)
     }
 
     async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
-        let strategy = approach.strategy(self.settings.strategy());
+        let mut strategy = approach.strategy(self.settings.strategy());
         let open = self.ledger.issues_of(based_on);
         let found = self.log.with(|record| {
             let base = record.version(based_on)?;
@@ -386,12 +632,17 @@ impl Run<'_, '_> {
                 .then(|| record.versions.last())
                 .flatten()
                 .map(|failed| lessons::of_regression(base, failed));
-            Some((lessons::to_revise(base, open), worse))
+            let past = past::of(record, based_on, &self.settings);
+            Some((lessons::to_revise(base, open), worse, past))
         });
-        let Some((base, worse)) = found else {
+        let Some((base, worse, past)) = found else {
             self.error = Some(format!("version {based_on} is not there to be revised"));
             return Happened::ModelFailed;
         };
+        if let Err(happened) = self.consult(iteration, Some(&base.output)).await {
+            return happened;
+        }
+        self.prompts.show_past(past);
         let phase = Phase::Revise;
         self.log.emit(Event::Phase { phase, iteration });
         evidence::for_revision(
@@ -401,67 +652,132 @@ impl Run<'_, '_> {
             &mut self.prompts,
             self.log,
         );
-        let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
+        if std::mem::take(&mut self.guided) && strategy == Strategy::Hybrid {
+            strategy = Strategy::FullRewrite;
+            self.log.emit(Event::Strategy {
+                iteration,
+                strategy,
+                reason: "the user's wish may concern the whole text".to_owned(),
+            });
+        }
+        let notes: Vec<String> = [self.told(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
-        let stronger = approach == Approach::Stronger;
-        let mut work = Work {
-            iteration,
+        let work = Work {
+            stronger: approach == Approach::Stronger,
             base: Some(base.output.clone()),
             issues: issues_of(&base).to_vec(),
-            ..Work::default()
+            ..Work::new(phase, iteration)
         };
-        let mut revision = Revision::new(strategy, self.history, &self.prompts, &base, note);
+        if self.candidates > 1 {
+            return self.contest(work, strategy, &base, note).await;
+        }
+        let revision = Revision::new(strategy, self.history, &self.prompts, &base, note);
+        let how = How::Revise(Box::new(revision), based_on);
+        let made = self.make(work, how).await;
+        self.made(made)
+    }
+
+    /// Writes a draft.
+    async fn make(&self, mut work: Work, how: How) -> Made {
+        let (output, history) = match how {
+            How::Anew(messages) => {
+                let ask = revise::Ask {
+                    messages,
+                    prediction: None,
+                    whole: true,
+                };
+                let reply = self.write(&work, ask).await;
+                work.took_turn();
+                (reply.map(|reply| self.clean(&work, &reply.text)), None)
+            }
+            How::Revise(mut revision, based_on) => {
+                let output = self.follow(&mut work, &mut revision, based_on).await;
+                (output, Some(revision.history()))
+            }
+        };
+        let output =
+            output.and_then(
+                |output| match gate::check_text(&output, &self.occasion(&work)) {
+                    Ok(()) => Ok(output),
+                    Err(why) => Err(Lost::NoDraft {
+                        why,
+                        text: output,
+                        stopped_early: false,
+                    }),
+                },
+            );
+        Made {
+            work,
+            output,
+            history,
+        }
+    }
+
+    /// Does what a revision says, to its end.
+    async fn follow(
+        &self,
+        work: &mut Work,
+        revision: &mut Revision,
+        based_on: u32,
+    ) -> Result<String, Lost> {
         let revised = loop {
             match revision.step() {
                 revise::Step::Say(strategy, reason) => self.log.emit(Event::Strategy {
-                    iteration,
+                    iteration: work.iteration,
                     strategy,
-                    reason,
+                    reason: work.says(reason),
                 }),
-                revise::Step::Ask(ask) => match self.write(phase, &work, ask, stronger).await {
-                    Ok(reply) => revision.answer(&reply),
-                    Err(happened) => return happened,
-                },
+                revise::Step::Ask(ask) => {
+                    let reply = self.write(work, ask).await;
+                    work.took_turn();
+                    revision.answer(&reply?);
+                }
                 revise::Step::Done(revised) => break revised,
             }
-            self.history = revision.history();
         };
         work.from = Some((based_on, revised.strategy));
         work.edits = revised.edits;
         // What is around an edit is no part of the text; what is around a whole text may seem to be.
-        let output = match revised.strategy {
-            Strategy::FullRewrite => self.clean(&work, &revised.output),
+        Ok(match revised.strategy {
+            Strategy::FullRewrite => self.clean(work, &revised.output),
             _ => revised.output,
+        })
+    }
+
+    /// Takes in what was written: a draft is a version.
+    fn made(&mut self, made: Made) -> Happened {
+        self.history = made.history.unwrap_or(self.history);
+        let work = made.work;
+        let output = match made.output {
+            Ok(output) => output,
+            Err(lost) => return self.lost(work.iteration, lost),
         };
-        self.drafted(&work, output)
+        self.drafted(&work, output);
+        Happened::Written(work.from.map(|(_, strategy)| strategy))
     }
 
     /// Asks the writer, or the stronger model. A reply that is the whole text must be complete; it is ended
     /// early where it can no longer become a draft of use.
-    async fn write(
-        &mut self,
-        phase: Phase,
-        work: &Work,
-        ask: revise::Ask,
-        stronger: bool,
-    ) -> Result<Reply, Happened> {
+    async fn write(&self, work: &Work, ask: revise::Ask) -> Result<Reply, Lost> {
         let mut request = ChatRequest::new(Purpose::Write, ask.messages);
         request.prediction = ask.prediction;
         request.sampling = self.plan.writer_sampling.clone();
-        request.sampling.seed = request
-            .sampling
-            .seed
-            .map(|seed| seed.wrapping_add(self.written));
-        if phase == Phase::Revise {
+        let written = match work.turns {
+            Some(turns) => turns.next,
+            None => self.written.fetch_add(1, Ordering::Relaxed),
+        };
+        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(written));
+        request.sampling.temperature = work.temperature.or(request.sampling.temperature);
+        if work.phase == Phase::Revise {
             let limits = [
                 request.sampling.max_tokens,
                 self.plan.settings.max_revision_tokens,
             ];
             request.sampling.max_tokens = limits.into_iter().flatten().min();
         }
-        self.written += 1;
         request.think = self.plan.think;
-        let observer = self.log.calls(phase, work.iteration);
+        let live = work.candidate.is_none_or(|candidate| candidate == 1);
+        let observer = self.log.calls_of(work.phase, work.iteration, live);
         let watch = self.log.with(|record| self.early.watch(record));
         let mut reading = watch
             .filter(|_| ask.whole)
@@ -471,7 +787,7 @@ impl Run<'_, '_> {
             reading.is_some_and(|reading| reading.is_hopeless(text))
         };
         let writer = match &self.plan.stronger {
-            Some(model) if stronger => model,
+            Some(model) if work.stronger => model,
             _ => &self.plan.writer,
         };
         let reply = match call_until(&**writer, request, &observer, stop).await {
@@ -481,17 +797,17 @@ impl Run<'_, '_> {
                 end: Some(EndReason::Length),
                 ..Reply::default()
             },
-            Err(error) => return Err(self.failed(&error)),
+            Err(error) => return Err(Lost::Failed(describe(&error))),
         };
-        if let Some(no_draft) = reading.and_then(|reading| reading.verdict(&reply.text)) {
-            self.early.stopped();
-            return Err(self.rejected(work.iteration, no_draft, reply.text, true));
-        }
-        match gate::check_reply(&reply) {
-            Err(no_draft) if ask.whole => {
-                Err(self.rejected(work.iteration, no_draft, reply.text, false))
-            }
-            _ => Ok(reply),
+        let stopped = reading.and_then(|reading| reading.verdict(&reply.text));
+        let stopped_early = stopped.is_some();
+        match stopped.or_else(|| gate::check_reply(&reply).err().filter(|_| ask.whole)) {
+            Some(why) => Err(Lost::NoDraft {
+                why,
+                text: reply.text,
+                stopped_early,
+            }),
+            None => Ok(reply),
         }
     }
 
@@ -508,11 +824,8 @@ impl Run<'_, '_> {
         text
     }
 
-    /// A text is there; if it is a draft, it is a version.
-    fn drafted(&mut self, work: &Work, output: String) -> Happened {
-        if let Err(no_draft) = gate::check_text(&output, &self.occasion(work)) {
-            return self.rejected(work.iteration, no_draft, output, false);
-        }
+    /// A draft is a version.
+    fn drafted(&mut self, work: &Work, output: String) {
         self.error = None;
         self.early.drafted();
         self.log.emit(Event::Draft {
@@ -522,26 +835,32 @@ impl Run<'_, '_> {
             strategy: work.from.map(|(_, strategy)| strategy),
             edits: work.edits,
         });
-        Happened::Written(work.from.map(|(_, strategy)| strategy))
     }
 
-    fn rejected(
-        &mut self,
-        iteration: u32,
-        no_draft: NotADraft,
-        text: String,
-        stopped_early: bool,
-    ) -> Happened {
-        let NotADraft { reason, note } = no_draft;
-        self.error = Some(format!("no usable draft: {reason}"));
-        self.note = Some(note);
+    fn lost(&mut self, iteration: u32, lost: Lost) -> Happened {
+        let (why, text, stopped_early) = match lost {
+            Lost::Failed(why) => return self.failed_so(why),
+            Lost::NoDraft {
+                why,
+                text,
+                stopped_early,
+            } => (why, text, stopped_early),
+        };
         self.log.emit(Event::Rejected {
             iteration,
-            reason,
+            reason: why.reason.clone(),
             text,
             stopped_early,
         });
+        self.no_draft(why, stopped_early)
+    }
+
+    /// No draft came of a step: the writer is told why.
+    fn no_draft(&mut self, why: NotADraft, stopped_early: bool) -> Happened {
+        self.error = Some(format!("no usable draft: {}", why.reason));
+        self.note = Some(why.note);
         if stopped_early {
+            self.early.stopped();
             Happened::Stopped
         } else {
             Happened::Rejected
@@ -584,40 +903,60 @@ impl Run<'_, '_> {
     }
 
     async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Happened {
+        let phase = Phase::Evaluate;
+        let text = Draft {
+            iteration,
+            based_on: self
+                .log
+                .with(|record| record.version(iteration).and_then(|v| v.based_on)),
+            output: &self.output_of(iteration).unwrap_or_default(),
+            attempt,
+        };
         let Some(panel) = &self.panel else {
             self.error = Some("there is nobody to judge".to_owned());
             return Happened::CheckFailed;
         };
-        let phase = Phase::Evaluate;
         self.log.emit(Event::Phase { phase, iteration });
-        let (based_on, earlier) = self.log.with(|record| {
+        // A verdict that is recorded is not asked for again: a command might judge otherwise today.
+        if let Some(evaluation) = self.log.recorded_evaluation(iteration) {
+            return self.judged(&text, &evaluation);
+        }
+        match self.judge(panel, &text, true).await {
+            Ok(evaluation) => self.judged(&text, &evaluation),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// Has a draft judged. Only what is `live` is shown as it comes.
+    async fn judge(
+        &self,
+        panel: &Panel,
+        text: &Draft<'_>,
+        live: bool,
+    ) -> Result<Evaluation, ModelError> {
+        let iteration = text.iteration;
+        let earlier = self.log.with(|record| {
             let before = |version: &&Version| version.iteration < iteration;
-            (
-                record.version(iteration).and_then(|v| v.based_on),
-                Earlier::latest(record.versions.iter().filter(before)),
-            )
+            Earlier::latest(record.versions.iter().filter(before))
         });
-        let draft = self.output_of(iteration).unwrap_or_default();
-        let prior = based_on.and_then(|base| self.output_of(base));
+        let prior = text.based_on.and_then(|base| self.output_of(base));
         let subject = Subject {
-            draft: &draft,
+            draft: text.output,
             prior: prior.as_deref(),
-            attempt,
+            attempt: text.attempt,
             progress: Progress {
                 iteration,
                 task: self.task,
                 earlier: &earlier,
             },
         };
-        let observer = self.log.calls(phase, iteration);
-        // A verdict that is recorded is not asked for again: a command might judge otherwise today.
-        let evaluation = match self.log.recorded_evaluation(iteration) {
-            Some(evaluation) => evaluation,
-            None => match panel.evaluate(&self.prompts, &subject, &observer).await {
-                Ok(evaluation) => evaluation,
-                Err(error) => return self.failed(&error),
-            },
-        };
+        let observer = self.log.calls_of(Phase::Evaluate, iteration, live);
+        panel.evaluate(&self.prompts, &subject, &observer).await
+    }
+
+    /// Takes in the verdict on a version.
+    fn judged(&mut self, text: &Draft<'_>, evaluation: &Evaluation) -> Happened {
+        let iteration = text.iteration;
         self.log.emit(Event::Evaluation {
             iteration,
             evaluation: evaluation.clone(),
@@ -633,22 +972,27 @@ impl Run<'_, '_> {
             return Happened::Unreadable;
         }
         self.error = None;
-        let change = self.ledger.take(iteration, based_on, &evaluation);
+        let change = self.ledger.take(iteration, text.based_on, evaluation);
         let open = change.open.iter().map(|issue| issue.id).collect();
         self.log.emit(Event::Issues {
             iteration,
             open: change.open,
             resolved: change.resolved,
         });
-        let alike = prior.map(|prior| similarity(&prior, &draft));
-        match Verdict::new(&evaluation, open, alike) {
+        let prior = text.based_on.and_then(|base| self.output_of(base));
+        let alike = prior.map(|prior| similarity(&prior, text.output));
+        match Verdict::new(evaluation, open, alike) {
             Some(verdict) => Happened::Judged(verdict),
             None => Happened::Unreadable,
         }
     }
 
     fn failed(&mut self, error: &ModelError) -> Happened {
-        self.error = Some(describe(error));
+        self.failed_so(describe(error))
+    }
+
+    fn failed_so(&mut self, why: String) -> Happened {
+        self.error = Some(why);
         Happened::ModelFailed
     }
 }

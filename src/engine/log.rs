@@ -5,10 +5,12 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::replay::{Recorded, Replay};
+use super::spent::Spent;
+use super::tool::{self, ToolOutput};
 use crate::model::{CallEvent, CallReport, ChatEvent};
 use crate::types::{
-    ConvergenceReason, DeltaKind, Evaluation, Event, Evidence, ExitCode, LoopSettings, Phase,
-    RunRecord, SCHEMA_VERSION, Stamped,
+    CandidateStep, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence, ExitCode,
+    LoopSettings, Phase, Prices, RunRecord, SCHEMA_VERSION, Stamped, UserDecision,
 };
 
 /// Sees every event of a run, in order, as it happens. What it does is done before the run goes on.
@@ -45,8 +47,8 @@ pub(super) struct Log<'a> {
 struct LogInner<'a> {
     observer: &'a mut dyn Observer,
     record: RunRecord,
-    /// Tokens used; those of calls whose server does not count are estimated.
-    tokens: u64,
+    prices: Prices,
+    spent: Spent,
     /// What is recorded and has not happened again yet, until the run goes on from there.
     replay: Option<Replay>,
     /// How long the run took before it was resumed.
@@ -57,12 +59,13 @@ struct LogInner<'a> {
 const CHARACTERS_PER_TOKEN: usize = 4;
 
 impl<'a> Log<'a> {
-    pub(super) fn new(observer: &'a mut dyn Observer) -> Self {
+    pub(super) fn new(observer: &'a mut dyn Observer, prices: Prices) -> Self {
         Self {
             inner: Mutex::new(LogInner {
                 observer,
                 record: RunRecord::default(),
-                tokens: 0,
+                prices,
+                spent: Spent::default(),
                 replay: None,
                 used: Duration::ZERO,
             }),
@@ -74,6 +77,7 @@ impl<'a> Log<'a> {
         observer: &'a mut dyn Observer,
         recorded: Recorded,
         settings: LoopSettings,
+        prices: Prices,
     ) -> Self {
         let used = RunRecord::from_events(recorded.events()).execution_time();
         let mut replay = Replay::new(recorded, settings);
@@ -81,12 +85,13 @@ impl<'a> Log<'a> {
         let mut inner = LogInner {
             observer,
             record: RunRecord::default(),
-            tokens: 0,
+            prices,
+            spent: Spent::default(),
             replay: Some(replay),
             used: Duration::try_from_secs_f64(used.unwrap_or_default()).unwrap_or_default(),
         };
         if let Some(start) = start {
-            inner.keep(&start);
+            inner.keep(&start, 0);
         }
         Self {
             inner: Mutex::new(inner),
@@ -109,6 +114,68 @@ impl<'a> Log<'a> {
                 iteration,
                 evaluation,
             } if *iteration == version => Some(evaluation.clone()),
+            _ => None,
+        })
+    }
+
+    /// What was decided after this version was judged, before the run was resumed. Who ended the run has not decided
+    /// how it goes on.
+    pub(super) fn recorded_decision(&self, version: u32) -> Option<UserDecision> {
+        let decided = self.recorded(|event| match event {
+            Event::UserDecision {
+                iteration,
+                decision,
+            } if *iteration == version => Some(decision.clone()),
+            _ => None,
+        });
+        match decided {
+            Some(UserDecision::Stop) => None,
+            Some(decision) => Some(decision),
+            // The one decision that is not recorded. The run may have ended while the question was open.
+            None => self
+                .lock()
+                .replay
+                .as_ref()
+                .is_some_and(Replay::worked_on)
+                .then_some(UserDecision::Auto),
+        }
+    }
+
+    /// Whether there is a decision of somebody's that was recorded before the run was resumed.
+    pub(super) fn was_decided(&self) -> bool {
+        let decided = |event: &Event| matches!(event, Event::UserDecision { .. }).then_some(());
+        self.recorded(decided).is_some()
+    }
+
+    /// What became of a candidate next, before the run was resumed.
+    pub(super) fn recorded_step(&self, version: u32, number: u32) -> Option<CandidateStep> {
+        let inner = self.lock();
+        inner.replay.as_ref()?.candidate(version, number).cloned()
+    }
+
+    /// What a tool had said before the run was resumed: nothing was found out where it could not be run.
+    pub(super) fn recorded_tool(
+        &self,
+        version: u32,
+        name: &str,
+    ) -> Option<Result<ToolOutput, String>> {
+        let problem = tool::problem(name, "");
+        self.recorded(|event| match event {
+            Event::ToolResult {
+                iteration,
+                tool,
+                end,
+                exit_code,
+                output,
+            } if *iteration == version && tool == name => Some(Ok(ToolOutput {
+                end: end.clone(),
+                exit_code: *exit_code,
+                text: output.clone(),
+            })),
+            Event::Warning { message } => {
+                let problem = message.strip_prefix(&problem)?;
+                Some(Err(problem.to_owned()))
+            }
             _ => None,
         })
     }
@@ -171,8 +238,8 @@ impl<'a> Log<'a> {
         read(&self.lock().record)
     }
 
-    pub(super) fn tokens(&self) -> u64 {
-        self.lock().tokens
+    pub(super) fn spent(&self) -> Spent {
+        self.lock().spent
     }
 
     /// An observer of model calls that turns what they say into events of this step.
@@ -180,6 +247,17 @@ impl<'a> Log<'a> {
         &self,
         phase: Phase,
         iteration: u32,
+    ) -> impl Fn(CallEvent<'_>) + Send + Sync {
+        self.calls_of(phase, iteration, true)
+    }
+
+    /// The same. Of calls that are made at the same time only one may be `live`: the pieces of the others are left
+    /// out, since nobody could tell them apart.
+    pub(super) fn calls_of(
+        &self,
+        phase: Phase,
+        iteration: u32,
+        live: bool,
     ) -> impl Fn(CallEvent<'_>) + Send + Sync {
         move |event| {
             let delta = |kind, text: &str| Event::Delta {
@@ -189,6 +267,7 @@ impl<'a> Log<'a> {
                 text: text.to_owned(),
             };
             match event {
+                CallEvent::Chat(ChatEvent::Text(_) | ChatEvent::Reasoning(_)) if !live => {}
                 CallEvent::Chat(ChatEvent::Text(text)) => {
                     self.emit(delta(DeltaKind::Text, text));
                 }
@@ -211,11 +290,13 @@ impl<'a> Log<'a> {
                 }
                 CallEvent::Chat(_) => {}
                 CallEvent::End(report) => {
+                    let cost = self.lock().cost(&report);
                     let event = Event::Call {
                         phase,
                         iteration,
                         model: report.model.clone(),
                         usage: report.usage,
+                        cost,
                         duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
                         attempts: report.attempts,
                         error: report.error.map(ToString::to_string),
@@ -246,12 +327,32 @@ impl LogInner<'_> {
             event,
         };
         self.record.apply(&stamped);
+        self.spend(&stamped.event, call.map_or(0, estimate));
         match call {
-            Some(call) => {
-                self.tokens += call.usage.total.unwrap_or_else(|| estimate(call));
-                self.observer.on_call(&stamped, call);
-            }
+            Some(call) => self.observer.on_call(&stamped, call),
             None => self.observer.on_event(&stamped),
+        }
+    }
+
+    /// What a call cost, if that is known.
+    fn cost(&self, report: &CallReport<'_>) -> Option<f64> {
+        self.prices.of(report.model)?.cost(&report.usage)
+    }
+
+    /// Takes in what a call used: as many tokens as estimated where its server did not count them. What it cost, where
+    /// that is not known, is as much as it may have.
+    fn spend(&mut self, event: &Event, estimate: u64) {
+        if let Event::Call {
+            model, usage, cost, ..
+        } = event
+        {
+            let tokens = usage.total.unwrap_or(estimate);
+            let at_most = || {
+                let price = self.prices.of(model);
+                price.map_or(0.0, |price| price.at_most(tokens))
+            };
+            self.spent.cost += cost.unwrap_or_else(at_most);
+            self.spent.tokens += tokens;
         }
     }
 
@@ -264,24 +365,27 @@ impl LogInner<'_> {
             Some(replay) if !is_new => replay.again(event),
             _ => None,
         };
-        let Some(events) = again else {
-            // What a replayed call took is counted already, if not at its own place then with what came later.
+        let Some(mut events) = again else {
+            // What a replayed call took is counted already, if not at its own place then with what came later; but for
+            // what only its text tells.
+            if let Some(call) = call.filter(|call| replayed && call.usage.total.is_none()) {
+                self.spend(event, estimate(call));
+            }
             return replayed;
         };
+        let last = events.pop();
         for event in &events {
-            self.keep(event);
+            self.keep(event, 0);
         }
-        if let Some(call) = call.filter(|call| call.usage.total.is_none()) {
-            self.tokens += estimate(call);
+        if let Some(last) = last {
+            self.keep(&last, call.map_or(0, estimate));
         }
         true
     }
 
-    /// Takes a recorded event in.
-    fn keep(&mut self, stamped: &Stamped) {
-        if let Event::Call { usage, .. } = &stamped.event {
-            self.tokens += usage.total.unwrap_or(0);
-        }
+    /// Takes a recorded event in; if it is a call, of so many tokens as estimated.
+    fn keep(&mut self, stamped: &Stamped, estimate: u64) {
+        self.spend(&stamped.event, estimate);
         self.record.apply(stamped);
         self.observer.on_replayed(stamped);
     }
@@ -294,7 +398,7 @@ impl LogInner<'_> {
         let resumed = replay.resumed(self.record.iterations().max(1));
         let rest = replay.rest();
         for stamped in &rest.kept {
-            self.keep(stamped);
+            self.keep(stamped, 0);
         }
         self.observer.on_void(&rest.void);
         self.take(resumed, None);

@@ -6,7 +6,7 @@
 
 use uuid::Uuid;
 
-use crate::types::{Criteria, Event, LoopSettings, Stamped, Task};
+use crate::types::{CandidateStep, Criteria, Event, LoopSettings, Stamped, Task};
 
 /// The events of a run that is to be resumed, as they were recorded.
 #[derive(Debug, Clone)]
@@ -100,6 +100,44 @@ impl Replay {
     /// Whether the run had gone on from where it is now.
     pub(super) fn went_on(&self) -> bool {
         self.left().any(|event| !is_about_the_whole(event))
+    }
+
+    /// Whether the run had done any work from where it is now, and not only come to its end.
+    pub(super) fn worked_on(&self) -> bool {
+        let is_work = |event: &Event| {
+            !is_about_the_whole(event)
+                && !matches!(
+                    event,
+                    Event::Warning { .. } | Event::Decision { .. } | Event::UserDecision { .. }
+                )
+        };
+        self.left().any(is_work)
+    }
+
+    /// What became of a candidate for a version next. That it was lost stands only if the run went on without it: a
+    /// model that failed may answer today.
+    pub(super) fn candidate(&self, version: u32, number: u32) -> Option<&CandidateStep> {
+        let mut left = self.left();
+        let step = left.find_map(|event| match event {
+            Event::Candidate {
+                iteration,
+                candidate,
+                step,
+            } if (*iteration, *candidate) == (version, number) => Some(step),
+            _ => None,
+        })?;
+        let went_on = |event: &Event| {
+            matches!(
+                event,
+                Event::Phase { .. }
+                    | Event::Candidate {
+                        step: CandidateStep::Chosen { .. },
+                        ..
+                    }
+            )
+        };
+        let stands = !matches!(step, CandidateStep::Lost { text: None, .. }) || left.any(went_on);
+        stands.then_some(step)
     }
 
     /// What is left when something happens that is not recorded.
@@ -207,6 +245,7 @@ mod tests {
                 model: "m".to_owned(),
             },
             usage: TokenUsage::new(Some(tokens), Some(0), None),
+            cost: None,
             duration_ms: u64::from(attempts),
             attempts,
             error: error.map(str::to_owned),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ModelError;
 use super::journal::{Exchange, Journal};
+use super::openai::StructuredOutput;
 use crate::types::{ModelId, TokenUsage};
 
 /// The events of one call: any number of pieces, then exactly one [`ChatEvent::End`] or one error,
@@ -30,6 +31,11 @@ pub trait ChatModel: Send + Sync {
 
     /// This was answered before the run was resumed. Who answers by what is asked need not know.
     fn skip(&self, _answered: &Exchange) {}
+
+    /// How it is asked for JSON, as far as that has been found out by now; `None` if there is no such thing.
+    fn structured_output(&self) -> Option<StructuredOutput> {
+        None
+    }
 
     /// Answers a chat. Retries are made inside: [`ChatEvent::Retry`] says so, and makes void what came
     /// before it.

@@ -12,6 +12,7 @@ use super::chat::{
     ChatModel, ChatRequest, ChatStream, Message, ModelInfo, Purpose, Role, Sampling, Think,
 };
 use super::error::ModelError;
+use super::openai::StructuredOutput;
 use super::reply::Reply;
 use crate::types::ModelId;
 
@@ -167,6 +168,10 @@ impl ChatModel for Recorded {
 
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
         self.model.chat(request)
+    }
+
+    fn structured_output(&self) -> Option<StructuredOutput> {
+        self.model.structured_output()
     }
 
     async fn info(&self) -> Result<ModelInfo, ModelError> {

@@ -81,6 +81,12 @@ pub enum StoreError {
         /// The run.
         run: String,
     },
+    /// There is nothing to look for.
+    #[error("`{wanted}` has no word to look for in the log")]
+    NoWords {
+        /// What was asked for.
+        wanted: String,
+    },
     /// An event cannot be written or read.
     #[error("event {seq} of the run `{run}` cannot be read: {reason}")]
     Unreadable {

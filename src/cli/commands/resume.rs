@@ -10,16 +10,17 @@ use crate::cli::output::OutputFile;
 use crate::cli::printer;
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, interrupt, kept, knowledge, models};
+use crate::cli::{exec, interrupt, kept, knowledge, models, prices};
 use crate::config::{Resolved, Settings};
 use crate::engine::{Loop, Recorded, Start, Text};
 use crate::evaluate::JudgeModel;
 use crate::evidence::Gatherer;
-use crate::prompt::PROMPT_VERSION;
+use crate::prompt::{PROMPT_VERSION, Templates};
 use crate::report;
 use crate::store::{StoreError, short_id};
 use crate::types::{
-    ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, RunRecord, Setup,
+    ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, Prices, RunRecord,
+    Setup,
 };
 
 /// Goes on with the run and prints the answer.
@@ -59,6 +60,7 @@ enum Limit {
     Iterations,
     Tokens,
     Time,
+    Cost,
 }
 
 impl Limit {
@@ -67,6 +69,7 @@ impl Limit {
             Self::Iterations => "--max-iterations",
             Self::Tokens => "--max-total-tokens",
             Self::Time => "--max-time",
+            Self::Cost => "--max-cost",
         }
     }
 
@@ -83,6 +86,9 @@ impl Limit {
                 let used = record.execution_time().unwrap_or_default();
                 settings.max_time.is_none_or(|limit| limit > used)
             }
+            Self::Cost => settings
+                .max_cost
+                .is_none_or(|limit| limit > record.known_cost()),
         }
     }
 
@@ -98,6 +104,7 @@ impl Limit {
                 let used = record.execution_time().unwrap_or_default();
                 format!("the run has taken {}", report::duration(used))
             }
+            Self::Cost => format!("the calls of the run have cost {}", record.known_cost()),
         }
     }
 }
@@ -111,6 +118,7 @@ impl Resumable {
             ConvergenceReason::MaxIterations => Self::With(Limit::Iterations),
             ConvergenceReason::TokenBudget => Self::With(Limit::Tokens),
             ConvergenceReason::TimeLimit => Self::With(Limit::Time),
+            ConvergenceReason::CostLimit => Self::With(Limit::Cost),
             ConvergenceReason::QualityMet
             | ConvergenceReason::Plateau
             | ConvergenceReason::Oscillation
@@ -204,6 +212,7 @@ impl Past {
             max_iterations: args.max_iterations,
             max_total_tokens: args.max_total_tokens,
             max_time: max_time.map(|time| time.get().as_secs_f64()),
+            max_cost: args.max_cost,
             ..LoopSettings::default()
         };
         let raised = flags.or(&self.settings);
@@ -214,6 +223,7 @@ impl Past {
             (Limit::Iterations, args.max_iterations.is_some()),
             (Limit::Tokens, args.max_total_tokens.is_some()),
             (Limit::Time, args.max_time.is_some()),
+            (Limit::Cost, args.max_cost.is_some()),
         ];
         let record = &self.record;
         let ended = record.exit_code.map(|code| {
@@ -277,7 +287,31 @@ impl Past {
             criteria: self.criteria.clone(),
             evidence: !self.setup.evidence.is_empty(),
             judged: self.models.judge.is_some(),
+            tools: self.setup.tools.len(),
         })
+    }
+
+    /// What models are told, from now on.
+    fn templates(&self, plan: &Plan) -> Result<Option<Arc<Templates>>, CliError> {
+        let anew = "put them back as they were, or begin the run anew";
+        let templates = settings::templates(plan).map_err(|error| error.hint(anew))?;
+        let hash = templates.as_ref().map(|templates| templates.hash());
+        if hash == self.setup.templates_hash {
+            return Ok(templates);
+        }
+        Err(CliError::usage(format!(
+            "the templates of the run `{}` have changed since it began: what its models answered is of no use with \
+             others",
+            self.id
+        ))
+        .hint(anew))
+    }
+
+    /// What the models cost: as is known today, else as was known then.
+    fn prices(&self, plan: &Plan) -> Prices {
+        let mut prices = self.setup.prices.clone();
+        prices.0.extend(plan.config.prices().0.clone());
+        prices
     }
 
     fn unreadable(&self, why: &str) -> CliError {
@@ -339,6 +373,11 @@ fn start<'e>(
 
 async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
     args.output.check()?;
+    if args.output.dry_run {
+        return Err(CliError::usage(
+            "`--dry-run` shows how a run would begin, and this one has begun",
+        ));
+    }
     if args.output.no_log {
         return Err(CliError::usage(
             "a run that is resumed goes on in the log: `--no-log` is of no use here",
@@ -378,6 +417,8 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     })?;
     let plan = past.plan(global, loop_settings.clone())?;
     let tools = exec::tools(&plan, args.allow_exec)?;
+    let templates = past.templates(&plan)?;
+    let writer_tools = exec::writer_tools(&past.setup.tools, args.allow_exec)?;
     let evidence = past.evidence(&plan, global.quiet)?;
     let cancel = interrupt::cancel_on_signal();
     let given = past.start.text().map(|text| text.content.as_str());
@@ -392,25 +433,34 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         .into_iter()
         .filter_map(|(_, call)| kept::exchange(call));
     let opened = opened.after(calls.collect());
-    let run = Loop {
-        start: past.start,
-        writer: opened.writer,
-        writer_sampling: opened.writer_sampling,
-        think: opened.think,
-        stronger: opened.stronger,
-        judge: JudgeModel {
-            cache: store::verdicts(&plan.criteria, Some(&store)),
-            ..opened.judge
-        },
-        settings: loop_settings,
-        criteria: Arc::new(plan.criteria),
-        tools,
-        evidence,
-        setup: None,
+    let prices = past.prices(&plan);
+    let max_cost = prices::limit(&plan, &prices, opened.asked(&plan), global.quiet)?;
+    let judge = JudgeModel {
+        cache: store::verdicts(&plan.criteria, Some(&store)),
+        ..opened.judge
     };
+    let settings = LoopSettings {
+        max_cost,
+        ..loop_settings
+    };
+    let run = Loop::builder(opened.writer, Arc::new(plan.criteria))
+        .start(past.start)
+        .sampling(opened.writer_sampling)
+        .think(opened.think)
+        .stronger(opened.stronger)
+        .judge(judge)
+        .settings(settings)
+        .prices(prices)
+        .tools(tools)
+        .writer_tools(writer_tools)
+        .evidence(evidence)
+        .templates(templates)
+        .build()
+        .map_err(|error| CliError::usage(error.to_string()))?;
     Ok(Prepared {
         begin: Begin::After(Box::new(recorded)),
         run,
+        extract: args.extract,
         log: Some(RunLog::resumed(store, run_id, claim, numbers, transcript)),
         output,
         report,
