@@ -13,10 +13,10 @@ pub use summary::{RunFilter, RunSummary, short_id};
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use uuid::Uuid;
 
-use crate::types::{Event, Stamped};
+use crate::types::Stamped;
 
 /// An open run log. For one thread at a time; each process and thread opens its own.
 #[derive(Debug)]
@@ -50,9 +50,10 @@ impl Store {
         &self.path
     }
 
-    /// Adds an event to its run; it is on disk when this returns. The first event of a run is
-    /// [`Event::RunStart`]; `seq` counts up and is used once in a run. Events that do not last are passed
-    /// over ([`Event::is_lasting`]).
+    /// Adds an event to its run; it is on disk when this returns. The first event of a run is [`RunStart`]; `seq`
+    /// counts up and is used once in a run. Events that do not last are passed over.
+    ///
+    /// [`RunStart`]: crate::types::Event::RunStart
     pub fn append(&mut self, run_id: Uuid, seq: u64, event: &Stamped) -> Result<(), StoreError> {
         if !event.event.is_lasting() {
             return Ok(());
@@ -65,33 +66,25 @@ impl Store {
         let id = run_id.to_string();
         let path = self.path.clone();
         let wrap = |error| StoreError::from_sqlite(&path, error);
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(wrap)?;
-        if let Event::RunStart { .. } = &event.event {
+        // A statement alone is a transaction of its own, and a cheaper one.
+        let added = if summary::is_changed_by(&event.event) {
+            let transaction = self
+                .connection
+                .transaction_with_behavior(TransactionBehavior::Immediate)
+                .map_err(wrap)?;
             summary::insert(&transaction, event).map_err(wrap)?;
-        }
-        let run: Option<i64> = transaction
-            .prepare_cached("SELECT n FROM run WHERE id = ?1")
-            .and_then(|mut statement| statement.query_row([&id], |row| row.get(0)).optional())
-            .map_err(wrap)?;
-        let Some(run) = run else {
-            return Err(StoreError::NoSuchRun { wanted: id });
+            let added = add(&transaction, &id, seq, event, &body).map_err(wrap)?;
+            summary::update(&transaction, &id, event).map_err(wrap)?;
+            transaction.commit().map_err(wrap)?;
+            added
+        } else {
+            add(&self.connection, &id, seq, event, &body).map_err(wrap)?
         };
-        transaction
-            .prepare_cached("INSERT INTO event (run, seq, time, body) VALUES (?1, ?2, ?3, ?4)")
-            .and_then(|mut statement| {
-                statement.execute(params![
-                    run,
-                    i64::try_from(seq).unwrap_or(i64::MAX),
-                    event.time.as_millisecond(),
-                    body
-                ])
-            })
-            .map_err(wrap)?;
-        summary::update(&transaction, run, event).map_err(wrap)?;
-        transaction.commit().map_err(wrap)
+        if added {
+            Ok(())
+        } else {
+            Err(StoreError::NoSuchRun { wanted: id })
+        }
     }
 
     /// The events of a run, in order.
@@ -169,6 +162,27 @@ impl Store {
             }),
         }
     }
+}
+
+/// Adds an event to the run of this id. Says whether there is such a run.
+fn add(
+    connection: &Connection,
+    run: &str,
+    seq: u64,
+    event: &Stamped,
+    body: &str,
+) -> rusqlite::Result<bool> {
+    let added = connection
+        .prepare_cached(
+            "INSERT INTO event (run, seq, time, body) SELECT n, ?2, ?3, ?4 FROM run WHERE id = ?1",
+        )?
+        .execute(params![
+            run,
+            i64::try_from(seq).unwrap_or(i64::MAX),
+            event.time.as_millisecond(),
+            body
+        ])?;
+    Ok(added > 0)
 }
 
 #[cfg(test)]
