@@ -1,3 +1,5 @@
+use crate::revise::common_ends;
+
 /// How alike two texts are, 0 to 1: 1 exactly if they have the same words in the same order, white space
 /// aside.
 ///
@@ -8,9 +10,14 @@ pub(super) fn similarity(a: &str, b: &str) -> f64 {
     if a.split_whitespace().eq(b.split_whitespace()) {
         return 1.0;
     }
-    let (left, right) = (pairs(a), pairs(b));
-    let all = left.len() + right.len();
-    let mut common = 0;
+    let (left, right) = (words(a), words(b));
+    let all = left.len() + right.len() - 2;
+    // Most of a revision is as it was. What both begin and end with need not be sorted; each text's own part begins
+    // and ends with the words next to it, since they are part of its pairs.
+    let (begin, end) = common_ends(&left, &right);
+    let own = |words: &[_]| pairs(&words[begin - 1..words.len() + 1 - end]);
+    let mut common = begin - 1 + end - 1;
+    let (left, right) = (own(&left), own(&right));
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     while let (Some(one), Some(other)) = (left.peek(), right.peek()) {
         let order = one.cmp(other);
@@ -24,15 +31,15 @@ pub(super) fn similarity(a: &str, b: &str) -> f64 {
     share.min(1.0 - f64::EPSILON)
 }
 
+/// The words of a text; `None` stands for its beginning and its end.
+fn words(text: &str) -> Vec<Option<&str>> {
+    let words = text.split_whitespace().map(Some);
+    [None].into_iter().chain(words).chain([None]).collect()
+}
+
 /// The pairs of neighbouring words, sorted.
-fn pairs(text: &str) -> Vec<(Option<&str>, Option<&str>)> {
-    let mut before = None;
-    let mut pairs: Vec<_> = text
-        .split_whitespace()
-        .map(Some)
-        .chain([None])
-        .map(|word| (std::mem::replace(&mut before, word), word))
-        .collect();
+fn pairs<'a>(words: &[Option<&'a str>]) -> Vec<[Option<&'a str>; 2]> {
+    let mut pairs: Vec<_> = words.array_windows().copied().collect();
     pairs.sort_unstable();
     pairs
 }
@@ -41,7 +48,7 @@ fn pairs(text: &str) -> Vec<(Option<&str>, Option<&str>)> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::similarity;
+    use super::{pairs, similarity, words};
 
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-9
@@ -68,6 +75,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_both_begin_and_end_with_is_counted_like_the_rest(
+            a in "[a-c ]{0,20}", b in "[a-c ]{0,20}", begin in "[a-c ]{0,20}", end in "[a-c ]{0,20}",
+        ) {
+            let texts = [a, b].map(|text| format!("{begin} {text} {end}"));
+            let [left, mut right] = texts.each_ref().map(|text| pairs(&words(text)));
+            let all = left.len() + right.len();
+            let mut common = 0.0;
+            for pair in left {
+                if let Some(at) = right.iter().position(|other| *other == pair) {
+                    right.swap_remove(at);
+                    common += 1.0;
+                }
+            }
+            let expected = 2.0 * common / f64::from(u32::try_from(all).unwrap());
+            prop_assert!(near(similarity(&texts[0], &texts[1]), expected));
+        }
+
         #[test]
         fn it_is_symmetric_and_in_range(a in "[a-d ]{0,40}", b in "[a-d ]{0,40}") {
             let there = similarity(&a, &b);

@@ -1,5 +1,7 @@
 //! The whole text again.
 
+use super::ends::common_ends;
+
 /// The reply is the text.
 pub(super) fn text(reply: &str) -> String {
     reply.trim().to_owned()
@@ -14,9 +16,16 @@ pub(super) fn is_rewrite(reply: &str, draft: &str) -> bool {
     if old.is_empty() || new.len() * 2 < old.len() || new.len() > old.len() * 2 + 40 {
         return false;
     }
-    new.sort_unstable();
-    old.sort_unstable();
-    let (mut shared, mut a, mut b) = (0, 0, 0);
+    let whole = old.len();
+    let (begin, end) = common_ends(&new, &old);
+    let own = |words: &mut Vec<&str>| {
+        words.truncate(words.len() - end);
+        words.drain(..begin);
+        words.sort_unstable();
+    };
+    own(&mut new);
+    own(&mut old);
+    let (mut shared, mut a, mut b) = (begin + end, 0, 0);
     while let (Some(one), Some(other)) = (new.get(a), old.get(b)) {
         match one.cmp(other) {
             std::cmp::Ordering::Less => a += 1,
@@ -28,7 +37,7 @@ pub(super) fn is_rewrite(reply: &str, draft: &str) -> bool {
             }
         }
     }
-    shared * 10 >= old.len() * 6
+    shared * 10 >= whole * 6
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod choose;
 pub mod edits;
+mod ends;
 mod full_rewrite;
 mod incremental;
 mod revision;
@@ -11,4 +12,5 @@ mod sections;
 mod targeted_edit;
 
 pub use choose::{History, choose};
+pub(crate) use ends::common_ends;
 pub use revision::{Ask, Revised, Revision, Step};

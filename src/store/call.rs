@@ -3,7 +3,7 @@
 use rusqlite::{Row, params};
 use uuid::Uuid;
 
-use super::{Store, StoreError, short_id};
+use super::{Also, Store, StoreError, short_id};
 use crate::types::Stamped;
 
 /// A call that was answered.
@@ -100,7 +100,7 @@ impl Store {
         call: KeptCall,
         transcript: &mut Transcript,
     ) -> Result<(), StoreError> {
-        self.append_with(run_id, seq, event, |transaction, run| {
+        let also: Also<'_> = Box::new(|transaction, run| {
             let mut numbers = Vec::with_capacity(call.messages.len());
             for message in call.messages {
                 let base = match transcript.place(&message) {
@@ -142,7 +142,8 @@ impl Store {
                     call.reply,
                 ])
                 .map(drop)
-        })
+        });
+        self.append_with(run_id, seq, event, Some(also))
     }
 
     /// The calls of a run that were answered, each with the number of its event, in the order in which they

@@ -20,7 +20,7 @@ pub use summary::{RunFilter, RunSummary, short_id};
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use uuid::Uuid;
 
 use crate::types::{Event, Stamped};
@@ -57,11 +57,12 @@ impl Store {
         &self.path
     }
 
-    /// Adds an event to its run; it is on disk when this returns. The first event of a run is
-    /// [`Event::RunStart`]; `seq` counts up and is used once in a run. Events that do not last are passed
-    /// over ([`Event::is_lasting`]).
+    /// Adds an event to its run; it is on disk when this returns. The first event of a run is [`RunStart`]; `seq`
+    /// counts up and is used once in a run. Events that do not last are passed over.
+    ///
+    /// [`RunStart`]: crate::types::Event::RunStart
     pub fn append(&mut self, run_id: Uuid, seq: u64, event: &Stamped) -> Result<(), StoreError> {
-        self.append_with(run_id, seq, event, |_, _| Ok(()))
+        self.append_with(run_id, seq, event, None)
     }
 
     /// The same, with what is to be on disk together with the event; `also` is given the number of the run.
@@ -70,7 +71,7 @@ impl Store {
         run_id: Uuid,
         seq: u64,
         event: &Stamped,
-        also: impl FnOnce(&Transaction<'_>, i64) -> rusqlite::Result<()>,
+        also: Option<Also<'_>>,
     ) -> Result<(), StoreError> {
         if !event.event.is_lasting() {
             return Ok(());
@@ -83,35 +84,29 @@ impl Store {
         let id = run_id.to_string();
         let path = self.path.clone();
         let wrap = |error| StoreError::from_sqlite(&path, error);
+        // A statement alone is a transaction of its own, and a cheaper one.
+        if also.is_none() && !summary::is_changed_by(&event.event) {
+            let added = add(&self.connection, &id, seq, event, &body).map_err(wrap)?;
+            return added
+                .then_some(())
+                .ok_or(StoreError::NoSuchRun { wanted: id });
+        }
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(wrap)?;
-        if let Event::RunStart { .. } = &event.event {
-            summary::insert(&transaction, event).map_err(wrap)?;
-        }
-        let run: Option<i64> = transaction
-            .prepare_cached("SELECT n FROM run WHERE id = ?1")
-            .and_then(|mut statement| statement.query_row([&id], |row| row.get(0)).optional())
-            .map_err(wrap)?;
-        let Some(run) = run else {
+        summary::insert(&transaction, event).map_err(wrap)?;
+        if !add(&transaction, &id, seq, event, &body).map_err(wrap)? {
             return Err(StoreError::NoSuchRun { wanted: id });
-        };
-        transaction
-            .prepare_cached("INSERT INTO event (run, seq, time, body) VALUES (?1, ?2, ?3, ?4)")
-            .and_then(|mut statement| {
-                statement.execute(params![
-                    run,
-                    i64::try_from(seq).unwrap_or(i64::MAX),
-                    event.time.as_millisecond(),
-                    body
-                ])
-            })
-            .map_err(wrap)?;
-        summary::update(&transaction, run, event).map_err(wrap)?;
-        also(&transaction, run).map_err(wrap)?;
+        }
+        summary::update(&transaction, &id, event).map_err(wrap)?;
+        if let Some(also) = also {
+            let run = number(&transaction, &id).map_err(wrap)?;
+            also(&transaction, run).map_err(wrap)?;
+        }
         if let Event::RunEnd { .. } = &event.event {
             // Once, and not at each event: nobody looks for what is still being written.
+            let run = number(&transaction, &id).map_err(wrap)?;
             search::index(&transaction, run).map_err(wrap)?;
         }
         transaction.commit().map_err(wrap)
@@ -237,6 +232,37 @@ impl Store {
             }),
         }
     }
+}
+
+/// What is to be on disk together with an event; it is given the number of the run.
+type Also<'a> = Box<dyn FnOnce(&Transaction<'_>, i64) -> rusqlite::Result<()> + 'a>;
+
+/// The number of the run of this id.
+fn number(connection: &Connection, run: &str) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT n FROM run WHERE id = ?1")?
+        .query_row([run], |row| row.get(0))
+}
+
+/// Adds an event to the run of this id. Says whether there is such a run.
+fn add(
+    connection: &Connection,
+    run: &str,
+    seq: u64,
+    event: &Stamped,
+    body: &str,
+) -> rusqlite::Result<bool> {
+    let added = connection
+        .prepare_cached(
+            "INSERT INTO event (run, seq, time, body) SELECT n, ?2, ?3, ?4 FROM run WHERE id = ?1",
+        )?
+        .execute(params![
+            run,
+            i64::try_from(seq).unwrap_or(i64::MAX),
+            event.time.as_millisecond(),
+            body
+        ])?;
+    Ok(added > 0)
 }
 
 #[cfg(test)]

@@ -114,11 +114,19 @@ fn name_of(model: Option<&ModelId>) -> String {
     model.map_or_else(String::new, ToString::to_string)
 }
 
-/// Brings the row of a run up to date with an event that is stored already.
-pub(super) fn update(connection: &Connection, run: i64, event: &Stamped) -> rusqlite::Result<()> {
+/// Whether the row of a run is begun or changed by an event.
+pub(super) fn is_changed_by(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RunStart { .. } | Event::Draft { .. } | Event::RunEnd { .. }
+    )
+}
+
+/// Brings the row of the run of this id up to date with an event that is stored already.
+pub(super) fn update(connection: &Connection, run: &str, event: &Stamped) -> rusqlite::Result<()> {
     match &event.event {
         Event::Draft { iteration, .. } => connection
-            .prepare_cached("UPDATE run SET iterations = max(iterations, ?2) WHERE n = ?1")?
+            .prepare_cached("UPDATE run SET iterations = max(iterations, ?2) WHERE id = ?1")?
             .execute(params![run, iteration])
             .map(drop),
         Event::RunEnd {
@@ -132,10 +140,10 @@ pub(super) fn update(connection: &Connection, run: i64, event: &Stamped) -> rusq
                 "UPDATE run SET ended = ?2, convergence_reason = ?3, success = ?4, exit_code = ?5,
                      selected = ?6, score = (
                          SELECT json_extract(body, '$.evaluation.overall_score') FROM event
-                         WHERE run = ?1 AND json_extract(body, '$.event') = 'evaluation'
+                         WHERE event.run = run.n AND json_extract(body, '$.event') = 'evaluation'
                              AND json_extract(body, '$.iteration') = ?6
                          ORDER BY seq DESC LIMIT 1)
-                 WHERE n = ?1",
+                 WHERE id = ?1",
             )?
             .execute(params![
                 run,

@@ -8,8 +8,8 @@ use super::*;
 use crate::{
     criteria,
     types::{
-        Choice, ConvergenceReason, DeltaKind, Evaluation, Evidence, EvidenceSource, ExitCode,
-        LoopSettings, ModelId, Models, Phase, Reflection, SCHEMA_VERSION, Stamped, Task,
+        Choice, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence, EvidenceSource,
+        ExitCode, LoopSettings, ModelId, Models, Phase, Reflection, SCHEMA_VERSION, Stamped, Task,
         TokenUsage, Trigger,
     },
 };

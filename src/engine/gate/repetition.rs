@@ -40,16 +40,17 @@ fn different(text: &str) -> Option<f64> {
     let text = text.to_lowercase();
     let words: Vec<&str> = raw_words(&text).collect();
     // Words by number: the same number, the same word.
-    let mut numbers: HashMap<&str, usize> = HashMap::with_capacity(words.len());
-    let words: Vec<(usize, bool)> = words
+    let mut numbers: HashMap<&str, u32> = HashMap::with_capacity(words.len());
+    let words: Vec<(u32, bool)> = words
         .into_iter()
         .map(|word| {
-            let next = numbers.len();
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
             let number = *numbers.entry(word).or_insert(next);
             (number, word.chars().any(char::is_alphabetic))
         })
         .collect();
-    let mut phrases: Vec<[usize; PHRASE]> = Vec::with_capacity(words.len());
+    // The numbers of a phrase one after the other make one number, which is quick to sort.
+    let mut phrases: Vec<u128> = Vec::with_capacity(words.len());
     for window in words.windows(PHRASE) {
         let mut phrase = [0; PHRASE];
         for (place, (number, _)) in phrase.iter_mut().zip(window) {
@@ -59,7 +60,11 @@ fn different(text: &str) -> Option<f64> {
             .filter(|&at| phrase[..at].contains(&phrase[at]))
             .count();
         if repeats <= 1 && window.iter().all(|(_, letters)| *letters) {
-            phrases.push(phrase);
+            phrases.push(
+                phrase
+                    .iter()
+                    .fold(0, |all, number| (all << u32::BITS) | u128::from(*number)),
+            );
         }
     }
     let all = phrases.len();

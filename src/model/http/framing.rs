@@ -241,7 +241,7 @@ impl EventData {
         if !std::mem::take(&mut self.present) {
             return Ok(());
         }
-        let result = if self.text.trim().is_empty() {
+        let result = if self.text.chars().all(char::is_whitespace) {
             Ok(())
         } else {
             on_frame(&self.text)

@@ -9,6 +9,7 @@ pub(crate) mod client;
 mod connection;
 pub(crate) mod failure;
 pub(crate) mod framing;
+pub(crate) mod mould;
 mod retry;
 pub(crate) mod text;
 mod tls;

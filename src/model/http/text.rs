@@ -16,6 +16,14 @@ impl<'a> Text<'a> {
         Self(text.into())
     }
 
+    /// The string as it stands in the frame, unless it has escapes.
+    pub(crate) fn borrowed(&self) -> Option<&'a str> {
+        match self.0 {
+            Cow::Borrowed(text) => Some(text),
+            Cow::Owned(_) => None,
+        }
+    }
+
     /// The string itself.
     pub(crate) fn into_owned(self) -> String {
         self.0.into_owned()

@@ -187,7 +187,7 @@ impl Adapter for OpenAiModel {
     }
 
     fn decoder(&self, request: &ChatRequest) -> Decoder<OpenAiWire> {
-        Decoder::new(Framing::events_or_json(), OpenAiWire, request)
+        Decoder::new(Framing::events_or_json(), OpenAiWire::default(), request)
     }
 
     fn adjust(

@@ -9,13 +9,17 @@ use serde_json::Value;
 use crate::model::http::answer::{Answer, Wire};
 use crate::model::http::clean::one_line;
 use crate::model::http::failure::Failure;
+use crate::model::http::mould::Mould;
 use crate::model::http::text::Text;
 use crate::model::{EndReason, ErrorClass, ModelError, TokenLogprob};
 use crate::types::TokenUsage;
 
 /// Reads chunks of a stream, and whole answers of servers that do not stream.
 #[derive(Debug, Default)]
-pub(crate) struct OpenAiWire;
+pub(crate) struct OpenAiWire {
+    /// The form of the last chunk that was nothing but a piece of text.
+    mould: Mould,
+}
 
 // One comes for each token, so what is rare in it is boxed: it would be moved about with every chunk.
 #[derive(Deserialize)]
@@ -31,6 +35,45 @@ struct Chunk<'a> {
     error: Option<Box<Value>>,
     #[serde(borrow, default)]
     object: Option<Text<'a>>,
+}
+
+impl<'a> Chunk<'a> {
+    /// The text, as it stands in the frame, of a chunk that says nothing else.
+    fn only_text(&self) -> Option<&'a str> {
+        let Self {
+            choices: Choices(Some(choice)),
+            usage: None,
+            x_groq: None,
+            error: None,
+            // Only an error says something with this.
+            object: _,
+        } = self
+        else {
+            return None;
+        };
+        let Choice {
+            // That it is the right one was seen before.
+            index: _,
+            delta: Some(delta),
+            message: None,
+            finish_reason: None,
+            logprobs: None,
+            error: None,
+        } = choice
+        else {
+            return None;
+        };
+        match delta {
+            Delta {
+                content: Some(Content::Text(text)),
+                reasoning: None,
+                reasoning_content: None,
+                thinking: None,
+                refusal: None,
+            } => text.borrowed(),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -231,6 +274,10 @@ impl Usage {
 
 impl Wire for OpenAiWire {
     fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
+        if let Some(piece) = self.mould.text(text) {
+            answer.text(piece);
+            return Ok(());
+        }
         let mut rest = text.trim();
         // Usually one value; some servers glue several events together.
         while !rest.is_empty() {
@@ -246,30 +293,35 @@ impl Wire for OpenAiWire {
             } else if let Some(after) = rest.strip_prefix("data:") {
                 rest = after.trim_start();
             } else {
-                rest = rest[value(rest, answer)?..].trim_start();
+                rest = rest[self.value(rest, answer)?..].trim_start();
             }
         }
         Ok(())
     }
 }
 
-/// Reads the JSON value at the beginning, and says how long it is.
-fn value(text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Chunk<'_>>();
-    match values.next() {
-        Some(Ok(chunk)) => {
-            let length = values.byte_offset();
-            if chunk.object.as_deref() == Some("error") || is_error(chunk.error.as_deref()) {
-                return Err(failure(&text[..length]));
+impl OpenAiWire {
+    /// Reads the JSON value at the beginning, and says how long it is.
+    fn value(&mut self, text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Chunk<'_>>();
+        match values.next() {
+            Some(Ok(chunk)) => {
+                let length = values.byte_offset();
+                if chunk.object.as_deref() == Some("error") || is_error(chunk.error.as_deref()) {
+                    return Err(failure(&text[..length]));
+                }
+                if let Some(piece) = chunk.only_text() {
+                    self.mould.take(&text[..length], piece);
+                }
+                read(chunk, answer)?;
+                Ok(length)
             }
-            read(chunk, answer)?;
-            Ok(length)
+            Some(Err(error)) if error.is_data() => {
+                // JSON, but not a chunk: an error of another shape, or nothing we know.
+                Err(failure(text))
+            }
+            _ => Err(no_json(text)),
         }
-        Some(Err(error)) if error.is_data() => {
-            // JSON, but not a chunk: an error of another shape, or nothing we know.
-            Err(failure(text))
-        }
-        _ => Err(no_json(text)),
     }
 }
 
@@ -424,7 +476,7 @@ mod tests {
 
     fn decoder() -> Decoder<OpenAiWire> {
         let request = ChatRequest::new(Purpose::Write, Vec::new());
-        Decoder::new(Framing::events_or_json(), OpenAiWire, &request)
+        Decoder::new(Framing::events_or_json(), OpenAiWire::default(), &request)
     }
 
     fn events(body: &str) -> Vec<ChatEvent> {
@@ -520,6 +572,80 @@ mod tests {
             );
             let end = ChatEvent::End(EndReason::Stop);
             assert_eq!(events(&body), [text("a"), end], "{content}");
+        }
+    }
+
+    /// What is read from chunks one after the other is what is read from each of them alone.
+    #[track_caller]
+    fn check_chunks_are_independent(chunks: &[Value]) {
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+        let read = |chunks: &[Value]| {
+            let frames: String = chunks
+                .iter()
+                .chain([&end])
+                .map(|chunk| format!("data: {chunk}\n\n"))
+                .collect();
+            let (mut events, result) = decode(decoder(), &[frames.as_bytes()]);
+            if result.is_ok() {
+                events.pop();
+            }
+            (events, result)
+        };
+        let mut expected = (Vec::new(), Ok(()));
+        for chunk in chunks {
+            let (events, result) = read(std::slice::from_ref(chunk));
+            // The same figures again are no event.
+            let known = expected
+                .0
+                .iter()
+                .any(|event| matches!(event, ChatEvent::Usage(_)));
+            let news = |event: &ChatEvent| !known || !matches!(event, ChatEvent::Usage(_));
+            expected.0.extend(events.into_iter().filter(news));
+            if result.is_err() {
+                expected.1 = result;
+                break;
+            }
+        }
+        assert_eq!(read(chunks), expected);
+    }
+
+    #[test]
+    fn a_chunk_that_says_more_than_text_is_read_whole_each_time() {
+        let chunk = |key: &str, value: Value| {
+            let mut choice = json!({"index": 0, "delta": {"content": "b"}});
+            match key {
+                "usage" | "error" | "object" | "x_groq" => {
+                    return json!({"choices": [choice], key: value});
+                }
+                "refusal" | "reasoning" => choice["delta"][key] = value,
+                _ => choice[key] = value,
+            }
+            json!({"choices": [choice]})
+        };
+        let usage = json!({"prompt_tokens": 1, "completion_tokens": 2});
+        let logprobs = json!({"content": [{"token": "b", "logprob": -0.5}]});
+        for (key, value) in [
+            ("plain", json!(1)),
+            ("finish_reason", json!("length")),
+            ("logprobs", logprobs),
+            ("error", json!({"message": "no"})),
+            ("object", json!("error")),
+            ("usage", usage.clone()),
+            ("x_groq", json!({ "usage": usage })),
+            ("refusal", json!("never")),
+            ("reasoning", json!("hm")),
+            ("index", json!(1)),
+        ] {
+            let plain = chunk("plain", json!(1));
+            let special = chunk(key, value);
+            check_chunks_are_independent(&[
+                plain.clone(),
+                plain.clone(),
+                special.clone(),
+                plain,
+                special.clone(),
+                special,
+            ]);
         }
     }
 

@@ -1,0 +1,87 @@
+//! Frames that differ from an earlier one only in their text. Most of a stream do, and then there is no need to read
+//! them as JSON again.
+
+/// What stands around the text in a frame that says nothing but that.
+///
+/// JSON is read from the left to the right: where the same bytes come before a string and the same after it, and the
+/// string is a plain one, the frame means the same but for the string.
+#[derive(Debug, Default)]
+pub(crate) struct Mould {
+    /// Ends with the quotation mark that opens the text; empty if no frame was taken yet.
+    before: String,
+    /// Begins with the quotation mark that closes it.
+    after: String,
+}
+
+impl Mould {
+    /// Takes the form of a frame that says nothing but this text, which is a part of it; what is no part of it, or no
+    /// whole string, is passed over.
+    pub(crate) fn take(&mut self, frame: &str, text: &str) {
+        let start = text.as_ptr().addr().wrapping_sub(frame.as_ptr().addr());
+        let end = start.wrapping_add(text.len());
+        let (Some(before), Some(after)) = (frame.get(..start), frame.get(end..)) else {
+            return;
+        };
+        if before.ends_with('"') && after.starts_with('"') {
+            before.clone_into(&mut self.before);
+            after.clone_into(&mut self.after);
+        }
+    }
+
+    /// The text of a frame of the same form; `None` if it has another one, or if its text has escapes.
+    pub(crate) fn text<'a>(&self, frame: &'a str) -> Option<&'a str> {
+        if self.before.is_empty() {
+            return None;
+        }
+        let text = frame
+            .strip_prefix(&*self.before)?
+            .strip_suffix(&*self.after)?;
+        let plain = |byte| byte >= b' ' && byte != b'"' && byte != b'\\';
+        text.bytes().all(plain).then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mould(frame: &str, text: &str) -> Mould {
+        let mut mould = Mould::default();
+        let at = frame.find(text).unwrap();
+        mould.take(frame, &frame[at..at + text.len()]);
+        mould
+    }
+
+    #[test]
+    fn only_the_text_may_differ() {
+        let mould = mould(r#"{"a":"x","b":1}"#, "x");
+        assert_eq!(mould.text(r#"{"a":"grün 𝄞","b":1}"#), Some("grün 𝄞"));
+        assert_eq!(mould.text(r#"{"a":"","b":1}"#), Some(""));
+        for other in [
+            r#"{"a":"y","b":2}"#,
+            r#"{"c":"y","b":1}"#,
+            r#"{"a":"y","b":1} "#,
+            r#"{"a":"y\n","b":1}"#,
+            r#"{"a":"y","a":"z","b":1}"#,
+            r#"{"a":","b":1}"#,
+            "{\"a\":\"y\n\",\"b\":1}",
+            r#"{"a":null,"b":1}"#,
+            "",
+        ] {
+            assert_eq!(mould.text(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_string_of_the_frame_is_not_taken() {
+        let mut mould = Mould::default();
+        assert_eq!(mould.text(""), None);
+        let frame = r#"{"a":"xyz"}"#;
+        for text in ["xyz", "", &frame[6..8], &frame[7..9], frame] {
+            mould.take(frame, text);
+            assert_eq!(mould.text(frame), None, "{text}");
+        }
+        mould.take(frame, &frame[6..9]);
+        assert_eq!(mould.text(frame), Some("xyz"));
+    }
+}
