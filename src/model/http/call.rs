@@ -261,7 +261,7 @@ impl<A: Adapter> Call<'_, A> {
                 };
             }
         };
-        join(&mut self.queue, decoder.events().drain(..));
+        self.queue.append(decoder.events());
         if let Err(error) = result {
             return self.fail(error);
         }
@@ -304,19 +304,6 @@ impl<A: Adapter> Call<'_, A> {
             }
         }
         self.stage = Stage::Fail(Box::new(with_advice(error)));
-    }
-}
-
-/// Adds events. Pieces of text that came at the same time become one: each goes a long way from here.
-fn join(queue: &mut VecDeque<ChatEvent>, events: impl Iterator<Item = ChatEvent>) {
-    for event in events {
-        match (queue.back_mut(), event) {
-            (Some(ChatEvent::Text(text)), ChatEvent::Text(more))
-            | (Some(ChatEvent::Reasoning(text)), ChatEvent::Reasoning(more)) => {
-                text.push_str(&more);
-            }
-            (_, event) => queue.push_back(event),
-        }
     }
 }
 
