@@ -1,6 +1,7 @@
 //! A call as the run log keeps it.
 
-use crate::model::{Asked, CallReport, Exchange, Message, Role};
+use crate::model::{Asked, CallReport, Exchange, Message, Reply, Role};
+use crate::report::{Said, Talk};
 use crate::store::{KeptCall, KeptMessage};
 
 /// What is kept of a call that was answered.
@@ -33,5 +34,19 @@ pub(super) fn exchange(kept: KeptCall) -> Option<Exchange> {
         key: kept.key,
         messages: messages.collect::<Option<_>>()?,
         reply: serde_json::from_str(&kept.reply).ok()?,
+    })
+}
+
+/// What was said in the call that was kept; `None` if it cannot be read.
+pub(super) fn talk(kept: KeptCall) -> Option<Talk> {
+    let reply: Reply = serde_json::from_str(&kept.reply).ok()?;
+    let said = |message: KeptMessage| Said {
+        role: message.role,
+        text: message.content,
+    };
+    Some(Talk {
+        asked: kept.messages.into_iter().map(said).collect(),
+        reasoning: reply.reasoning,
+        answer: reply.text,
     })
 }

@@ -346,3 +346,6 @@ async fn who_interrupts_a_run_that_is_being_resumed_loses_nothing() {
         assert!(all.void.is_empty(), "after {end}: {:?}", all.void);
     }
 }
+
+#[path = "resume_kinds_tests.rs"]
+mod kinds;

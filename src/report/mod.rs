@@ -10,7 +10,7 @@ mod verdict;
 
 pub use critique::{cost, critique_markdown, critique_text, critiques_json};
 pub use diff::{Block, Change, Diff, Hunk, Piece, diff};
-pub use html::html;
+pub use html::{Said, Talk, html, html_with_talks};
 pub use json::json;
 pub use markdown::markdown;
 pub use text::{critique, duration, evaluation_line, revised, score, summary, thousands, tokens};

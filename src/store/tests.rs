@@ -689,6 +689,24 @@ fn what_is_removed_is_gone() {
         );
     }
     store.keep_verdict("key", "quotes the xylophone").unwrap();
+    // What the models were asked and answered goes as well.
+    let mut transcript = Transcript::default();
+    for (id, word) in [(ids[7], "glockenspiel"), (ids[8], "accordion")] {
+        let said = KeptMessage {
+            role: "user".to_owned(),
+            content: format!("A {word} solo"),
+        };
+        let call = KeptCall {
+            key: "key".to_owned(),
+            asked: "{}".to_owned(),
+            messages: vec![said],
+            reply: format!("{{\"text\":\"{word}s\"}}"),
+        };
+        let event = &run(id, 0, "draft", "")[1];
+        store
+            .append_call(id, 100, event, call, &mut transcript)
+            .unwrap();
+    }
     let holds = |word: &str| -> bool {
         let folder = path.parent().unwrap();
         std::fs::read_dir(folder).unwrap().any(|entry| {
@@ -698,10 +716,11 @@ fn what_is_removed_is_gone() {
                 .any(|part| part == word.as_bytes())
         })
     };
-    assert!(holds("xylophone"));
+    assert!(holds("xylophone") && holds("glockenspiel"));
     assert_eq!(store.remove(&[ids[7], Uuid::nil()]).unwrap(), 1);
     store.forget_verdicts().unwrap();
     assert!(!holds("xylophone") && holds("piano"));
+    assert!(!holds("glockenspiel") && holds("accordion"));
     assert!(store.events(ids[7]).is_err());
     assert_eq!(found(&store, "xylophone").len(), 0);
     assert_eq!(found(&store, "piano").len(), 19);

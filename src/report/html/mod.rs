@@ -5,6 +5,7 @@ mod chart;
 mod view;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use minijinja::syntax::SyntaxConfig;
@@ -12,6 +13,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
 
 use self::view::Page;
+pub use self::view::{Said, Talk};
 use crate::types::Stamped;
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -48,12 +50,20 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// A report on these runs, each given by its events in order, as one HTML file. One run is the whole page; several
 /// have a part of it each.
 pub fn html(runs: &[&[Stamped]]) -> String {
-    let page = Page::of(runs);
+    render(&Page::of(runs))
+}
+
+/// The same for one run, with what was asked and answered in its calls: by the places of their events, from 0.
+pub fn html_with_talks(run: &[Stamped], talks: BTreeMap<usize, Talk>) -> String {
+    render(&Page::with_talks(run, talks))
+}
+
+fn render(page: &Page) -> String {
     TEMPLATES
         .get_template("page")
         .and_then(|template| {
             template.render(context! {
-                page => Value::from(Serde(&page)),
+                page => Value::from(Serde(page)),
                 style => Value::from_safe_string(include_str!("style.css").to_owned()),
                 program => env!("CARGO_PKG_VERSION"),
             })

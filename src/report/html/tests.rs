@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -6,12 +6,13 @@ use proptest::prelude::*;
 use regex::Regex;
 use uuid::Uuid;
 
-use super::html;
+use super::{Said, Talk, html, html_with_talks};
 use crate::types::{
-    Choice, ContextBlock, ConvergenceReason, CriterionResult, EditCounts, Evaluation, Evaluator,
-    Event, Evidence, EvidenceSource, ExitCode, Fact, Issue, IssueStatus, IssueType, LlmConfig,
-    LoopSettings, ModelId, Models, PastMessage, Phase, Place, Procedure, SCHEMA_VERSION, Severity,
-    Stamped, Status, Strategy as Way, Task, TokenUsage, TrackedIssue,
+    CandidateStep, Choice, ContextBlock, ConvergenceReason, CriterionResult, EditCounts,
+    Evaluation, Evaluator, Event, Evidence, EvidenceSource, ExitCode, Fact, Issue, IssueStatus,
+    IssueType, LlmConfig, LoopSettings, ModelId, Models, PastMessage, Phase, Place, Procedure,
+    Reflection, SCHEMA_VERSION, Severity, Stamped, Status, Strategy as Way, Task, TokenUsage,
+    TrackedIssue, Trigger, UserDecision,
 };
 
 /// What differs from one run of the tests to the other.
@@ -216,6 +217,46 @@ fn run(texts: &Texts) -> Vec<Stamped> {
             text: own(),
             stopped_early: true,
         },
+        Event::Candidate {
+            iteration: 2,
+            candidate: 1,
+            step: CandidateStep::Begun {
+                of: 2,
+                difference: own(),
+            },
+        },
+        Event::Candidate {
+            iteration: 2,
+            candidate: 1,
+            step: CandidateStep::Written {
+                output: own(),
+                strategy: None,
+                edits: None,
+            },
+        },
+        Event::Candidate {
+            iteration: 2,
+            candidate: 1,
+            step: CandidateStep::Judged {
+                evaluation: evaluation(text, 0.25),
+            },
+        },
+        Event::ToolResult {
+            iteration: 2,
+            tool: own(),
+            end: own(),
+            exit_code: Some(1),
+            output: own(),
+        },
+        Event::Reflection(Reflection {
+            iteration: 2,
+            trigger: Trigger::ToolResult,
+            text: own(),
+        }),
+        Event::UserDecision {
+            iteration: 1,
+            decision: UserDecision::Guide(own()),
+        },
         Event::Warning { message: own() },
         Event::RunEnd {
             schema_version: SCHEMA_VERSION,
@@ -325,6 +366,10 @@ fn a_page_says_it_all_and_its_parts_are_in_order() {
         "[removed: cat][added: dog]",
         "1,200",
         "Draft 3",
+        "candidate 1: A word on it; score 0.25",
+        "the tool `A word on it`: A word on it",
+        "reflection: on what the tool said",
+        "the user decided: wish: A word on it",
         "tried again after 0.5 s",
     ] {
         assert!(text.contains(part), "{part} is not in: {text}");
@@ -399,7 +444,7 @@ fn every_text_stands_out_enough() {
     let mut sets = 0;
     for set in style.split(":root {").skip(1) {
         let set = set.split('}').next().expect("a set");
-        let colours: std::collections::BTreeMap<&str, String> = named
+        let colours: BTreeMap<&str, String> = named
             .captures_iter(set)
             .map(|found| {
                 let (_, [name, colour]) = found.extract();
@@ -477,4 +522,31 @@ proptest! {
         check(&page);
         prop_assert!(read(&page).contains(&first) && read(&page).contains(&second));
     }
+}
+
+#[test]
+fn what_was_asked_and_answered_stands_with_its_call_as_text() {
+    let mut events = run(&Texts::all("a"));
+    let is_call = |it: &Stamped| matches!(it.event, Event::Call { .. });
+    let place = events.iter().position(is_call).expect("a call");
+    if let Event::Call { cost, .. } = &mut events[place].event {
+        *cost = Some(0.0125);
+    }
+    let without = html_with_talks(&events, BTreeMap::new());
+    assert!(!read(&without).contains("reasoning"));
+    let talk = Talk {
+        asked: vec![Said {
+            role: "user".to_owned(),
+            text: format!("asked {HOSTILE}"),
+        }],
+        reasoning: format!("thought {HOSTILE}"),
+        answer: format!("answered {HOSTILE}"),
+    };
+    let page = html_with_talks(&events, [(place, talk)].into());
+    check(&page);
+    let text = read(&page);
+    for part in ["asked", "thought", "answered"] {
+        assert!(text.contains(&format!("{part} </pre><script>")), "{part}");
+    }
+    assert!(text.contains("0.0125"));
 }

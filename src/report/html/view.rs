@@ -11,9 +11,9 @@ use crate::report::text::{
     asides, doubt, duration, evaluation_line, mark, revised, summary, thousands, tokens, value,
 };
 use crate::types::{
-    Choice, ConvergenceReason, Criteria, CriterionResult, Event, ExitCode, Issue, IssueStatus,
-    LoopSettings, Models, Phase, RunRecord, Severity, Stamped, Status, Task, TokenUsage,
-    TrackedIssue, Version,
+    Candidate, Choice, ConvergenceReason, Criteria, CriterionResult, Event, ExitCode, Issue,
+    IssueStatus, LoopSettings, Models, Phase, Reflection, RunRecord, Severity, Stamped, Status,
+    Task, TokenUsage, TrackedIssue, Trigger, Version,
 };
 
 /// Lines of a draft that are shown around each place that differs.
@@ -44,9 +44,17 @@ impl Page {
                 } else {
                     format!("run-{}-", place + 1)
                 };
-                Run::of(events, id, if single { 1 } else { 2 })
+                Run::of(events, id, if single { 1 } else { 2 }, BTreeMap::new())
             })
             .collect();
+        Self::new(single, runs)
+    }
+
+    pub(super) fn with_talks(run: &[Stamped], talks: BTreeMap<usize, Talk>) -> Self {
+        Self::new(true, vec![Run::of(run, String::new(), 1, talks)])
+    }
+
+    fn new(single: bool, runs: Vec<Run>) -> Self {
         let title = match runs.as_slice() {
             [only] => only.heading.clone(),
             all => format!("{} texts", all.len()),
@@ -85,6 +93,9 @@ struct Run {
     given: Vec<Given>,
     calls: Vec<Call>,
     total: Option<Call>,
+    /// Whether it is known of a call what it cost, or what was said in it.
+    costs: bool,
+    talks: bool,
     retries: Vec<String>,
 }
 
@@ -281,7 +292,7 @@ struct Given {
     text: String,
 }
 
-/// A call of a model. What it was asked belongs here as well, as soon as an event tells it.
+/// A call of a model.
 #[derive(Debug, Default, Serialize)]
 struct Call {
     step: &'static str,
@@ -292,11 +303,33 @@ struct Call {
     cached: Option<String>,
     time: String,
     requests: u32,
+    cost: Option<String>,
     error: Option<String>,
+    talk: Option<Talk>,
+}
+
+/// What was asked and answered in a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Talk {
+    /// What the model was asked, in order.
+    pub asked: Vec<Said>,
+    /// What it reasoned, as far as its server told; may be empty.
+    pub reasoning: String,
+    /// What it answered.
+    pub answer: String,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Said {
+    /// Who speaks: `system`, `user` or `assistant`.
+    pub role: String,
+    /// What is said.
+    pub text: String,
 }
 
 impl Run {
-    fn of(events: &[Stamped], id: String, level: u8) -> Self {
+    fn of(events: &[Stamped], id: String, level: u8, mut talks: BTreeMap<usize, Talk>) -> Self {
         let record = RunRecord::from_events(events);
         let mut start = None;
         for stamped in events {
@@ -325,8 +358,18 @@ impl Run {
                 .unwrap_or(criteria.threshold)
         });
         let way = way(&record);
-        let story = Story::of(events);
-        let calls: Vec<Call> = events.iter().filter_map(call).collect();
+        let story = Story::of(events, &record);
+        let calls: Vec<Call> = events
+            .iter()
+            .enumerate()
+            .filter_map(|(place, stamped)| {
+                let talk = talks.remove(&place);
+                Some(Call {
+                    talk,
+                    ..call(stamped)?
+                })
+            })
+            .collect();
         Self {
             level,
             command: start.map_or_else(String::new, |it| it.0.clone()),
@@ -361,6 +404,8 @@ impl Run {
                 .map(|(_, _, task, _, settings)| given(task, settings))
                 .unwrap_or_default(),
             total: (calls.len() > 1).then(|| total(&record, events)),
+            costs: calls.iter().any(|call| call.cost.is_some()),
+            talks: calls.iter().any(|call| call.talk.is_some()),
             calls,
             retries: events.iter().filter_map(retry).collect(),
             id,
@@ -430,6 +475,7 @@ fn figures(
     }
     figures.push(("Calls", record.total_llm_calls.to_string()));
     figures.extend(tokens(&record.token_usage).map(|it| ("Tokens", it)));
+    figures.extend(record.cost().map(|it| ("Cost", money(it))));
     figures.extend(record.execution_time().map(|it| ("Time", duration(it))));
     if let Some(Models { writer, judge }) = &record.models {
         figures.extend(writer.as_ref().map(|it| ("Writer", it.to_string())));
@@ -458,10 +504,14 @@ struct Story {
 }
 
 impl Story {
-    fn of(events: &[Stamped]) -> Self {
+    fn of(events: &[Stamped], record: &RunRecord) -> Self {
         let mut story = Self::default();
         for stamped in events {
             story.take(&stamped.event);
+        }
+        for candidate in &record.candidates {
+            let notes = story.notes.entry(candidate.iteration).or_default();
+            notes.push(of_candidate(candidate));
         }
         story
     }
@@ -504,6 +554,37 @@ impl Story {
                 });
                 return;
             }
+            Event::UserDecision {
+                iteration,
+                decision,
+            } => {
+                self.decisions.entry(*iteration).or_default().push(Note {
+                    what: "the user decided".to_owned(),
+                    why: decision.describe(),
+                    text: None,
+                });
+                return;
+            }
+            Event::ToolResult {
+                iteration,
+                tool,
+                end,
+                output,
+                ..
+            } => {
+                let what = format!("the tool `{tool}`");
+                self.note(*iteration, what, end, Some(output));
+                return;
+            }
+            Event::Reflection(Reflection {
+                iteration,
+                trigger,
+                text,
+            }) => {
+                let why = trigger_words(*trigger).to_owned();
+                self.note(*iteration, "reflection".to_owned(), &why, Some(text));
+                return;
+            }
             Event::Issues {
                 iteration, open, ..
             } => {
@@ -512,12 +593,47 @@ impl Story {
             }
             _ => return,
         };
-        self.notes.entry(*iteration).or_default().push(Note {
-            what: what.to_owned(),
-            why: why.clone(),
+        self.note(*iteration, what.to_owned(), why, text);
+    }
+
+    fn note(&mut self, iteration: u32, what: String, why: &str, text: Option<&String>) {
+        self.notes.entry(iteration).or_default().push(Note {
+            what,
+            why: why.to_owned(),
             text: text.filter(|text| !text.trim().is_empty()).cloned(),
         });
     }
+}
+
+/// What became of a candidate. The one that was chosen is the draft itself.
+fn of_candidate(candidate: &Candidate) -> Note {
+    let evaluation = candidate.evaluation.as_ref();
+    let score = evaluation.and_then(|it| it.overall_score);
+    let why = [
+        Some(candidate.difference.clone()),
+        score.map(|score| format!("score {score:.2}")),
+        candidate.lost.clone(),
+        candidate.chosen.then(|| "it became the draft".to_owned()),
+    ];
+    Note {
+        what: format!("candidate {}", candidate.candidate),
+        why: why.into_iter().flatten().collect::<Vec<_>>().join("; "),
+        text: candidate.output.clone().filter(|_| !candidate.chosen),
+    }
+}
+
+fn trigger_words(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::QualityDrop => "the last draft was worse",
+        Trigger::ToolResult => "on what the tool said",
+        Trigger::StepInterval => "on the sections so far",
+        Trigger::Error => "on what went wrong",
+    }
+}
+
+/// An amount, in the unit of the user's prices.
+fn money(amount: f64) -> String {
+    format!("{amount:.4}")
 }
 
 fn choice_words(choice: Choice) -> &'static str {
@@ -824,10 +940,10 @@ fn call(stamped: &Stamped) -> Option<Call> {
         iteration,
         model,
         usage,
+        cost,
         duration_ms,
         attempts,
         error,
-        ..
     } = &stamped.event
     else {
         return None;
@@ -845,6 +961,7 @@ fn call(stamped: &Stamped) -> Option<Call> {
         model: model.to_string(),
         time: milliseconds(*duration_ms),
         requests: *attempts,
+        cost: cost.map(money),
         error: error.clone(),
         ..Call::with_usage(usage)
     })
@@ -872,6 +989,7 @@ fn total(record: &RunRecord, events: &[Stamped]) -> Call {
     Call {
         time: milliseconds(time),
         requests: record.total_llm_calls,
+        cost: record.cost().map(money),
         ..Call::with_usage(&record.token_usage)
     }
 }
