@@ -615,7 +615,7 @@ fn issues_of(version: &Version) -> &[Issue] {
     evaluation.map_or(&[], |evaluation| &evaluation.issues)
 }
 
-async fn sleep_until(deadline: Option<Instant>) {
+pub(super) async fn sleep_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

@@ -18,9 +18,11 @@ mod machine;
 mod select;
 mod similarity;
 mod start;
+mod studio;
 mod verdict;
 
 pub use critique::{Critique, Text};
 pub use driver::Loop;
 pub use log::Observer;
 pub use start::Start;
+pub use studio::{Studio, StudioError, Workshop, Written, is_failure};
