@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::args::{
-    EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs,
+    EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs, WorkflowArgs,
 };
 use super::error::CliError;
 use super::{paths, printer};
@@ -60,6 +60,29 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
         Measure::Nothing
     };
     plan(flags, &args.knowledge, global, args.allow_exec, measure)
+}
+
+/// What `reflect run` sets.
+pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
+    let flags = Settings {
+        profile: global.profile.clone(),
+        loop_settings: LoopSettings {
+            max_total_tokens: args.max_total_tokens,
+            max_time: duration("--max-time", args.max_time.as_deref())?
+                .map(|time| time.get().as_secs_f64()),
+            ..LoopSettings::default()
+        },
+        ..model_flags(&args.model)?
+    };
+    let config = load(global)?;
+    let resolved = config.resolve(&flags, None)?;
+    Ok(Plan {
+        config,
+        resolved,
+        criteria: no_criteria(),
+        evidence: false,
+        judged: false,
+    })
 }
 
 /// What `reflect evaluate` sets.

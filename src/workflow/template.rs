@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
+use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Object, Serde, Value as TemplateValue, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::{Map, Value};
@@ -57,6 +58,12 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         }
         out.write_str(&shown(value)).map_err(Error::from)
     });
+    environment.set_syntax(
+        SyntaxConfig::builder()
+            .keep_trailing_newline(true)
+            .build()
+            .expect("the usual delimiters are valid"),
+    );
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
     environment.set_debug(true);

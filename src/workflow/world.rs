@@ -43,7 +43,7 @@ pub struct ChosenModel {
 }
 
 /// Where models come from.
-#[async_trait]
+#[async_trait(?Send)]
 pub trait ModelSource: Send + Sync {
     /// Opens a model.
     ///

@@ -8,4 +8,5 @@ pub(super) mod evaluate;
 pub(super) mod history;
 pub(super) mod models;
 pub(super) mod revise;
+pub(super) mod run;
 mod session;

@@ -4,6 +4,7 @@ mod choose;
 mod connect;
 #[cfg(feature = "embedded")]
 mod embedded;
+mod file;
 mod name;
 mod window;
 
@@ -21,6 +22,7 @@ use crate::types::{Evaluator, Task};
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
 pub(super) use self::embedded::{fetch, local};
+pub(super) use self::file::FileModels;
 
 /// The models of a run, and how they are asked.
 pub(super) struct Opened {
