@@ -31,3 +31,6 @@ pub use program::{Program, ProgramKind};
 pub use run::Outcome;
 pub use state::State;
 pub use world::{ChosenModel, ModelChoice, ModelSource, World};
+
+#[cfg(test)]
+mod tests;
