@@ -40,3 +40,4 @@ mod script;
 #[cfg(unix)]
 mod signals;
 mod spec;
+mod workflow;

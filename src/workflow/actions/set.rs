@@ -43,4 +43,12 @@ impl Action for Set {
         }
         Ok(Value::Object(set))
     }
+
+    fn answer<'r>(&self, result: &'r Value) -> &'r Value {
+        let mut keys = self.0.keys();
+        match (keys.next(), keys.next()) {
+            (Some(only), None) => &result[only.as_str()],
+            _ => result,
+        }
+    }
 }
