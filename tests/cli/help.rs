@@ -13,6 +13,7 @@ fn help() {
         ("help_draft_long", &["draft", "--help"]),
         ("help_revise_short", &["revise", "-h"]),
         ("help_evaluate_short", &["evaluate", "-h"]),
+        ("help_run_short", &["run", "-h"]),
         ("help_history", &["history", "--help"]),
         ("help_criteria", &["criteria", "--help"]),
         ("help_criteria_init", &["criteria", "init", "--help"]),

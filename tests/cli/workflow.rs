@@ -121,7 +121,7 @@ fn code_runs_only_with_leave_and_the_error_names_the_node_and_the_flag() {
         .file("w.yaml", text)
         .args(["run", "w.yaml", "--dry-run"])
         .stdout(
-            "workflow\nnode danger: run\nruns python code on this machine: node danger, line 3\n",
+            "workflow\nnode danger: run\nruns python code on this machine: node danger, line 4\n",
         )
         .run();
     if has("python3") {
