@@ -336,6 +336,7 @@ Examples:
 
 A model that is named here goes before the file's own.
 Exit codes: 0 done, 3 the last loop's draft does not meet its criteria (see `on_failure` in the file).")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct WorkflowArgs {
     /// The workflow
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]

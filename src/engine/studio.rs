@@ -205,16 +205,14 @@ impl Run<'_, '_> {
                 self.error = None;
                 Happened::Judged(verdict)
             }
-            None => match evaluation.failure() {
-                Some(failure) => {
-                    self.error = Some(failure);
-                    Happened::CheckFailed
-                }
-                None => {
-                    self.error = evaluation.problem().map(str::to_owned);
-                    Happened::Unreadable
-                }
-            },
+            None if evaluation.failure().is_some() => {
+                self.error = evaluation.failure();
+                Happened::CheckFailed
+            }
+            None => {
+                self.error = evaluation.problem().map(str::to_owned);
+                Happened::Unreadable
+            }
         }
     }
 

@@ -291,13 +291,13 @@ impl Evaluator {
             .find(|it| it.evaluator == "schema" && draft.is_string())
             .and_then(|it| it.value.clone());
         Judged {
+            evaluation,
             valid,
             score,
             errors,
             suggestions,
             reason,
             value,
-            evaluation,
         }
     }
 }

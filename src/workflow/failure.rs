@@ -18,9 +18,9 @@ pub struct Failure {
     /// The place in the file, where that is at fault.
     pub place: Option<SourceError>,
     /// What there is of a result all the same.
-    pub partial: Option<Value>,
+    pub partial: Option<Box<Value>>,
     /// What a loop has tried that was to raise an error: its `reflection_history`.
-    pub history: Option<Value>,
+    pub history: Option<Box<Value>>,
 }
 
 impl Failure {

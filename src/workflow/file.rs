@@ -204,7 +204,7 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
         Some(part) => Settings::read(&part)?,
         None => Settings::default(),
     };
-    let nodes = match whole.get("nodes") {
+    let parts = match whole.get("nodes") {
         Some(part) if part.value().as_array().is_some_and(|it| !it.is_empty()) => part.items(),
         Some(part) => return Err(part.wanted("a list of at least one node")),
         None => {
@@ -215,12 +215,12 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
                 ));
         }
     };
-    if nodes.len() > MAX_NODES {
+    if parts.len() > MAX_NODES {
         return Err(whole.error(&format!("there are more than {MAX_NODES} nodes")));
     }
     let mut names = HashSet::new();
     let mut read = Vec::new();
-    for part in &nodes {
+    for part in &parts {
         let node = read_node(part, &settings)?;
         if !names.insert(node.name.clone()) {
             let name = &node.name;
@@ -229,13 +229,13 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
         }
         read.push(node);
     }
-    let next: Vec<Option<Part>> = nodes
+    let next: Vec<Option<Part>> = parts
         .iter()
         .map(|part| part.get("next").or_else(|| part.get("goto")))
         .collect();
     let stops: Vec<Stop<'_>> = read
         .iter()
-        .zip(nodes.iter().zip(&next))
+        .zip(parts.iter().zip(&next))
         .map(|(node, (part, next))| Stop {
             name: &node.name,
             part,
@@ -252,15 +252,6 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
     };
     let mut variables = object("variables")?;
     variables.extend(object("initial_state")?);
-    let schema = match whole.get("state_schema") {
-        None => Vec::new(),
-        Some(part) if part.value().is_object() => part
-            .fields()
-            .into_iter()
-            .map(|(name, part)| Ok((name, Type::read(&part)?)))
-            .collect::<Result<_, SourceError>>()?,
-        Some(part) => return Err(part.wanted("an object of names and types")),
-    };
     let text = |key: &str| {
         whole
             .get(key)
@@ -273,13 +264,26 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
         nodes: read,
         graph,
         variables,
-        schema,
+        schema: read_schema(&whole)?,
         triggers: whole
             .get("reflection")
             .map(|part| Triggers::read(&part, &settings))
             .transpose()?,
         notes,
     })
+}
+
+/// `state_schema:`, names with their types.
+fn read_schema(whole: &Part) -> Result<Vec<(String, Type)>, SourceError> {
+    match whole.get("state_schema") {
+        None => Ok(Vec::new()),
+        Some(part) if part.value().is_object() => part
+            .fields()
+            .into_iter()
+            .map(|(name, part)| Ok((name, Type::read(&part)?)))
+            .collect(),
+        Some(part) => Err(part.wanted("an object of names and types")),
+    }
 }
 
 fn read_node(part: &Part, settings: &Settings) -> Result<Node, SourceError> {

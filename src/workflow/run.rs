@@ -51,7 +51,7 @@ impl Outcome {
             "exit_code": self.exit_code,
             "output": self.output,
             "state": self.state.to_map(),
-            "history": self.failure.as_ref().and_then(|(_, failure)| failure.history.clone()),
+            "history": self.failure.as_ref().and_then(|(_, failure)| failure.history.as_deref()),
             "nodes": steps,
             "total_llm_calls": self.total_llm_calls,
             "token_usage": self.token_usage,
@@ -172,7 +172,7 @@ impl Walk<'_> {
                 return failed(Failure::new(ExitCode::Interrupted, "interrupted"));
             }
             if let Err(failure) = self.step(node, at, number).await {
-                if let Some(Value::Object(partial)) = failure.partial.clone() {
+                if let Some(Value::Object(partial)) = failure.partial.as_deref().cloned() {
                     self.output = partial
                         .get("reflection_output")
                         .cloned()
@@ -181,7 +181,7 @@ impl Walk<'_> {
                 } else {
                     self.output = Value::Null;
                 }
-                if let Some(history) = failure.history.clone() {
+                if let Some(history) = failure.history.as_deref().cloned() {
                     self.names.state.set("reflection_history", history);
                 }
                 return failed(failure);

@@ -54,6 +54,20 @@ impl State {
         self.0.keys().map(String::as_str)
     }
 
+    /// As one object, with no more than the last items of the list under this name.
+    pub(super) fn with_last_of(&self, list: &str, most: usize) -> Map<String, Value> {
+        let shown = |key: &str, value: &Value| match value {
+            Value::Array(items) if key == list => {
+                Value::Array(items[items.len().saturating_sub(most)..].to_vec())
+            }
+            other => other.clone(),
+        };
+        let entries = self.0.iter();
+        entries
+            .map(|(key, value)| (key.clone(), shown(key, value)))
+            .collect()
+    }
+
     /// As one object.
     pub fn to_map(&self) -> Map<String, Value> {
         let entries = self.0.iter();

@@ -1,5 +1,6 @@
 //! Texts with `{{ names }}` of the state in them, filled in when they are wanted and not before.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -83,10 +84,10 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
             return Err(undefined());
         }
         let hash = Sha256::digest(shown(&value).as_bytes());
-        Ok(hash
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>())
+        Ok(hash.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        }))
     });
     environment
 });
@@ -99,6 +100,7 @@ fn undefined() -> Error {
 fn shown(value: &TemplateValue) -> String {
     match (value.kind(), value.as_str()) {
         (_, Some(text)) => text.to_owned(),
+        (ValueKind::Bool, _) => value.is_true().to_string(),
         (ValueKind::Map | ValueKind::Seq | ValueKind::Iterable | ValueKind::None, _) => {
             json_of(value).map_or_else(|_| value.to_string(), |json| json.to_string())
         }
@@ -111,6 +113,10 @@ fn json_of(value: &TemplateValue) -> Result<Value, Error> {
         .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over"
+)]
 fn to_json(value: &TemplateValue, kwargs: Kwargs) -> Result<TemplateValue, Error> {
     if value.is_undefined() {
         return Err(undefined());

@@ -1,5 +1,6 @@
 //! `reflect run`: a workflow.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -121,7 +122,7 @@ fn finish(
     watch.views().progress.clear();
     if let Some((node, failure)) = &outcome.failure {
         printer::report(&failed(failure, Some(node)));
-        if let Some(history) = failure.history.as_ref().and_then(Value::as_array) {
+        if let Some(history) = failure.history.as_deref().and_then(Value::as_array) {
             for attempt in history {
                 printer::say(&attempt_line(attempt));
             }
@@ -236,21 +237,22 @@ fn describe(workflow: &Workflow) -> String {
     let mut out = format!("{}\n", workflow.name());
     if let Some(description) = workflow.description() {
         for line in description.trim().lines() {
-            out.push_str(&format!("  {line}\n"));
+            let _ = writeln!(out, "  {line}");
         }
     }
     for (name, action) in workflow.nodes() {
-        out.push_str(&format!("node {name}: {action}\n"));
+        let _ = writeln!(out, "node {name}: {action}");
     }
     for program in workflow.programs() {
         let what = match &program.what {
             ProgramKind::Script(language, _) => format!("{language} code"),
             ProgramKind::Command(command) => format!("the command `{command}`"),
         };
-        out.push_str(&format!(
-            "runs {what} on this machine: node {}, line {}\n",
+        let _ = writeln!(
+            out,
+            "runs {what} on this machine: node {}, line {}",
             program.node, program.line
-        ));
+        );
     }
     out
 }
@@ -280,8 +282,9 @@ impl Expectation {
         let found = steps.try_fold(first, |value, step| Some(value?.get(step)));
         match found.flatten() {
             Some(Value::String(text)) => *text == self.text,
-            Some(value) => value.to_string() == self.text,
-            None => self.text == "null",
+            // As it is written in JSON, however that is.
+            found => serde_json::from_str(&self.text)
+                .is_ok_and(|wanted: Value| *found.unwrap_or(&Value::Null) == wanted),
         }
     }
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{Action, Call, Kind};
+use crate::evaluate::Earlier;
 use crate::sandbox::{Language, Limits, ScriptRequest};
 use crate::source::SourceError;
 use crate::types::{HumanDuration, ScriptConfig, ScriptLanguage};
@@ -11,7 +12,6 @@ use crate::workflow::evaluator::language;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::program::Program;
-use crate::workflow::template::Names;
 use crate::workflow::world::Scene;
 
 pub(super) const KIND: Kind = Kind {
@@ -123,7 +123,7 @@ pub(in crate::workflow) async fn run_script(
     let request = ScriptRequest {
         code: config.code.clone(),
         output: output.clone(),
-        state: state_of(scene.names),
+        state: state_of(scene),
         bare_names: true,
     };
     let limits = Limits {
@@ -149,8 +149,16 @@ pub(in crate::workflow) async fn run_script(
     })
 }
 
-fn state_of(names: &Names) -> serde_json::Map<String, Value> {
-    let mut state = names.state.to_map();
+/// What code sees. Within a loop the history is that of the last attempts, as scripts of criteria see it: the
+/// whole of it would be copied into the interpreter again and again.
+fn state_of(scene: &Scene<'_>) -> serde_json::Map<String, Value> {
+    let names = scene.names;
+    let mut state = match scene.calls {
+        Some(_) => names
+            .state
+            .with_last_of("reflection_history", Earlier::MAX_VERSIONS),
+        None => names.state.to_map(),
+    };
     state.extend(names.more.to_map());
     state
 }

@@ -458,7 +458,7 @@ impl Bench<'_> {
                 ExitCode::NotMet,
                 format!("all of {count} attempts failed; the last one: {why}"),
             );
-            failure.history = Some(history);
+            failure.history = Some(Box::new(history));
             return Err(failure);
         }
         let mut failure = match (self.failure, code) {
@@ -472,8 +472,8 @@ impl Bench<'_> {
                 Failure::new(code, record.error.clone().unwrap_or_else(|| why.to_owned()))
             }
         };
-        failure.history = Some(history);
-        failure.partial = result.filter(|_| code != ExitCode::NotMet);
+        failure.history = Some(Box::new(history));
+        failure.partial = result.filter(|_| code != ExitCode::NotMet).map(Box::new);
         Err(failure)
     }
 
