@@ -171,6 +171,11 @@ impl Fault {
             None => kind,
         };
         let is_undefined = error.kind() == ErrorKind::UndefinedError;
+        let span = if is_undefined {
+            span.map(|span| before_filter(text, span))
+        } else {
+            span
+        };
         let what = span.clone().and_then(|span| text.get(span));
         let message = match what {
             Some(what) if is_undefined => {
@@ -196,6 +201,22 @@ impl Fault {
         part.source()
             .error(span, &self.message)
             .help_if(self.hint.clone())
+    }
+}
+
+/// What a filter was applied to, where the place is that of the filter.
+fn before_filter(text: &str, span: Range<usize>) -> Range<usize> {
+    let before = text.get(..span.start).unwrap_or_default();
+    let Some(value) = before.trim_end().strip_suffix('|') else {
+        return span;
+    };
+    let value = value.trim_end();
+    let begin = value.rfind(['{', '%', '(', '|']).map_or(0, |at| at + 1);
+    let begin = begin + value[begin..].len() - value[begin..].trim_start().len();
+    if begin < value.len() {
+        begin..value.len()
+    } else {
+        span
     }
 }
 
