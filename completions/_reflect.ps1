@@ -35,6 +35,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('correct', 'correct', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend named errors')
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
             [CompletionResult]::new('critique', 'critique', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
+            [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Run a workflow: a YAML file of nodes that generate, evaluate, correct, and loop')
             [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
             [CompletionResult]::new('criteria', 'criteria', [CompletionResultType]::ParameterValue, 'List, show, check and create criteria')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
@@ -375,6 +376,48 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'reflect;run' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'What it is given: a JSON object, or `@FILE` with one; `@-` for standard input')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'What it is given: a JSON object, or `@FILE` with one; `@-` for standard input')
+            [CompletionResult]::new('--fail-on-state', '--fail-on-state', [CompletionResultType]::ParameterName, 'Exit with 3 if the state has this value in the end, for example `success=false`; repeatable')
+            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'The model, as MODEL or PROVIDER:MODEL')
+            [CompletionResult]::new('--model', '--model', [CompletionResultType]::ParameterName, 'The model, as MODEL or PROVIDER:MODEL')
+            [CompletionResult]::new('--judge-model', '--judge-model', [CompletionResultType]::ParameterName, 'A different model to judge the drafts')
+            [CompletionResult]::new('--stronger-model', '--stronger-model', [CompletionResultType]::ParameterName, 'A model that takes over where the first makes no progress any more')
+            [CompletionResult]::new('--provider', '--provider', [CompletionResultType]::ParameterName, 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE')
+            [CompletionResult]::new('--base-url', '--base-url', [CompletionResultType]::ParameterName, 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`')
+            [CompletionResult]::new('--temperature', '--temperature', [CompletionResultType]::ParameterName, 'Randomness, 0 to 2; 0 always takes the likeliest token')
+            [CompletionResult]::new('--top-p', '--top-p', [CompletionResultType]::ParameterName, 'Choose among the likeliest tokens that together have this probability')
+            [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Makes answers repeatable where the server can')
+            [CompletionResult]::new('--max-tokens', '--max-tokens', [CompletionResultType]::ParameterName, 'The most tokens of one answer')
+            [CompletionResult]::new('--num-ctx', '--num-ctx', [CompletionResultType]::ParameterName, 'The context window to ask Ollama for, in tokens')
+            [CompletionResult]::new('--keep-alive', '--keep-alive', [CompletionResultType]::ParameterName, 'How long Ollama keeps the model loaded')
+            [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'How much the model reasons first')
+            [CompletionResult]::new('--timeout-connect', '--timeout-connect', [CompletionResultType]::ParameterName, 'The most time until a connection stands [default: 10s]')
+            [CompletionResult]::new('--timeout-first-token', '--timeout-first-token', [CompletionResultType]::ParameterName, 'The most time until the first piece of an answer [default: 10m]')
+            [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
+            [CompletionResult]::new('--timeout-total', '--timeout-total', [CompletionResultType]::ParameterName, 'The most time of one call, retries included [default: 30m]')
+            [CompletionResult]::new('--retries', '--retries', [CompletionResultType]::ParameterName, 'How often a call is made again after a fault that may pass [default: 3]')
+            [CompletionResult]::new('--max-total-tokens', '--max-total-tokens', [CompletionResultType]::ParameterName, 'Stop a loop once so many tokens are used')
+            [CompletionResult]::new('--max-time', '--max-time', [CompletionResultType]::ParameterName, 'Stop a loop after this time, for example 90s or 10m')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the answer to a file instead of standard output')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--check', '--check', [CompletionResultType]::ParameterName, 'Only say what is wrong with the file, and where; nothing runs')
+            [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Only say what would be done; nothing runs')
+            [CompletionResult]::new('--allow-exec', '--allow-exec', [CompletionResultType]::ParameterName, 'Let the workflow run programs on this machine (commands, and code in Python and Prolog), read JSON Schemas outside of its folder, and say where models are')
+            [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Fetch nothing: use only models that are on this machine')
+            [CompletionResult]::new('--exit-zero', '--exit-zero', [CompletionResultType]::ParameterName, 'Exit with 0 also where the criteria are not met or a limit was reached')
+            [CompletionResult]::new('--no-log', '--no-log', [CompletionResultType]::ParameterName, 'Keep no record of the loops')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'reflect;history' {
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
@@ -682,6 +725,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('draft', 'draft', [CompletionResultType]::ParameterValue, 'Write a draft, judge it, and revise it until it meets the criteria')
             [CompletionResult]::new('revise', 'revise', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend named errors')
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
+            [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Run a workflow: a YAML file of nodes that generate, evaluate, correct, and loop')
             [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
             [CompletionResult]::new('criteria', 'criteria', [CompletionResultType]::ParameterValue, 'List, show, check and create criteria')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
@@ -698,6 +742,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             break
         }
         'reflect;help;evaluate' {
+            break
+        }
+        'reflect;help;run' {
             break
         }
         'reflect;help;history' {

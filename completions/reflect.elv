@@ -32,6 +32,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand correct 'Revise a text until it meets the criteria, or mend named errors'
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
             cand critique 'Judge texts by criteria, without writing anything: a gate for CI'
+            cand run 'Run a workflow: a YAML file of nodes that generate, evaluate, correct, and loop'
             cand history 'Look at earlier runs'
             cand criteria 'List, show, check and create criteria'
             cand models 'List and fetch models'
@@ -366,6 +367,47 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'reflect;run'= {
+            cand -i 'What it is given: a JSON object, or `@FILE` with one; `@-` for standard input'
+            cand --input 'What it is given: a JSON object, or `@FILE` with one; `@-` for standard input'
+            cand --fail-on-state 'Exit with 3 if the state has this value in the end, for example `success=false`; repeatable'
+            cand -m 'The model, as MODEL or PROVIDER:MODEL'
+            cand --model 'The model, as MODEL or PROVIDER:MODEL'
+            cand --judge-model 'A different model to judge the drafts'
+            cand --stronger-model 'A model that takes over where the first makes no progress any more'
+            cand --provider 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE'
+            cand --base-url 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`'
+            cand --temperature 'Randomness, 0 to 2; 0 always takes the likeliest token'
+            cand --top-p 'Choose among the likeliest tokens that together have this probability'
+            cand --seed 'Makes answers repeatable where the server can'
+            cand --max-tokens 'The most tokens of one answer'
+            cand --num-ctx 'The context window to ask Ollama for, in tokens'
+            cand --keep-alive 'How long Ollama keeps the model loaded'
+            cand --think 'How much the model reasons first'
+            cand --timeout-connect 'The most time until a connection stands [default: 10s]'
+            cand --timeout-first-token 'The most time until the first piece of an answer [default: 10m]'
+            cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
+            cand --timeout-total 'The most time of one call, retries included [default: 30m]'
+            cand --retries 'How often a call is made again after a fault that may pass [default: 3]'
+            cand --max-total-tokens 'Stop a loop once so many tokens are used'
+            cand --max-time 'Stop a loop after this time, for example 90s or 10m'
+            cand -o 'Write the answer to a file instead of standard output'
+            cand --output 'Write the answer to a file instead of standard output'
+            cand --format 'What to print'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --check 'Only say what is wrong with the file, and where; nothing runs'
+            cand --dry-run 'Only say what would be done; nothing runs'
+            cand --allow-exec 'Let the workflow run programs on this machine (commands, and code in Python and Prolog), read JSON Schemas outside of its folder, and say where models are'
+            cand --offline 'Fetch nothing: use only models that are on this machine'
+            cand --exit-zero 'Exit with 0 also where the criteria are not met or a limit was reached'
+            cand --no-log 'Keep no record of the loops'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'reflect;history'= {
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
@@ -633,6 +675,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand draft 'Write a draft, judge it, and revise it until it meets the criteria'
             cand revise 'Revise a text until it meets the criteria, or mend named errors'
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
+            cand run 'Run a workflow: a YAML file of nodes that generate, evaluate, correct, and loop'
             cand history 'Look at earlier runs'
             cand criteria 'List, show, check and create criteria'
             cand models 'List and fetch models'
@@ -646,6 +689,8 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;help;revise'= {
         }
         &'reflect;help;evaluate'= {
+        }
+        &'reflect;help;run'= {
         }
         &'reflect;help;history'= {
             cand list 'List runs, the latest first'

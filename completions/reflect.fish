@@ -37,6 +37,7 @@ complete -c reflect -n "__fish_reflect_needs_command" -f -a "revise" -d 'Revise 
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "correct" -d 'Revise a text until it meets the criteria, or mend named errors'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "critique" -d 'Judge texts by criteria, without writing anything: a gate for CI'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "run" -d 'Run a workflow: a YAML file of nodes that generate, evaluate, correct, and loop'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "history" -d 'Look at earlier runs'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "criteria" -d 'List, show, check and create criteria'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "models" -d 'List and fetch models'
@@ -414,6 +415,49 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l stream-delt
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand run" -s i -l input -d 'What it is given: a JSON object, or `@FILE` with one; `@-` for standard input' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l fail-on-state -d 'Exit with 3 if the state has this value in the end, for example `success=false`; repeatable' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l stronger-model -d 'A model that takes over where the first makes no progress any more' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l top-p -d 'Choose among the likeliest tokens that together have this probability' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l seed -d 'Makes answers repeatable where the server can' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l max-tokens -d 'The most tokens of one answer' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l num-ctx -d 'The context window to ask Ollama for, in tokens' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l keep-alive -d 'How long Ollama keeps the model loaded' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l think -d 'How much the model reasons first' -r -f -a "auto\t''
+on\t''
+off\t''
+low\t''
+medium\t''
+high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l max-total-tokens -d 'Stop a loop once so many tokens are used' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l max-time -d 'Stop a loop after this time, for example 90s or 10m' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -s o -l output -d 'Write the answer to a file instead of standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l format -d 'What to print' -r -f -a "text\t'What the last node gave'
+json\t'The result with the whole state, as one JSON object'
+ndjson\t'The events, one JSON object a line'"
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l check -d 'Only say what is wrong with the file, and where; nothing runs'
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l dry-run -d 'Only say what would be done; nothing runs'
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l allow-exec -d 'Let the workflow run programs on this machine (commands, and code in Python and Prolog), read JSON Schemas outside of its folder, and say where models are'
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l exit-zero -d 'Exit with 0 also where the criteria are not met or a limit was reached'
+complete -c reflect -n "__fish_reflect_using_subcommand run" -l no-log -d 'Keep no record of the loops'
+complete -c reflect -n "__fish_reflect_using_subcommand run" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -604,16 +648,17 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "revise" -d 'Revise a text until it meets the criteria, or mend named errors'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "criteria" -d 'List, show, check and create criteria'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "models" -d 'List and fetch models'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "config" -d 'Show or create the configuration'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "revise" -d 'Revise a text until it meets the criteria, or mend named errors'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "run" -d 'Run a workflow: a YAML file of nodes that generate, evaluate, correct, and loop'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "criteria" -d 'List, show, check and create criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "models" -d 'List and fetch models'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "config" -d 'Show or create the configuration'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate run history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "show" -d 'Show a run'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "list" -d 'List the sets that can be asked for by name'
