@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -195,7 +197,7 @@ fn bombs_are_bounded() {
         ('f', 'g'),
     ] {
         let line = vec![format!("*{from}"); 9].join(", ");
-        bomb.push_str(&format!("{to}: &{to} [{line}]\n"));
+        let _ = writeln!(bomb, "{to}: &{to} [{line}]");
     }
     bomb.push_str("nodes: *g\n");
     assert!(error(&bomb).message().contains("not YAML"));
