@@ -129,10 +129,8 @@ fn plan(server: &Server) -> Loop {
     let base_url = BaseUrl::openai(&server.openai_url()).unwrap();
     let model: Arc<dyn ChatModel> =
         Arc::new(OpenAiModel::new(OpenAiOptions::new(id, Connection::new(base_url))).unwrap());
-    Loop::new(
-        model,
-        Arc::new(reflect::criteria::builtin("writing").unwrap()),
-    )
+    let criteria = reflect::criteria::builtin("writing").unwrap();
+    Loop::builder(model, Arc::new(criteria)).build().unwrap()
 }
 
 fn thread_cpu() -> Duration {

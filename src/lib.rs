@@ -21,7 +21,8 @@
 //! | [`source`] | reading files that people write, with errors that show the place |
 //! | [`types`] | the nouns |
 //!
-//! A run is a stream of [`types::Event`]s, and its result is the fold over them:
+//! A run is a stream of [`types::Event`]s, and its result is the fold over them. How drafts are seen while they are
+//! written, and how a program or a person decides for the loop, is shown in [`engine`].
 //!
 //! ```
 //! use std::path::Path;
@@ -46,7 +47,7 @@
 //!     "name = 'haiku'\n[[criteria]]\nname = 'lines'\nevaluator = 'length'\nunit = 'lines'\nmin = 3",
 //!     "haiku.toml",
 //! )?;
-//! let plan = Loop::new(model, Arc::new(criteria));
+//! let plan = Loop::builder(model, Arc::new(criteria)).build()?;
 //! let mut events = 0;
 //! let record = plan
 //!     .run(

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use clap_complete::engine::ArgValueCompleter;
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, StringDeserializer};
 
+use super::complete;
 use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
-use crate::types::{JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Select, Strategy};
+use crate::types::{Candidates, JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Select, Strategy};
 
 /// Drafts, judges and revises a text with a language model until it meets your criteria.
 #[derive(Debug, Parser)]
@@ -47,7 +49,7 @@ Exit codes:
   2    wrong usage, configuration or criteria file
   3    finished, criteria not met: the best draft is printed (see --on-failure)
   4    the provider failed: network, key, model missing; the best draft so far is printed
-  5    stopped by a limit on tokens or time: the best draft so far is printed
+  5    stopped by a limit on tokens, time or cost: the best draft so far is printed
   6    no verdict could be had: the judge was unusable, or a check failed; the last draft is printed
   130  interrupted
 
@@ -66,7 +68,8 @@ pub(super) struct GlobalArgs {
         long,
         global = true,
         value_name = "NAME",
-        help_heading = "Global options"
+        help_heading = "Global options",
+        add = ArgValueCompleter::new(complete::profiles)
     )]
     pub profile: Option<String>,
 
@@ -118,29 +121,50 @@ pub(super) enum Command {
     /// List and fetch models
     #[command(subcommand, arg_required_else_help = true)]
     Models(ModelsCommand),
-    /// Show or create the configuration
+    /// Show, create and edit the configuration
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),
+    /// Find out whether everything is as a run needs it, and what the model can do
+    Doctor(Box<DoctorArgs>),
     /// Print the completion script of a shell
-    ///
-    /// For example: `reflect completions bash > ~/.local/share/bash-completion/completions/reflect`
+    #[command(after_help = "\
+Examples:
+  reflect completions bash > ~/.local/share/bash-completion/completions/reflect
+  reflect completions zsh > ~/.zfunc/_reflect
+  reflect completions fish > ~/.config/fish/completions/reflect.fish
+
+The script asks `reflect` what may come next: models, criteria, runs and profiles are offered as they are at that
+moment. Nothing is asked over the network.")]
     Completions {
         /// Which shell
         shell: Shell,
     },
     /// Print the manual page, or write all of them to a folder
+    #[command(after_help = "\
+Examples:
+  reflect man | man -l -
+  reflect man --out-dir ~/.local/share/man/man1
+  reflect man --markdown > docs/cli.md")]
     Man {
         /// Write a page for every command into this folder
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         out_dir: Option<PathBuf>,
+        /// Print the reference of all commands in Markdown
+        #[arg(long, conflicts_with = "out_dir")]
+        markdown: bool,
     },
 }
 
 /// `reflect draft`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "With both a prompt and piped standard input, the input is given to the model as context."
-)]
+#[command(after_help = "\
+Examples:
+  reflect draft \"Explain Rust's ownership to a C programmer\" -c writing
+  git diff --cached | reflect draft \"Write the commit message\" -c commit.toml | git commit -F -
+  reflect draft \"A function that parses ISO dates\" -c code --extract > dates.py
+  reflect draft - -c blog.toml < brief.md --dry-run
+
+With both a prompt and piped standard input, the input is given to the model as context.")]
 pub(super) struct DraftArgs {
     /// What is to be written; `-` reads it from standard input
     #[arg(value_name = "PROMPT", conflicts_with = "prompt_file")]
@@ -195,7 +219,7 @@ pub(super) struct ReviseArgs {
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning
-    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Option<String>,
 
     /// Give the model this file as context; repeatable
@@ -221,9 +245,19 @@ pub(super) struct RunArgs {
     pub model: ModelArgs,
 
     /// Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read
-    /// JSON Schemas outside of their folder
+    /// JSON Schemas outside of their folder; let the tools of --tool run
     #[arg(long, hide_short_help = true, help_heading = "Criteria")]
     pub allow_exec: bool,
+
+    /// Show the writer what this program says, first of the prompt, then of each draft before it is revised; a
+    /// program with its arguments, in which `{draft_file}` stands for a file with the draft; repeatable
+    #[arg(
+        long = "tool",
+        value_name = "COMMAND",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub tools: Vec<String>,
 
     /// How the judge is asked.
     #[command(flatten)]
@@ -232,6 +266,10 @@ pub(super) struct RunArgs {
     /// How the loop goes.
     #[command(flatten)]
     pub flow: LoopArgs,
+
+    /// Print only what stands in the first fenced code block of the answer; all of it if there is none
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub extract: bool,
 
     /// Where the answer goes, and how.
     #[command(flatten)]
@@ -254,7 +292,7 @@ pub(super) struct EvaluateArgs {
     pub texts: Vec<PathBuf>,
 
     /// The criteria: a file, or one of the built-in sets code, writing, analysis, reasoning
-    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Option<String>,
 
     /// A single evaluator in a file of its own (YAML, JSON or TOML; `type: schema`, `llm` or `custom`):
@@ -376,6 +414,15 @@ pub(super) struct WorkflowArgs {
     )]
     pub max_total_tokens: Option<u64>,
 
+    /// Stop a loop once it has cost so much, by the prices in your configuration
+    #[arg(
+        long,
+        value_name = "X",
+        hide_short_help = true,
+        help_heading = "Limits"
+    )]
+    pub max_cost: Option<f64>,
+
     /// Stop a loop after this time, for example 90s or 10m
     #[arg(
         long,
@@ -418,6 +465,57 @@ pub(super) enum WorkflowFormat {
     Ndjson,
 }
 
+/// `reflect doctor`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "\
+Examples:
+  reflect doctor
+  reflect doctor -m ollama:qwen3:8b
+  reflect doctor --base-url http://127.0.0.1:8080/v1 --no-calls
+  reflect doctor --json | jq '.checks[] | select(.level != \"ok\")'
+
+It asks each model that a run would use two small questions, and says so first; --no-calls leaves that out.",
+    after_long_help = DOCTOR_HELP
+)]
+pub(super) struct DoctorArgs {
+    /// Ask the models nothing: do only what costs nothing
+    #[arg(long)]
+    pub no_calls: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Which models a run would use, and how they are asked.
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+const DOCTOR_HELP: &str = "\
+Examples:
+  reflect doctor
+  reflect doctor -m ollama:qwen3:8b
+  reflect doctor --base-url http://127.0.0.1:8080/v1 --no-calls
+  reflect doctor --json | jq '.checks[] | select(.level != \"ok\")'
+
+It asks each model that a run would use two small questions, and says so first; --no-calls leaves that out.
+
+Signs:
+  ✓  as it should be
+  ·  good to know
+  !  a run works, but not as well as it could
+  ✗  a run would fail
+
+With --json, one object: schema_version, well, exit_code, and checks, a list of objects: area
+(configuration, criteria, storage, programs, model), subject (for a model its name and what it does),
+check, level (ok, note, warning, failed), finding, advice (null if there is none), and measured, the
+figures: latency_ms, models, context_window, num_ctx, first_piece_ms, tokens_per_second,
+reasoning_characters, prompt_tokens, cached_tokens. What was not measured is not there.
+
+Exit codes: 0 a run would work, 1 its record cannot be kept, 2 the configuration or the criteria are wrong,
+4 the provider failed.";
+
 /// What the models are given to know.
 #[derive(Debug, Args)]
 pub(super) struct KnowledgeArgs {
@@ -443,19 +541,19 @@ pub(super) struct KnowledgeArgs {
 #[command(next_help_heading = "Model")]
 pub(super) struct ModelArgs {
     /// The model, as MODEL or PROVIDER:MODEL
-    #[arg(short, long)]
+    #[arg(short, long, add = ArgValueCompleter::new(complete::models))]
     pub model: Option<String>,
 
     /// A different model to judge the drafts
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = ArgValueCompleter::new(complete::models))]
     pub judge_model: Option<String>,
 
     /// A model that takes over where the first makes no progress any more
-    #[arg(long, value_name = "MODEL", hide_short_help = true)]
+    #[arg(long, value_name = "MODEL", hide_short_help = true, add = ArgValueCompleter::new(complete::models))]
     pub stronger_model: Option<String>,
 
     /// The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::providers))]
     pub provider: Option<String>,
 
     /// The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`
@@ -489,6 +587,11 @@ pub(super) struct ModelArgs {
     /// How much the model reasons first
     #[arg(long, value_name = "HOW", hide_short_help = true, value_parser = word::<Think>(&["auto", "on", "off", "low", "medium", "high"]))]
     pub think: Option<Think>,
+
+    /// Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin
+    /// with
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
+    pub prompt_dir: Option<PathBuf>,
 
     /// Fetch nothing: use only models that are on this machine
     #[arg(long, hide_short_help = true)]
@@ -580,6 +683,31 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub adapt: Option<bool>,
 
+    /// Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]
+    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
+    pub quality_drop_threshold: Option<f64>,
+
+    /// Whether to reflect on replies that are no drafts, and to ask once more [default: false]
+    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub reflect_on_error: Option<bool>,
+
+    /// Reflect on the results of these tools only, by the names of their programs, with commas; '' for none
+    #[arg(
+        long,
+        value_name = "NAMES",
+        hide_short_help = true,
+        value_delimiter = ','
+    )]
+    pub reflect_on_tools: Option<Vec<String>>,
+
+    /// Whether to write the first draft in steps, an outline and then section by section [default: false]
+    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub steps: Option<bool>,
+
+    /// With --steps, reflect after every so many sections; 0 for never [default: 3]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub reflection_interval: Option<u32>,
+
     /// Let every draft be written to its end, even where it can no longer meet a hard check
     #[arg(long, hide_short_help = true)]
     pub no_early_stop: bool,
@@ -588,9 +716,22 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = word::<Strategy>(&["hybrid", "full_rewrite", "targeted_edit", "incremental"]))]
     pub strategy: Option<Strategy>,
 
+    /// Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a
+    /// revision that did not help [default: 1]
+    #[arg(long, value_name = "N|auto", hide_short_help = true)]
+    pub candidates: Option<Candidates>,
+
     /// The most tokens of one reply that revises
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_revision_tokens: Option<u32>,
+
+    /// Whether to show each revision the last drafts before, besides the one that it revises [default: false]
+    #[arg(long, value_name = "BOOL", hide_short_help = true)]
+    pub include_prior_versions: Option<bool>,
+
+    /// Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]
+    #[arg(long, value_name = "BOOL", hide_short_help = true)]
+    pub include_reflection_history: Option<bool>,
 
     /// Which draft is the answer; the one with the highest score by default
     #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<Select>(&["highest_score", "latest", "first_satisfactory", "weighted_recency"]))]
@@ -604,6 +745,10 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub max_total_tokens: Option<u64>,
 
+    /// Stop once the run has cost so much, by the prices in your configuration
+    #[arg(long, value_name = "X", hide_short_help = true)]
+    pub max_cost: Option<f64>,
+
     /// Stop after this time, for example 90s or 10m
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub max_time: Option<String>,
@@ -611,6 +756,10 @@ pub(super) struct LoopArgs {
 
 /// Where the answer goes, and how.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
 #[command(next_help_heading = "Output")]
 pub(super) struct OutputArgs {
     /// Write the answer to a file instead of standard output
@@ -621,9 +770,13 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
 
-    /// Write the critique report to a file: JSON if its name ends in .json, else Markdown
+    /// Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
+
+    /// Ask no model and write nothing: show the settings, the first call, and what the rest may take
+    #[arg(long, conflicts_with = "stream_deltas")]
+    pub dry_run: bool,
 
     /// Exit with 0 also where the criteria are not met or a limit was reached
     #[arg(long, hide_short_help = true)]
@@ -660,22 +813,32 @@ pub(super) enum Format {
     Markdown,
 }
 
+/// What a report is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ReportFormat {
+    /// The selected draft and the critique report.
+    #[value(name = "md", alias = "markdown")]
+    Markdown,
+    /// One page with everything, for a browser.
+    Html,
+    /// The result as one JSON object.
+    Json,
+}
+
 /// `reflect history`.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  reflect history list -n 5
+  reflect history show last
+  reflect history show 7f3a91c2 --best > draft.md")]
 pub(super) enum HistoryCommand {
     /// List runs, the latest first
-    List {
-        /// How many
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
-        limit: usize,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List(ListArgs),
     /// Show a run
     Show {
         /// The run's id, its end as `history list` shows it, or `last`
-        #[arg(default_value = "last")]
+        #[arg(default_value = "last", add = ArgValueCompleter::new(complete::runs))]
         run: String,
         /// Print only the draft that the run selected
         #[arg(long, conflicts_with_all = ["draft", "format"])]
@@ -687,10 +850,109 @@ pub(super) enum HistoryCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: Format,
     },
+    /// Show what differs between two drafts
+    #[command(after_help = "\
+Examples:
+  reflect history diff last                 the first draft of the last run, and its answer
+  reflect history diff last:2 last:3        two drafts of the last run
+  reflect history diff 0194c1d2 5e6f7a8b    the answers of two runs")]
+    Diff {
+        /// A draft: `RUN:N`, or `RUN` for the run's answer
+        #[arg(value_name = "RUN[:N]", default_value = "last")]
+        one: String,
+        /// The other one; without it, the run's first draft is compared with the given one
+        #[arg(value_name = "RUN[:N]")]
+        other: Option<String>,
+        /// Mark words within the lines, instead of showing lines twice
+        #[arg(short, long)]
+        words: bool,
+        /// How many lines to show around each place that differs
+        #[arg(short = 'U', long, value_name = "N", default_value_t = 3)]
+        context: u16,
+    },
+    /// Write a report on a run
+    Export {
+        /// The run's id, its end as `history list` shows it, or `last`
+        #[arg(default_value = "last")]
+        run: String,
+        /// What to write; by default what the name of the file says, else `md`
+        #[arg(long, value_name = "FORMAT")]
+        format: Option<ReportFormat>,
+        /// Write to a file instead of standard output
+        #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: Option<PathBuf>,
+    },
+    /// Take runs out of the log for good
+    Rm {
+        /// The runs' ids, their ends as `history list` shows them, or `last`
+        #[arg(value_name = "RUN", required_unless_present_any = ["older_than", "all"], conflicts_with_all = ["older_than", "all"])]
+        runs: Vec<String>,
+        /// All runs that are older than this: 30d, 12h, or a date
+        #[arg(long, value_name = "AGE|DATE", conflicts_with = "all")]
+        older_than: Option<String>,
+        /// All runs, and all verdicts that are remembered
+        #[arg(long)]
+        all: bool,
+        /// Do not ask first
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// Print where the run log is
+    Path,
+}
+
+/// `reflect history list`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reflect history list ownership            runs with a word that begins so in prompt or drafts
+  reflect history list '\"borrow checker\"'   a phrase
+  reflect history list --since 7d --failed -m qwen3")]
+pub(super) struct ListArgs {
+    /// Only runs with all of these words in their prompt or drafts
+    pub words: Vec<String>,
+
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+
+    /// Only runs since then: 7d, 12h, or a date
+    #[arg(long, value_name = "AGE|DATE")]
+    pub since: Option<String>,
+
+    /// Only runs with a model whose name has this in it
+    #[arg(short, long, value_name = "NAME")]
+    pub model: Option<String>,
+
+    /// Only runs of this command
+    #[arg(long, value_name = "NAME", value_parser = ["draft", "revise", "evaluate"])]
+    pub command: Option<String>,
+
+    /// Only runs with these criteria, by their name
+    #[arg(short, long, value_name = "NAME")]
+    pub criteria: Option<String>,
+
+    /// Only runs that met the criteria
+    #[arg(long, conflicts_with = "failed")]
+    pub success: bool,
+
+    /// Only runs that ended without meeting them
+    #[arg(long)]
+    pub failed: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `reflect criteria`.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  reflect criteria init blog.toml --task-type writing
+  reflect criteria check *.toml
+  reflect criteria show code --format toml > my-code.toml
+  reflect criteria schema > criteria.schema.json")]
 pub(super) enum CriteriaCommand {
     /// List the sets that can be asked for by name
     List {
@@ -701,7 +963,7 @@ pub(super) enum CriteriaCommand {
     /// Show a set with its defaults filled in
     Show {
         /// A file, or the name of a set
-        #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+        #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
         criteria: String,
         /// What to print
         #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -710,7 +972,7 @@ pub(super) enum CriteriaCommand {
     /// Say what is wrong with criteria files, and where; no model is asked
     Check {
         /// The files, or names of sets
-        #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
         files: Vec<String>,
     },
     /// Write a criteria file to begin with
@@ -742,11 +1004,16 @@ pub(super) enum CriteriaFormat {
 
 /// `reflect models`.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  reflect models list
+  reflect models list --base-url http://127.0.0.1:8080/v1
+  reflect models pull")]
 pub(super) enum ModelsCommand {
     /// List the models that can be used
     List {
         /// Only those of this provider
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::providers))]
         provider: Option<String>,
         /// The address of the server
         #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
@@ -766,6 +1033,12 @@ pub(super) enum ModelsCommand {
 
 /// `reflect config`.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  reflect config init
+  reflect config edit
+  reflect config show --origin
+  reflect config schema > config.schema.json")]
 pub(super) enum ConfigCommand {
     /// Print where the configuration file is
     Path,
@@ -775,12 +1048,25 @@ pub(super) enum ConfigCommand {
         #[arg(long)]
         origin: bool,
     },
+    /// Write the prompt templates into a folder, to be changed and used with `--prompt-dir`
+    Prompts {
+        /// The folder; it is made if it is not there
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+        /// Replace existing files
+        #[arg(long)]
+        force: bool,
+    },
     /// Write a configuration file with every setting explained
     Init {
         /// Replace an existing file
         #[arg(long)]
         force: bool,
     },
+    /// Edit the configuration file in `$VISUAL` or `$EDITOR`, and say what is wrong with it afterwards
+    Edit,
+    /// Print the JSON Schema of the configuration file, for editors
+    Schema,
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {

@@ -85,9 +85,9 @@ impl From<SourceError> for CliError {
 
 impl From<crate::store::StoreError> for CliError {
     fn from(error: crate::store::StoreError) -> Self {
-        use crate::store::StoreError::{Ambiguous, NoSuchRun};
+        use crate::store::StoreError::{Ambiguous, NoSuchRun, NoWords};
         let code = match error {
-            NoSuchRun { .. } | Ambiguous { .. } => ExitCode::Usage,
+            NoSuchRun { .. } | Ambiguous { .. } | NoWords { .. } => ExitCode::Usage,
             _ => ExitCode::Failure,
         };
         Self::new(code, error.to_string())

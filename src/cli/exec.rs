@@ -6,6 +6,7 @@ use std::path::Path;
 use super::error::CliError;
 use super::settings::Plan;
 use crate::config::Config;
+use crate::engine::WriterTool;
 use crate::evaluate::{ExecPermission, Tools};
 use crate::sandbox::{Language, check_interpreter, check_program};
 use crate::types::{CommandConfig, Criterion, Evaluator, Origin, ScriptConfig, ScriptLanguage};
@@ -130,6 +131,65 @@ fn show_code(code: &str, out: &mut String) {
     if count > MAX_LINES {
         let _ = write!(out, "\n      [... {} more lines ...]", count - MAX_LINES);
     }
+}
+
+/// The tools of this run, as they were typed. `allowed` as for [`tools`].
+///
+/// # Errors
+/// If one is no command, if nobody has allowed them, or if one is not there.
+pub(super) fn writer_tools(typed: &[String], allowed: bool) -> Result<Vec<WriterTool>, CliError> {
+    if typed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut commands = Vec::new();
+    for text in typed {
+        let command = CommandConfig::parse(text)
+            .map_err(|problem| CliError::usage(format!("--tool \"{text}\": {problem}")))?;
+        commands.push(command);
+    }
+    if !allowed {
+        let mut message = "these tools run on this machine, which has not been allowed:".to_owned();
+        for command in &commands {
+            let _ = write!(message, "\n  {}", command.shown());
+        }
+        return Err(CliError::usage(visible(&message))
+            .hint("if you trust what is shown, allow it for this call with `--allow-exec`"));
+    }
+    let folder = std::env::current_dir()
+        .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
+    let mut tools = Vec::new();
+    for command in commands {
+        let program = command.command.first().map_or("", String::as_str);
+        check_program(program, &folder)
+            .map_err(|error| CliError::usage(format!("--tool \"{}\": {error}", command.shown())))?;
+        let command = CommandConfig {
+            cwd: Some(folder.clone()),
+            ..command
+        };
+        tools.push(WriterTool::new(command, ExecPermission::given_by_user()));
+    }
+    Ok(tools)
+}
+
+/// Checks that there are the tools that the user names for this call.
+///
+/// # Errors
+/// If one is not there.
+pub(super) fn check_names(tools: &[WriterTool], named: Option<&[String]>) -> Result<(), CliError> {
+    let is_there = |name: &String| name.is_empty() || tools.iter().any(|it| it.name() == name);
+    let Some(missing) = named.into_iter().flatten().find(|name| !is_there(name)) else {
+        return Ok(());
+    };
+    let there: Vec<String> = tools
+        .iter()
+        .map(|tool| format!("`{}`", tool.name()))
+        .collect();
+    let hint = if there.is_empty() {
+        "give it with `--tool`".to_owned()
+    } else {
+        format!("there are {}", there.join(", "))
+    };
+    Err(CliError::usage(format!("--reflect-on-tools: there is no tool `{missing}`")).hint(hint))
 }
 
 /// A program that a criterion runs on this machine.

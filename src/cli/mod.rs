@@ -2,8 +2,14 @@
 
 mod args;
 mod commands;
+mod complete;
+mod diff;
+mod doctor;
+mod dry_run;
+mod editor;
 mod error;
 mod exec;
+mod extract;
 mod input;
 mod interrupt;
 mod knowledge;
@@ -11,11 +17,12 @@ mod models;
 mod observers;
 mod output;
 mod paths;
+mod prices;
 mod printer;
 mod progress;
 mod settings;
+mod store;
 mod terminal;
-mod verdicts;
 
 use clap::Parser as _;
 
@@ -26,6 +33,9 @@ use crate::types::ExitCode;
 /// Parses the command line, runs the command, and reports its failure. The one place where errors become
 /// exit codes.
 pub fn run() -> ExitCode {
+    if complete::answered(std::env::args_os()) {
+        return ExitCode::Success;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
@@ -82,12 +92,14 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Revise(args) => block_on(commands::revise::run(args, &cli.global)),
         Command::Evaluate(args) => block_on(commands::evaluate::run(args, &cli.global)),
         Command::Run(args) => block_on(commands::run::run(args, &cli.global)),
-        Command::History(command) => commands::history::run(command),
+        Command::History(command) => commands::history::run(command, &cli.global),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),
+        Command::Doctor(args) => block_on(commands::doctor::run(args, &cli.global)),
         Command::Completions { shell } => commands::docs::completions(*shell),
-        Command::Man { out_dir } => commands::docs::man(out_dir.as_deref()),
+        Command::Man { markdown: true, .. } => commands::docs::markdown(),
+        Command::Man { out_dir, .. } => commands::docs::man(out_dir.as_deref()),
     }
 }
 

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::error::CliError;
 use super::printer::{self, Reader};
+use super::store::SharedStore;
 use crate::engine::Observer;
-use crate::store::Store;
 use crate::types::{Event, ExitCode, SCHEMA_VERSION, Stamped};
 
 /// Gives every event to several observers, in order.
@@ -17,6 +17,18 @@ impl Observer for Tee<'_> {
     fn on_event(&mut self, event: &Stamped) {
         for observer in &mut self.0 {
             observer.on_event(event);
+        }
+    }
+}
+
+/// Keeps the lasting events of a run, for a report that is made of them.
+#[derive(Default)]
+pub(super) struct Kept(pub(super) Vec<Stamped>);
+
+impl Observer for Kept {
+    fn on_event(&mut self, event: &Stamped) {
+        if event.event.is_lasting() {
+            self.0.push(event.clone());
         }
     }
 }
@@ -94,7 +106,7 @@ fn line(event: &Stamped) -> String {
 
 /// Keeps every event in the store, before the run goes on.
 pub(super) struct RunLog {
-    store: Store,
+    store: SharedStore,
     run_id: Option<Uuid>,
     seq: u64,
     /// Why the log is incomplete. The run goes on without it: what it has cost so far is worth more.
@@ -103,7 +115,7 @@ pub(super) struct RunLog {
 
 impl RunLog {
     /// A log that writes to this store.
-    pub(super) fn new(store: Store) -> Self {
+    pub(super) fn new(store: SharedStore) -> Self {
         Self {
             store,
             run_id: None,
@@ -125,7 +137,7 @@ impl Observer for RunLog {
         if self.failure.is_some() || !stamped.event.is_lasting() {
             return;
         }
-        if let Err(error) = self.store.append(run_id, self.seq, stamped) {
+        if let Err(error) = self.store.lock().append(run_id, self.seq, stamped) {
             printer::say(&format!(
                 "warning: the run goes on, but is not recorded any more: {error}"
             ));

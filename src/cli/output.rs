@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::args::{Format, OutputArgs};
+use super::args::{Format, OutputArgs, ReportFormat, RunArgs};
 use super::error::CliError;
+use crate::report;
+use crate::types::{RunRecord, Stamped};
 
 /// A file that will be written at the end of a run. It is opened at the start, so that a place that
 /// cannot be written to is found before any work is done.
@@ -84,6 +86,19 @@ impl OutputFile {
     }
 }
 
+impl RunArgs {
+    /// Whether what is asked for goes together.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        if self.extract && self.output.format != Format::Text {
+            return Err(CliError::usage(
+                "`--extract` is about the answer as text, and `--format` asks for something else",
+            )
+            .hint("leave one of them out"));
+        }
+        self.output.check()
+    }
+}
+
 impl OutputArgs {
     /// Whether what is asked for goes together.
     pub(super) fn check(&self) -> Result<(), CliError> {
@@ -96,12 +111,32 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// Whether the report is to be JSON, by the name of its file.
-    pub(super) fn report_is_json(&self) -> bool {
-        self.report
-            .as_deref()
-            .and_then(Path::extension)
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+    /// In which form the report is written, by the name of its file: as Markdown where that says nothing.
+    pub(super) fn report_format(&self) -> ReportFormat {
+        let named = self.report.as_deref().and_then(ReportFormat::of_file);
+        named.unwrap_or(ReportFormat::Markdown)
+    }
+}
+
+impl ReportFormat {
+    /// The form that the ending of a file's name asks for.
+    pub(super) fn of_file(path: &Path) -> Option<Self> {
+        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+        match ending.as_str() {
+            "html" | "htm" => Some(Self::Html),
+            "json" => Some(Self::Json),
+            "md" | "markdown" => Some(Self::Markdown),
+            _ => None,
+        }
+    }
+
+    /// The report on a run.
+    pub(super) fn report(self, record: &RunRecord, events: &[Stamped]) -> String {
+        match self {
+            Self::Markdown => report::markdown(record),
+            Self::Html => report::html(&[events]),
+            Self::Json => report::json(record),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::{printer, terminal};
 use crate::engine::Observer;
 use crate::report;
-use crate::types::{Choice, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy};
+use crate::types::{CandidateStep, Choice, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy};
 
 /// How many lines of a draft are shown while it is written.
 const TAIL_LINES: usize = 4;
@@ -31,6 +31,17 @@ struct Live {
     tail: Tail,
     /// Whether the model is reasoning rather than writing.
     reasoning: bool,
+}
+
+impl Live {
+    /// Something else is being done.
+    fn begin(&mut self, what: String) {
+        self.tail = Tail::default();
+        self.reasoning = false;
+        self.bar.reset_elapsed();
+        self.bar.set_prefix(what);
+        self.bar.set_message(String::new());
+    }
 }
 
 impl Progress {
@@ -83,6 +94,7 @@ impl Progress {
 
     fn begin(&mut self, phase: Phase, iteration: u32) {
         let what = match phase {
+            Phase::Outline => format!("draft {iteration}: making an outline"),
             Phase::Draft => format!("draft {iteration}: writing"),
             Phase::Evaluate => match &self.text {
                 Some(name) => format!("{name}: judging"),
@@ -92,15 +104,51 @@ impl Progress {
                 let base = self.record.best().map_or(1, |best| best.iteration);
                 format!("draft {iteration}: revising draft {base}")
             }
+            Phase::Tool => format!("draft {iteration}: running a tool"),
+            Phase::Reflect => format!("draft {iteration}: reflecting"),
         };
         if let Some(live) = &mut self.live {
-            live.tail = Tail::default();
-            live.reasoning = false;
-            live.bar.reset_elapsed();
-            live.bar.set_prefix(what);
-            live.bar.set_message(String::new());
+            live.begin(what);
         } else {
             self.line(&what);
+        }
+    }
+
+    /// What is seen of the candidates for a draft: what the first one writes, and what becomes of each.
+    fn candidate(&mut self, iteration: u32, candidate: u32, step: &CandidateStep) {
+        match step {
+            CandidateStep::Begun { of, difference } => {
+                if let Some(live) = self.live.as_ref().filter(|_| candidate == 1) {
+                    let prefix = live.bar.prefix();
+                    live.bar.set_prefix(format!("{prefix} ({of} candidates)"));
+                }
+                self.line(&format!(
+                    "draft {iteration}: candidate {candidate} of {of}: {difference}"
+                ));
+            }
+            CandidateStep::Lost { reason, .. } => self.line(&format!(
+                "draft {iteration}: candidate {candidate} came to nothing: {reason}"
+            )),
+            CandidateStep::Chosen { reason } => self.line(&format!("draft {iteration}: {reason}")),
+            CandidateStep::Written { .. } | CandidateStep::Judged { .. } => {}
+        }
+    }
+
+    /// A part of a phase begins.
+    fn step(&mut self, what: String) {
+        match &mut self.live {
+            Some(live) => live.begin(what),
+            None => self.line(&what),
+        }
+    }
+
+    fn retry(&mut self, message: &str, wait_ms: u64) {
+        #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
+        let wait = report::duration(wait_ms as f64 / 1000.0);
+        self.line(&format!("{message}; trying again in {wait}"));
+        if let Some(live) = &mut self.live {
+            live.tail = Tail::default();
+            live.bar.set_message(String::new());
         }
     }
 
@@ -134,15 +182,7 @@ impl Observer for Progress {
             } => self.piece(*phase, *kind, text),
             Event::Retry {
                 message, wait_ms, ..
-            } => {
-                #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
-                let wait = report::duration(*wait_ms as f64 / 1000.0);
-                self.line(&format!("{message}; trying again in {wait}"));
-                if let Some(live) = &mut self.live {
-                    live.tail = Tail::default();
-                    live.bar.set_message(String::new());
-                }
-            }
+            } => self.retry(message, *wait_ms),
             Event::Strategy {
                 iteration,
                 strategy,
@@ -150,6 +190,20 @@ impl Observer for Progress {
             } => self.line(&format!(
                 "draft {iteration}: {}: {reason}",
                 strategy.as_str()
+            )),
+            Event::ToolResult {
+                iteration,
+                tool,
+                end,
+                ..
+            } => self.line(&format!("draft {iteration}: the tool `{tool}` {end}")),
+            Event::Step {
+                iteration,
+                step,
+                of,
+                title,
+            } => self.step(format!(
+                "draft {iteration}: section {step} of {of}: {title}"
             )),
             Event::Draft {
                 iteration,
@@ -177,7 +231,7 @@ impl Observer for Progress {
                 ..
             } => self.line(&format!("keeping draft {incumbent}: {reason}")),
             Event::Decision {
-                choice: Choice::ChangeApproach,
+                choice: Choice::ChangeApproach | Choice::Reflect,
                 reason,
                 ..
             } => self.line(reason),
@@ -197,6 +251,7 @@ impl Observer for Progress {
                 };
                 self.line(&format!("evidence: {pieces} found"));
             }
+            Event::UserDecision { decision, .. } => self.line(&decision.describe()),
             Event::Warning { message } => self.line(&format!("warning: {message}")),
             Event::RunEnd { success, .. } => {
                 self.clear();
@@ -205,11 +260,18 @@ impl Observer for Progress {
                     printer::say(&format!("{how}: {}", report::summary(&self.record)));
                 }
             }
+            Event::Candidate {
+                iteration,
+                candidate,
+                step,
+            } => self.candidate(*iteration, *candidate, step),
             Event::RunStart { .. }
             | Event::Evaluation { .. }
             | Event::Call { .. }
             | Event::Draft { .. }
             | Event::Issues { .. }
+            | Event::Outline { .. }
+            | Event::Reflection(_)
             | Event::Decision { .. } => {}
         }
     }

@@ -1,6 +1,7 @@
 //! From flags to settings in force.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::args::{
     EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs, WorkflowArgs,
@@ -9,6 +10,7 @@ use super::error::CliError;
 use super::{paths, printer};
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
 use crate::criteria;
+use crate::prompt::Templates;
 use crate::source::Reach;
 use crate::types::{Criteria, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts};
 
@@ -24,6 +26,8 @@ pub(super) struct Plan {
     pub(super) evidence: bool,
     /// Whether anything is judged by the criteria; otherwise they are only told.
     pub(super) judged: bool,
+    /// How many tools' results the writer is shown.
+    pub(super) tools: usize,
 }
 
 /// What texts are measured by.
@@ -59,15 +63,32 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
     } else {
         Measure::Nothing
     };
-    plan(flags, &args.knowledge, global, args.allow_exec, measure)
+    let plan = plan(flags, &args.knowledge, global, args.allow_exec, measure)?;
+    if args.flow.reflection_interval.is_some() && !plan.settings().loop_settings.steps() {
+        return Err(CliError::usage(
+            "--reflection-interval is about drafts that are written in steps, and this one is not",
+        )
+        .hint("add `--steps`, or leave it out"));
+    }
+    Ok(Plan {
+        tools: args.tools.len(),
+        ..plan
+    })
 }
 
 /// What `reflect run` sets.
 pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
+    if args.model.stronger_model.is_some() {
+        return Err(CliError::usage(
+            "--stronger-model: the loops of a workflow have no model that takes over",
+        )
+        .hint("name the model of each part in the file, or leave it out"));
+    }
     let flags = Settings {
         profile: global.profile.clone(),
         loop_settings: LoopSettings {
             max_total_tokens: args.max_total_tokens,
+            max_cost: args.max_cost,
             max_time: duration("--max-time", args.max_time.as_deref())?
                 .map(|time| time.get().as_secs_f64()),
             ..LoopSettings::default()
@@ -82,6 +103,7 @@ pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan,
         criteria: no_criteria(),
         evidence: false,
         judged: false,
+        tools: 0,
     })
 }
 
@@ -101,6 +123,27 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
     let evaluator = args.evaluator.as_deref();
     let measure = evaluator.map_or(Measure::Criteria, Measure::Evaluator);
     plan(flags, &args.knowledge, global, args.allow_exec, measure)
+}
+
+/// What the flags about models set over a configuration, for a run of which nothing else is known.
+pub(super) fn models(
+    config: Config,
+    args: &ModelArgs,
+    global: &GlobalArgs,
+) -> Result<Plan, CliError> {
+    let flags = Settings {
+        profile: global.profile.clone(),
+        ..model_flags(args)?
+    };
+    let resolved = config.resolve(&flags, None)?;
+    Ok(Plan {
+        config,
+        resolved,
+        criteria: no_criteria(),
+        evidence: false,
+        judged: true,
+        tools: 0,
+    })
 }
 
 /// Reads the configuration and the criteria, and lays the flags over them. `allowed` is the user's trust in
@@ -134,6 +177,7 @@ fn plan(
             criteria,
             evidence: !knowledge.evidence.is_empty(),
             judged: true,
+            tools: 0,
         });
     }
     let judged = matches!(measure, Measure::Criteria);
@@ -161,6 +205,7 @@ fn plan(
         criteria,
         evidence: !knowledge.evidence.is_empty(),
         judged,
+        tools: 0,
     })
 }
 
@@ -214,6 +259,7 @@ fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
         num_ctx: args.num_ctx,
         keep_alive: args.keep_alive.clone(),
         think: args.think,
+        prompt_dir: args.prompt_dir.clone(),
         temperature: args.temperature,
         top_p: args.top_p,
         seed: args.seed,
@@ -247,7 +293,10 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         min_iterations: args.min_iterations,
         threshold: args.threshold,
         strategy: args.strategy,
+        candidates: args.candidates,
         max_revision_tokens: args.max_revision_tokens,
+        include_prior_versions: args.include_prior_versions,
+        include_reflection_history: args.include_reflection_history,
         select: args.select,
         on_failure: args.on_failure,
         plateau_iterations: args.plateau_iterations,
@@ -255,11 +304,24 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         detect_oscillation: args.detect_oscillation,
         grey_zone: args.grey_zone,
         adapt: args.adapt,
+        quality_drop_threshold: args.quality_drop_threshold,
+        reflect_on_error: args.reflect_on_error,
+        reflect_on_tools: args.reflect_on_tools.clone(),
+        steps: args.steps,
+        reflection_interval: args.reflection_interval,
         early_stop: args.no_early_stop.then_some(false),
         max_total_tokens: args.max_total_tokens,
+        max_cost: args.max_cost,
         max_time: duration("--max-time", args.max_time.as_deref())?
             .map(|time| time.get().as_secs_f64()),
     })
+}
+
+/// The user's own templates, read and tried out, if there are some.
+pub(super) fn templates(plan: &Plan) -> Result<Option<Arc<Templates>>, CliError> {
+    let folder = plan.settings().prompt_dir.as_deref();
+    let templates = folder.map(Templates::read).transpose()?;
+    Ok(templates.map(Arc::new))
 }
 
 /// Where the user's configuration file is or would be.

@@ -17,6 +17,7 @@ use super::{
     settings::Settings,
 };
 use crate::source::{self, Source, SourceError};
+use crate::types::Prices;
 
 /// What a project's file may set; `loop` and `judge` with all that is in them. Such files are other people's: they
 /// come with what one clones, and say nothing about servers, keys and places.
@@ -30,6 +31,8 @@ pub(super) struct Tables {
     pub providers: BTreeMap<String, Provider>,
     /// Short names for models: `fast = "ollama:qwen3:4b"`.
     pub aliases: BTreeMap<String, String>,
+    /// What models cost, by `provider:model` or just `model`, for `cost` in results and `max_cost`.
+    pub prices: Prices,
     /// Settings under a name, for `--profile NAME`.
     pub profiles: BTreeMap<String, Settings>,
     /// What may be done on this machine without asking each time.
@@ -51,6 +54,7 @@ pub(super) struct UserFile {
     pub layer: Layer,
     pub providers: BTreeMap<String, Provider>,
     pub aliases: BTreeMap<String, String>,
+    pub prices: Prices,
     pub profiles: IndexMap<String, Layer>,
     /// Files and folders, full paths.
     pub trusted: Vec<PathBuf>,
@@ -128,6 +132,7 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
     }
     let tables: Tables = source::table_into(source, Spanned::new(whole, tables))?;
     reader.check_providers(&tables.providers)?;
+    reader.check_prices(&tables.prices)?;
     for (name, model) in &tables.aliases {
         if name.contains(':') || model.trim().is_empty() {
             return Err(source
@@ -144,6 +149,7 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
         layer,
         providers: tables.providers,
         aliases: tables.aliases,
+        prices: tables.prices,
         profiles,
     })
 }
@@ -258,6 +264,7 @@ impl Reader<'_> {
         settings.criteria_path = settings
             .criteria_path
             .map(|dirs| dirs.iter().map(|dir| self.beside(dir)).collect());
+        settings.prompt_dir = settings.prompt_dir.map(|dir| self.beside(&dir));
         Ok(Layer::new(&settings, |key| {
             let path: Vec<&str> = key.split('.').collect();
             Origin::File {
@@ -311,6 +318,16 @@ impl Reader<'_> {
         }
         let path = self.beside(Path::new(&spec));
         path.to_str().map_or(spec, str::to_owned)
+    }
+
+    fn check_prices(&self, prices: &Prices) -> Result<(), SourceError> {
+        for (name, price) in &prices.0 {
+            price.check().map_err(|(key, message)| {
+                let place = source::value_span(self.outline, &["prices", name, key]);
+                self.source.error(place.unwrap_or(0..0), &message)
+            })?;
+        }
+        Ok(())
     }
 
     fn check_providers(&self, providers: &BTreeMap<String, Provider>) -> Result<(), SourceError> {

@@ -3,7 +3,7 @@ use std::{fmt, path::PathBuf};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::settings::{Settings, TimeoutSettings};
+use super::settings::{HistorySettings, Settings, TimeoutSettings};
 use crate::{
     source,
     types::{JudgeSettings, LoopSettings},
@@ -78,7 +78,7 @@ impl fmt::Display for Origin {
 pub(super) struct Layer(IndexMap<String, (Value, Origin)>);
 
 /// The tables within the settings that are laid over each other key by key.
-const TABLES: &[&str] = &["loop", "judge", "timeouts"];
+const TABLES: &[&str] = &["loop", "judge", "timeouts", "history"];
 
 impl Layer {
     /// What is set in these settings.
@@ -119,6 +119,19 @@ impl Layer {
     pub(super) fn cover(&mut self, above: &Self) {
         for (key, value) in &above.0 {
             self.0.insert(key.clone(), value.clone());
+        }
+    }
+
+    /// The same, but the number under this key stays if it is the lower one.
+    pub(super) fn cover_but_keep_lower(&mut self, above: &Self, key: &str) {
+        let mine = self.0.get(key).cloned();
+        self.cover(above);
+        let number = |entry: &(Value, Origin)| entry.0.as_f64();
+        if let Some(mine) = mine
+            && let (Some(old), Some(new)) = (number(&mine), self.0.get(key).and_then(number))
+            && old < new
+        {
+            self.0.insert(key.to_owned(), mine);
         }
     }
 
@@ -204,6 +217,7 @@ pub(super) fn keys() -> Vec<String> {
                 "loop" => source::fields::<LoopSettings>(),
                 "judge" => source::fields::<JudgeSettings>(),
                 "timeouts" => source::fields::<TimeoutSettings>(),
+                "history" => source::fields::<HistorySettings>(),
                 _ => return vec![(*key).to_owned()],
             };
             inner.iter().map(|i| format!("{key}.{i}")).collect()

@@ -13,8 +13,11 @@ use super::{
 };
 use crate::{
     source::{self, SourceError},
-    types::{Criteria, LoopSettings},
+    types::{Criteria, LoopSettings, Prices},
 };
+
+/// A limit on the user's money, which other people's files may lower and not raise.
+const MAX_COST: &str = "loop.max_cost";
 
 /// The user's file, the project's file and the environment, read and checked, not yet laid over each
 /// other.
@@ -79,6 +82,16 @@ impl Config {
         })
     }
 
+    /// What models cost.
+    pub fn prices(&self) -> &Prices {
+        &self.user.prices
+    }
+
+    /// What the user's own file trusts: criteria files and folders of them, full paths.
+    pub fn trusted(&self) -> &[PathBuf] {
+        &self.user.trusted
+    }
+
     /// Short names for models.
     pub fn aliases(&self) -> &BTreeMap<String, String> {
         &self.user.aliases
@@ -103,7 +116,7 @@ impl Config {
         let flags = Layer::new(flags, |key| Origin::Flag(flag_name(key)));
         let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
         all.cover(&self.user.layer);
-        all.cover(&self.project);
+        all.cover_but_keep_lower(&self.project, MAX_COST);
         // A project's file may not choose the profile, so it has no say here.
         let chosen = [&flags, &self.env, &self.user.layer]
             .into_iter()
@@ -123,9 +136,8 @@ impl Config {
                 judge: criteria.judge_settings.clone(),
                 ..Settings::default()
             };
-            all.cover(&Layer::new(&settings, |_| {
-                Origin::Criteria(criteria.name.clone())
-            }));
+            let layer = Layer::new(&settings, |_| Origin::Criteria(criteria.name.clone()));
+            all.cover_but_keep_lower(&layer, MAX_COST);
         }
         all.cover(&self.env);
         all.cover(&flags);
@@ -161,6 +173,12 @@ impl Config {
             })
         })
     }
+}
+
+/// Reads a user's file and says what is wrong with it, if anything.
+pub fn check_user_file(path: &Path, env: Env<'_>) -> Result<(), SourceError> {
+    let home = dirs::home(env);
+    file::user(&source::read(path)?, path, home.as_deref()).map(drop)
 }
 
 /// Values that are right in their layers may contradict each other across them. The error is about the one that

@@ -19,10 +19,10 @@ pub use env::{Env, VARIABLES, Variable};
 pub use file::PROJECT_KEYS;
 pub use key::{FoundKey, api_key};
 pub use layer::{Entry, Origin, Resolved};
-pub use load::Config;
+pub use load::{Config, check_user_file};
 pub use provider::{KeyCommand, Provider, ProviderKind};
 pub use schema::schema;
-pub use settings::{Settings, StructuredOutputMode, TimeoutSettings};
+pub use settings::{HistorySettings, Settings, StructuredOutputMode, TimeoutSettings};
 
 pub use crate::types::HumanDuration;
 

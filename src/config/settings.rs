@@ -32,6 +32,8 @@ pub struct Settings {
     pub criteria: Option<String>,
     /// Directories in which criteria are looked up by name. Default: none.
     pub criteria_path: Option<Vec<PathBuf>>,
+    /// The folder of the user's own prompt templates. Default: the built-in ones.
+    pub prompt_dir: Option<PathBuf>,
     /// How many of the last messages of a context file are used. Default: 3 (seed 000).
     pub context_messages: Option<u32>,
     /// The most tokens of evidence that one search adds to a prompt, at an estimated four characters a
@@ -70,6 +72,20 @@ pub struct Settings {
     pub judge: JudgeSettings,
     /// How long is waited for a server.
     pub timeouts: TimeoutSettings,
+    /// Which runs the run log keeps.
+    pub history: HistorySettings,
+}
+
+/// Which runs the run log keeps. Others are taken out at the start of a run, at most once a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HistorySettings {
+    /// Those of so many days. At least 1; default: all.
+    #[schemars(range(min = 1))]
+    pub keep_days: Option<u32>,
+    /// The latest, so many. At least 1; default: all.
+    #[schemars(range(min = 1))]
+    pub keep_runs: Option<u32>,
 }
 
 /// How long is waited for a server: durations such as `10s`, `2m` or `1h 30m`.
@@ -146,6 +162,9 @@ impl Settings {
                 max_iterations: Some(loops.max_iterations()),
                 min_iterations: Some(loops.min_iterations()),
                 strategy: Some(loops.strategy()),
+                candidates: Some(loops.candidates()),
+                include_prior_versions: Some(loops.include_prior_versions()),
+                include_reflection_history: Some(loops.include_reflection_history()),
                 select: Some(loops.select()),
                 on_failure: Some(loops.on_failure()),
                 plateau_iterations: Some(loops.plateau_iterations()),
@@ -153,6 +172,10 @@ impl Settings {
                 detect_oscillation: Some(loops.detect_oscillation()),
                 grey_zone: Some(loops.grey_zone()),
                 adapt: Some(loops.adapt()),
+                quality_drop_threshold: Some(loops.quality_drop_threshold()),
+                reflect_on_error: Some(loops.reflect_on_error()),
+                steps: Some(loops.steps()),
+                reflection_interval: Some(loops.reflection_interval()),
                 early_stop: Some(loops.early_stop()),
                 ..loops
             },
@@ -191,6 +214,15 @@ impl Settings {
         }
         if let Err((key, message)) = self.judge.check() {
             return Err((vec!["judge", key], message));
+        }
+        for (key, value) in [
+            ("keep_days", self.history.keep_days),
+            ("keep_runs", self.history.keep_runs),
+        ] {
+            if value == Some(0) {
+                let message = format!("`history.{key}` must be at least 1");
+                return Err((vec!["history", key], message));
+            }
         }
         let wrong =
             |key: &'static str, must: &str| Err((vec![key], format!("`{key}` must be {must}")));

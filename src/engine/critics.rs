@@ -1,12 +1,12 @@
 //! Judges that are never, or always, satisfied (seed 003 §4.4): what a run shows of them, in words for people.
 
-use crate::types::{Criteria, Evaluation, RunRecord};
+use crate::types::{Criteria, Evaluation, RunRecord, Version};
 
 /// So many criteria that are all perfect at once, in the first draft, are too good to be true.
 const ALL_PERFECT: usize = 3;
 /// So many judged versions show that a judge is not to be satisfied.
 const MANY: usize = 3;
-/// A judge who has seen this share of his own issues mended ought to say that the text is better.
+/// A judge who has seen this share of its own issues mended ought to say that the text is better.
 const MENDED: f64 = 0.7;
 /// A score is perfect that rounds to 1.00.
 const PERFECT: f64 = 0.995;
@@ -33,48 +33,75 @@ pub(super) fn undercritical(criteria: &Criteria, record: &RunRecord) -> Option<S
     })
 }
 
-/// Says that the judge may never be satisfied, where the criteria were not met in three judged versions or more,
-/// every hard check holds in the best one, and either
-/// - the judge contradicts himself: the scores of the best version's judgements lie so far apart that some
-///   reach the threshold, or
-/// - he moves the goal: most of the issues that he named are mended, and yet the score rose by less than
-///   `small` from the first version to the best.
-pub(super) fn overcritical(criteria: &Criteria, record: &RunRecord, small: f64) -> Option<String> {
-    let judged = record
-        .versions
-        .iter()
-        .filter(|version| version.rank().is_some())
-        .count();
+/// Says that the judge may never be satisfied, where the criteria were not met, every hard check holds in the best
+/// version, and one of these shows that it may be the judge's fault, the strongest first:
+/// - the probe: a planted text that is known to be good was not good enough (`harsh` says so);
+/// - in three judged versions or more, the spread: the scores of the best version's judgements lie so far apart
+///   that some reach the threshold, or the floor of a criterion that is not met;
+/// - in as many, that the judge moves the goal: most of the issues that it named are mended, and yet the score rose
+///   by less than `small` from the first version to the best.
+pub(super) fn overcritical(
+    criteria: &Criteria,
+    record: &RunRecord,
+    small: f64,
+    harsh: Option<String>,
+) -> Option<String> {
     let best = record.best()?;
     let evaluation = best.evaluation.as_ref()?;
-    if record.success
-        || evaluation.satisfactory
-        || judged < MANY
-        || !hard_checks_hold(criteria, evaluation)
-    {
+    if record.success || evaluation.satisfactory || !hard_checks_hold(criteria, evaluation) {
         return None;
     }
-    let score = evaluation.overall_score?;
-    let says = if evaluation.spread.is_some_and(|spread| {
-        score < criteria.threshold && score + spread / 2.0 >= criteria.threshold
-    }) {
-        "the judge's own scores for the best draft lie on both sides of the threshold".to_owned()
-    } else {
-        let issues = record.issues()?;
-        let rise = score - record.versions.first()?.score()?;
-        if issues.share_resolved? < MENDED || rise >= small {
-            return None;
-        }
-        format!(
-            "{} of the {} issues that were named are mended, but the score has hardly risen",
-            issues.resolved, issues.found
-        )
+    let judged = record.versions.iter().filter_map(Version::rank).count();
+    let doubt = || {
+        (judged >= MANY)
+            .then(|| torn(criteria, evaluation).or_else(|| moved_goal(record, best, small)))
+            .flatten()
     };
+    let says = harsh.or_else(doubt)?;
     Some(format!(
         "the judge seems never satisfied: {says}\n\
          hint: lower the bar with `--threshold`, make the criteria more definite, or let another model judge with \
          `--judge-model`"
     ))
+}
+
+/// That several judgements of one draft contradict each other about whether it is good enough, in words.
+fn torn(criteria: &Criteria, evaluation: &Evaluation) -> Option<String> {
+    let on_both_sides = |score: f64, spread: Option<f64>, bar: f64| {
+        score < bar && spread.is_some_and(|spread| score + spread / 2.0 >= bar)
+    };
+    let overall = evaluation.overall_score?;
+    if on_both_sides(overall, evaluation.spread, criteria.threshold) {
+        let says = "the judge's own scores for the best draft lie on both sides of the threshold";
+        return Some(says.to_owned());
+    }
+    let torn = criteria
+        .criteria
+        .iter()
+        .zip(&evaluation.criteria)
+        .filter(|(criterion, result)| !criterion.evaluator.is_hard() && !result.passed)
+        .find(|(_, result)| {
+            let score = result.score;
+            score.is_some_and(|score| on_both_sides(score, result.spread, result.threshold))
+        });
+    torn.map(|(criterion, _)| {
+        format!(
+            "the judge's own scores of `{}` for the best draft lie on both sides of its floor",
+            criterion.name
+        )
+    })
+}
+
+/// That what the judge named is mended and the score has not risen for it, in words.
+fn moved_goal(record: &RunRecord, best: &Version, small: f64) -> Option<String> {
+    let issues = record.issues()?;
+    let rise = best.score()? - record.versions.first()?.score()?;
+    (issues.share_resolved? >= MENDED && rise < small).then(|| {
+        format!(
+            "{} of the {} issues that were named are mended, but the score has hardly risen",
+            issues.resolved, issues.found
+        )
+    })
 }
 
 /// Whether everything that a model has no say in is met.
@@ -93,7 +120,7 @@ mod tests {
     use super::*;
     use crate::types::{
         Criterion, CriterionResult, Evaluator, LengthConfig, LengthUnit, LlmConfig, LoopSettings,
-        Status, TokenUsage, Version,
+        Status, TokenUsage,
     };
 
     fn criteria(judged: usize, hard: bool) -> Criteria {
@@ -187,7 +214,7 @@ mod tests {
                     .open_issues
                     .insert(iteration, ids.iter().copied().collect());
             }
-            overcritical(&criteria, &record, 0.05)
+            overcritical(&criteria, &record, 0.05, None)
         };
         let moving: [&[u32]; 3] = [&[1, 2], &[3, 4], &[5]];
         let said = with(&[0.6, 0.6, 0.61], &moving).unwrap();
@@ -206,7 +233,7 @@ mod tests {
     fn a_judge_who_contradicts_himself_is_named() {
         let criteria = criteria(1, true);
         let mut record = record(&criteria, &[0.6, 0.7, 0.75]);
-        let says = |record: &RunRecord| overcritical(&criteria, record, 0.05);
+        let says = |record: &RunRecord| overcritical(&criteria, record, 0.05, None);
         assert_eq!(says(&record), None);
         record.versions[2].evaluation.as_mut().unwrap().spread = Some(0.2);
         assert!(
@@ -217,5 +244,46 @@ mod tests {
         // A hard check that does not hold is reason enough to fail.
         record.versions[2].evaluation.as_mut().unwrap().criteria[1].passed = false;
         assert_eq!(says(&record), None);
+    }
+
+    #[test]
+    fn a_judge_who_is_torn_about_one_criterion_is_named() {
+        let criteria = criteria(2, true);
+        let mut record = record(&criteria, &[0.85, 0.86, 0.87]);
+        let result = &mut record.versions[2].evaluation.as_mut().unwrap().criteria[1];
+        (result.score, result.passed) = (Some(0.65), false);
+        let says = |record: &RunRecord| overcritical(&criteria, record, 0.01, None);
+        assert_eq!(says(&record), None);
+        let torn = |record: &mut RunRecord, spread| {
+            let evaluation = record.versions[2].evaluation.as_mut().unwrap();
+            evaluation.criteria[1].spread = Some(spread);
+        };
+        torn(&mut record, 0.05);
+        assert_eq!(says(&record), None, "all of them are below the floor");
+        torn(&mut record, 0.2);
+        let said = says(&record).unwrap();
+        assert!(
+            said.contains("`c1`") && said.contains("its floor"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_judge_for_whom_good_texts_are_not_good_enough_is_named_at_once() {
+        let criteria = criteria(1, true);
+        let harsh = || Some("a planted good text has the score 0.30".to_owned());
+        let mut record = record(&criteria, &[0.6]);
+        let said = overcritical(&criteria, &record, 0.05, harsh()).unwrap();
+        assert!(
+            said.contains("never satisfied: a planted good text"),
+            "{said}"
+        );
+        assert!(said.contains("hint: "), "{said}");
+        // Whose draft is good enough, or fails a hard check, has no reason to complain.
+        record.success = true;
+        assert_eq!(overcritical(&criteria, &record, 0.05, harsh()), None);
+        record.success = false;
+        record.versions[0].evaluation.as_mut().unwrap().criteria[1].passed = false;
+        assert_eq!(overcritical(&criteria, &record, 0.05, harsh()), None);
     }
 }

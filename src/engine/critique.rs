@@ -8,9 +8,9 @@ use super::log::{Log, Observer};
 use crate::evaluate::{JudgeModel, Panel, Progress, Subject, Tools};
 use crate::evidence::Gatherer;
 use crate::model::ModelError;
-use crate::prompt::Prompts;
+use crate::prompt::{Prompts, Templates};
 use crate::types::{
-    ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, RunRecord,
+    ConvergenceReason, Criteria, Event, ExitCode, LoopSettings, Models, Phase, Prices, RunRecord,
     SCHEMA_VERSION, Task,
 };
 
@@ -23,6 +23,8 @@ pub struct Critique {
     panel: Panel,
     models: Models,
     evidence: Option<Arc<Gatherer>>,
+    prices: Prices,
+    templates: Option<Arc<Templates>>,
 }
 
 /// A text to judge.
@@ -53,6 +55,8 @@ impl Critique {
             criteria,
             models,
             evidence: None,
+            prices: Prices::default(),
+            templates: None,
         })
     }
 
@@ -63,6 +67,18 @@ impl Critique {
             evidence: gatherer,
             ..self
         }
+    }
+
+    /// Counts what the judge costs.
+    #[must_use]
+    pub fn with_prices(self, prices: Prices) -> Self {
+        Self { prices, ..self }
+    }
+
+    /// Asks the judge by templates of the user's own.
+    #[must_use]
+    pub fn with_templates(self, templates: Option<Arc<Templates>>) -> Self {
+        Self { templates, ..self }
     }
 
     /// Judges one text. The observer has seen every event when this returns, [`Event::RunEnd`] included.
@@ -76,7 +92,7 @@ impl Critique {
         cancel: &CancellationToken,
     ) -> RunRecord {
         let run_id = Uuid::now_v7();
-        let log = Log::new(observer);
+        let log = Log::new(observer, self.prices.clone());
         log.emit(Event::RunStart {
             schema_version: SCHEMA_VERSION,
             run_id,
@@ -98,7 +114,7 @@ impl Critique {
             phase: Phase::Evaluate,
             iteration: ONLY,
         });
-        let mut prompts = Prompts::new(task, &self.criteria);
+        let mut prompts = Prompts::new(task, &self.criteria).with_templates(self.templates.clone());
         let gatherer = self.evidence.as_deref();
         evidence::for_text(gatherer, task, &text.content, &mut prompts, &log);
         let subject = Subject {
@@ -119,6 +135,9 @@ impl Critique {
                 judged = self.panel.evaluate(&prompts, &subject, &calls) => Some(judged),
             }
         };
+        if let Some(message) = prompts.problem() {
+            log.emit(Event::Warning { message });
+        }
         let (reason, satisfactory, code, error) = match judged {
             None => (
                 Some(ConvergenceReason::Interrupted),

@@ -1,23 +1,31 @@
-use std::pin::pin;
-use std::sync::Arc;
+mod contest;
+mod reflect;
+mod steps;
+mod tools;
 
-use tokio::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::adapt::Approach;
+use super::builder::LoopBuilder;
 use super::critique::describe;
+use super::decide::{self, Decider};
+use super::drive::{Worker, drive};
 use super::early::{EarlyStop, Reading};
 use super::ending::ending;
 use super::evidence;
 use super::gate::{self, NotADraft, Occasion};
 use super::ledger::Ledger;
 use super::log::{Log, Observer};
-use super::machine::{Abilities, Given, Happened, Next, State, step};
+use super::machine::{Abilities, Given, Happened, Next, State};
 use super::similarity::similarity;
 use super::start::Start;
+use super::tool::WriterTool;
 use super::verdict::Verdict;
-use super::{critics, lessons};
+use super::{critics, lessons, past};
 use crate::evaluate::{
     ComparisonError, Earlier, JudgeModel, Pair, Panel, Progress, Subject, Tools, prefer,
 };
@@ -26,44 +34,55 @@ use crate::model::{
     ChatModel, ChatRequest, EndReason, ErrorClass, Message, ModelError, Purpose, Reply, Sampling,
     Think, call_until,
 };
-use crate::prompt::Prompts;
+use crate::prompt::{Prompts, Templates};
 use crate::revise::{self, Revision};
 use crate::types::{
     ConvergenceReason, Criteria, EditCounts, Evaluation, Event, ExitCode, Issue, LoopSettings,
-    Models, Phase, RunRecord, SCHEMA_VERSION, Strategy, Task, Version,
+    Models, Phase, Prices, RunRecord, SCHEMA_VERSION, Strategy, Task, UserDecision, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
 const JUDGE_HINT: &str =
     "let another model judge with `--judge-model`, or use criteria with fewer points";
 
-/// A loop over one task, ready to run.
+/// A loop, ready to run. It may run on any number of tasks.
 pub struct Loop {
     /// What it begins with.
-    pub start: Start,
+    pub(super) start: Start,
     /// Writes and revises.
-    pub writer: Arc<dyn ChatModel>,
+    pub(super) writer: Arc<dyn ChatModel>,
     /// How the writer chooses tokens.
-    pub writer_sampling: Sampling,
+    pub(super) writer_sampling: Sampling,
     /// How much the writer reasons.
-    pub think: Think,
+    pub(super) think: Think,
     /// Writes where the writer makes no progress any more, if there is one.
-    pub stronger: Option<Arc<dyn ChatModel>>,
+    pub(super) stronger: Option<Arc<dyn ChatModel>>,
     /// Judges, and compares drafts whose scores are too close to say.
-    pub judge: JudgeModel,
+    pub(super) judge: JudgeModel,
     /// What drafts are measured by.
-    pub criteria: Arc<Criteria>,
+    pub(super) criteria: Arc<Criteria>,
     /// How the loop behaves, all layers laid over each other.
-    pub settings: LoopSettings,
+    pub(super) settings: LoopSettings,
     /// What the criteria may use beside models.
-    pub tools: Tools,
+    pub(super) tools: Tools,
+    /// What the models cost; empty where that is not known.
+    pub(super) prices: Prices,
     /// Finds evidence for the task, and for each revision anew; `None` to look for none.
-    pub evidence: Option<Arc<Gatherer>>,
+    pub(super) evidence: Option<Arc<Gatherer>>,
+    /// Templates of the user's own; `None` for the built-in ones.
+    pub(super) templates: Option<Arc<Templates>>,
+    /// Programs whose output the writer is shown before it writes.
+    pub(super) writer_tools: Vec<WriterTool>,
 }
 
 impl Loop {
-    /// A loop in which one model writes and judges, with default settings throughout.
-    pub fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
+    /// Begins a loop in which this model writes, drafts are measured by these criteria, and all else is as by
+    /// default.
+    pub fn builder(writer: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> LoopBuilder {
+        LoopBuilder::new(writer, criteria)
+    }
+
+    pub(super) fn new(model: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> Self {
         let (sampling, think) = (Sampling::default(), Think::default());
         Self {
             start: Start::Task,
@@ -75,7 +94,10 @@ impl Loop {
             criteria,
             settings: LoopSettings::default(),
             tools: Tools::none(),
+            prices: Prices::default(),
             evidence: None,
+            templates: None,
+            writer_tools: Vec::new(),
         }
     }
 
@@ -89,8 +111,32 @@ impl Loop {
         observer: &mut dyn Observer,
         cancel: &CancellationToken,
     ) -> RunRecord {
+        self.run_with(task, observer, None, cancel).await
+    }
+
+    /// The same with somebody who may decide for the loop, and is asked after each evaluation.
+    ///
+    /// The limits of the run hold whatever is decided; who wants to go on for longer sets them higher. A text
+    /// of the user's own is taken in at the iteration limit all the same, and ends the run then.
+    pub async fn run_with_decider(
+        &self,
+        task: &Task,
+        observer: &mut dyn Observer,
+        decider: &mut dyn Decider,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        self.run_with(task, observer, Some(decider), cancel).await
+    }
+
+    async fn run_with(
+        &self,
+        task: &Task,
+        observer: &mut dyn Observer,
+        decider: Option<&mut dyn Decider>,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
         let run_id = Uuid::now_v7();
-        let log = Log::new(observer);
+        let log = Log::new(observer, self.prices.clone());
         let given = self.start.text();
         log.emit(Event::RunStart {
             schema_version: SCHEMA_VERSION,
@@ -112,7 +158,7 @@ impl Loop {
                 return log.into_record();
             }
         };
-        let mut prompts = Prompts::new(task, &self.criteria);
+        let mut prompts = Prompts::new(task, &self.criteria).with_templates(self.templates.clone());
         let gatherer = self.evidence.as_deref();
         let text = given.map(|text| text.content.as_str());
         evidence::for_run(gatherer, task, text, &self.criteria, &mut prompts, &log);
@@ -127,19 +173,29 @@ impl Loop {
             prompts,
             panel,
             log: &log,
+            decider: match decider {
+                Some(decider) => Some(decider),
+                None => None,
+            },
+            edit: String::new(),
+            guided: false,
             ledger: Ledger::default(),
             note: None,
+            guidance: None,
+            consulted: tools::Consulted::default(),
+            in_steps: self.settings.steps(),
             error: None,
-            written: 0,
+            written: AtomicU64::new(0),
+            candidates: 1,
             history: revise::History::default(),
             early: EarlyStop::new(&self.criteria, &self.settings),
         };
-        run.drive(run_id, cancel).await;
+        run.go(run_id, cancel).await;
         log.into_record()
     }
 
     /// The evaluators, unless nothing is judged.
-    fn panel(&self) -> Result<Option<Panel>, String> {
+    pub(super) fn panel(&self) -> Result<Option<Panel>, String> {
         if !self.start.is_judged() {
             return Ok(None);
         }
@@ -157,14 +213,28 @@ struct Run<'a, 'o> {
     /// `None` where nothing is judged.
     panel: Option<Panel>,
     log: &'a Log<'o>,
+    /// Who may decide for the loop.
+    decider: Option<&'a mut dyn Decider>,
+    /// The text of the user's own that is the next version.
+    edit: String,
+    /// Whether there is a wish that no revision was told yet.
+    guided: bool,
     ledger: Ledger,
     /// What the writer is told with its next call: why its last reply was no draft.
     note: Option<String>,
+    /// What the writer is told besides: what it said when it looked back.
+    guidance: Option<String>,
+    /// What the tools have said.
+    consulted: tools::Consulted,
+    /// Whether first drafts are written in steps.
+    in_steps: bool,
     /// What went wrong, for the end of the run.
     error: Option<String>,
     /// How often the writer was asked. Each time with another seed, or a repeatable model would answer the
     /// same question with the same text.
-    written: u64,
+    written: AtomicU64,
+    /// How many candidates the next version is chosen from.
+    candidates: u32,
     /// Which kinds of revision have worked.
     history: revise::History,
     /// Which replies are ended before they are complete.
@@ -172,9 +242,16 @@ struct Run<'a, 'o> {
 }
 
 /// A draft that is being written, and what it is made of.
-#[derive(Default)]
+#[derive(Clone)]
 struct Work {
+    phase: Phase,
     iteration: u32,
+    /// Whether the stronger model writes it.
+    stronger: bool,
+    /// Its temperature, if that is not the usual one.
+    temperature: Option<f64>,
+    /// Its number, if it is one of several candidates.
+    candidate: Option<u32>,
     /// What is revised, and how.
     from: Option<(u32, Strategy)>,
     /// How edits applied, if they were tried.
@@ -185,40 +262,126 @@ struct Work {
     issues: Vec<Issue>,
 }
 
+impl Work {
+    /// A remark about it, with its number if it is one of several candidates.
+    fn says(&self, remark: String) -> String {
+        match self.candidate {
+            Some(candidate) => format!("candidate {candidate}: {remark}"),
+            None => remark,
+        }
+    }
+
+    fn new(phase: Phase, iteration: u32) -> Self {
+        Self {
+            phase,
+            iteration,
+            stronger: false,
+            temperature: None,
+            candidate: None,
+            from: None,
+            edits: None,
+            base: None,
+            issues: Vec::new(),
+        }
+    }
+}
+
+/// How a draft is written.
+enum How {
+    /// As the answer to this.
+    Anew(Vec<Message>),
+    /// By revising that version.
+    Revise(Box<Revision>, u32),
+}
+
+/// A draft that was written, or why there is none.
+struct Made {
+    work: Work,
+    output: Result<String, Lost>,
+    /// What kinds of revision have worked, this one included; `None` if it was none.
+    history: Option<revise::History>,
+}
+
+/// A draft that is to be judged.
+struct Draft<'a> {
+    iteration: u32,
+    based_on: Option<u32>,
+    output: &'a str,
+    /// How often it was judged before without a readable verdict.
+    attempt: u32,
+}
+
+/// Why there is no draft.
+enum Lost {
+    /// The model failed for good.
+    Failed(ModelError),
+    /// What the model wrote is no draft.
+    NoDraft {
+        why: NotADraft,
+        text: String,
+        stopped_early: bool,
+    },
+}
+
+impl Worker for Run<'_, '_> {
+    async fn perform(&mut self, next: Next, state: &State) -> Happened {
+        self.candidates = state.candidates(&self.settings);
+        let happened = match next {
+            Next::Draft { iteration } => {
+                if let Err(happened) = self.consult(iteration, None).await {
+                    return happened;
+                }
+                let told = self.told();
+                if self.in_steps {
+                    return self.draft_in_steps(iteration, told).await;
+                }
+                let messages = self.prompts.draft(told.as_deref());
+                self.draft(iteration, messages, Vec::new()).await
+            }
+            Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
+            Next::Revise {
+                iteration,
+                based_on,
+                approach,
+            } => self.revise(iteration, based_on, approach).await,
+            Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
+            Next::Compare {
+                incumbent,
+                challenger,
+            } => self.compare(incumbent, challenger).await,
+            Next::AskUser { iteration, stops } => self.ask_user(iteration, stops).await,
+            Next::TakeEdit {
+                iteration,
+                based_on,
+            } => self.take_edit(iteration, based_on),
+            Next::Reflect { iteration, on } => self.reflect(iteration, on).await,
+            Next::Stop(_) => Happened::Cancelled,
+        };
+        self.warn_of_templates();
+        happened
+    }
+}
+
 impl Run<'_, '_> {
-    /// Does what the machine says until it says stop.
-    async fn drive(mut self, run_id: Uuid, cancel: &CancellationToken) {
-        let deadline = self.settings.max_time().map(|limit| Instant::now() + limit);
-        let mut state = State::new(Abilities {
+    /// Runs to the end.
+    async fn go(mut self, run_id: Uuid, cancel: &CancellationToken) {
+        let state = State::new(Abilities {
             compare: self.plan.criteria.need_judge(),
             stronger: self.plan.stronger.is_some(),
+            decide: self.decider.is_some(),
         });
-        let mut happened = self.begin();
-        let reason = loop {
-            let (new, next, decisions) = step(state, happened, &self.settings, self.log.tokens());
-            state = new;
-            for decision in decisions {
-                self.log.emit(Event::Decision {
-                    iteration: decision.iteration,
-                    choice: decision.choice,
-                    incumbent: decision.incumbent,
-                    reason: decision.reason,
-                });
-            }
-            if let Next::Stop(reason) = next {
-                break reason;
-            }
-            happened = {
-                let work = pin!(self.perform(next));
-                tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => Happened::Cancelled,
-                    () = sleep_until(deadline) => Happened::TimeUp,
-                    happened = work => happened,
-                }
-            };
-        };
+        let begin = (state, self.begin());
+        let (log, settings) = (self.log, self.settings.clone());
+        let (reason, state) = drive(&mut self, log, &settings, begin, cancel).await;
+        self.warn_of_templates();
         self.end(run_id, reason, &state);
+    }
+
+    /// Says what went wrong with the templates.
+    fn warn_of_templates(&self) {
+        if let Some(message) = self.prompts.problem() {
+            self.log.emit(Event::Warning { message });
+        }
     }
 
     /// Takes in what the run begins with.
@@ -258,10 +421,11 @@ impl Run<'_, '_> {
         let ending = ending(reason, state, last, &self.settings);
         let criteria = &self.plan.criteria;
         let small = self.settings.improvement_threshold();
+        let harsh = self.panel.as_ref().and_then(Panel::harshness);
         let (too_easy, too_hard) = self.log.with(|record| {
             (
                 critics::undercritical(criteria, record),
-                critics::overcritical(criteria, record, small),
+                critics::overcritical(criteria, record, small, harsh),
             )
         });
         for message in [ending.warning, too_easy, too_hard].into_iter().flatten() {
@@ -277,35 +441,50 @@ impl Run<'_, '_> {
         );
     }
 
-    async fn perform(&mut self, next: Next) -> Happened {
-        match next {
-            Next::Draft { iteration } => {
-                let messages = self.prompts.draft(self.note.take().as_deref());
-                self.draft(iteration, messages, Vec::new()).await
+    async fn ask_user(&mut self, iteration: u32, stops: Option<ConvergenceReason>) -> Happened {
+        let best = self.log.with(|record| record.incumbent);
+        let decision = match self.decider.as_deref_mut() {
+            Some(decider) => {
+                let best = best.unwrap_or(iteration);
+                decide::ask(decider, self.log, iteration, best, stops).await
             }
-            Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
-            Next::Revise {
-                iteration,
-                based_on,
-                approach,
-            } => self.revise(iteration, based_on, approach).await,
-            Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
-            Next::Compare {
-                incumbent,
-                challenger,
-            } => self.compare(incumbent, challenger).await,
-            Next::Stop(_) => Happened::Cancelled,
+            None => UserDecision::Auto,
+        };
+        match &decision {
+            UserDecision::Guide(wish) => {
+                self.prompts.add_wish(wish);
+                self.guided = true;
+            }
+            UserDecision::Edit(text) => self.edit.clone_from(text),
+            _ => {}
         }
+        Happened::Decided(decision)
+    }
+
+    /// The user's text is taken as it is: it is no reply of a model.
+    fn take_edit(&mut self, iteration: u32, based_on: u32) -> Happened {
+        self.log.emit(Event::Draft {
+            iteration,
+            output: std::mem::take(&mut self.edit),
+            based_on: Some(based_on),
+            strategy: None,
+            edits: None,
+        });
+        Happened::Written(None)
     }
 
     async fn fresh(&mut self, iteration: u32, lessons: u32) -> Happened {
+        if let Err(happened) = self.consult(iteration, None).await {
+            return happened;
+        }
         let issues: Vec<Issue> = self
             .ledger
             .issues_of(lessons)
             .iter()
             .map(|tracked| tracked.issue.clone())
             .collect();
-        let messages = self.prompts.fresh(&issues, self.note.take().as_deref());
+        let told = self.told();
+        let messages = self.prompts.fresh(&issues, told.as_deref());
         self.draft(iteration, messages, issues).await
     }
 
@@ -319,26 +498,18 @@ impl Run<'_, '_> {
         let phase = Phase::Draft;
         self.log.emit(Event::Phase { phase, iteration });
         let work = Work {
-            iteration,
             issues,
-            ..Work::default()
+            ..Work::new(phase, iteration)
         };
-        let ask = revise::Ask {
-            messages,
-            prediction: None,
-            whole: true,
-        };
-        match self.write(phase, &work, ask, false).await {
-            Ok(reply) => {
-                let output = self.clean(&work, &reply.text);
-                self.drafted(&work, output)
-            }
-            Err(happened) => happened,
+        if self.candidates > 1 {
+            return self.fresh_contest(work, &messages).await;
         }
+        let made = self.make(work, How::Anew(messages)).await;
+        self.made(made)
     }
 
     async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
-        let strategy = approach.strategy(self.settings.strategy());
+        let mut strategy = approach.strategy(self.settings.strategy());
         let open = self.ledger.issues_of(based_on);
         let found = self.log.with(|record| {
             let base = record.version(based_on)?;
@@ -346,12 +517,17 @@ impl Run<'_, '_> {
                 .then(|| record.versions.last())
                 .flatten()
                 .map(|failed| lessons::of_regression(base, failed));
-            Some((lessons::to_revise(base, open), worse))
+            let past = past::of(record, based_on, &self.settings);
+            Some((lessons::to_revise(base, open), worse, past))
         });
-        let Some((base, worse)) = found else {
+        let Some((base, worse, past)) = found else {
             self.error = Some(format!("version {based_on} is not there to be revised"));
             return Happened::ModelFailed;
         };
+        if let Err(happened) = self.consult(iteration, Some(&base.output)).await {
+            return happened;
+        }
+        self.prompts.show_past(past);
         let phase = Phase::Revise;
         self.log.emit(Event::Phase { phase, iteration });
         evidence::for_revision(
@@ -361,67 +537,124 @@ impl Run<'_, '_> {
             &mut self.prompts,
             self.log,
         );
-        let notes: Vec<String> = [self.note.take(), worse].into_iter().flatten().collect();
+        if std::mem::take(&mut self.guided) && strategy == Strategy::Hybrid {
+            strategy = Strategy::FullRewrite;
+            self.log.emit(Event::Strategy {
+                iteration,
+                strategy,
+                reason: "the user's wish may concern the whole text".to_owned(),
+            });
+        }
+        let notes: Vec<String> = [self.told(), worse].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
-        let stronger = approach == Approach::Stronger;
-        let mut work = Work {
-            iteration,
+        let work = Work {
+            stronger: approach == Approach::Stronger,
             base: Some(base.output.clone()),
             issues: issues_of(&base).to_vec(),
-            ..Work::default()
+            ..Work::new(phase, iteration)
         };
-        let mut revision = Revision::new(strategy, self.history, &self.prompts, &base, note);
+        if self.candidates > 1 {
+            return self.contest(work, strategy, &base, note).await;
+        }
+        let revision = Revision::new(strategy, self.history, &self.prompts, &base, note);
+        let how = How::Revise(Box::new(revision), based_on);
+        let made = self.make(work, how).await;
+        self.made(made)
+    }
+
+    /// Writes a draft.
+    async fn make(&self, mut work: Work, how: How) -> Made {
+        let (output, history) = match how {
+            How::Anew(messages) => {
+                let ask = revise::Ask {
+                    messages,
+                    prediction: None,
+                    whole: true,
+                };
+                let reply = self.write(&work, ask).await;
+                (reply.map(|reply| self.clean(&work, &reply.text)), None)
+            }
+            How::Revise(mut revision, based_on) => {
+                let output = self.follow(&mut work, &mut revision, based_on).await;
+                (output, Some(revision.history()))
+            }
+        };
+        let output =
+            output.and_then(
+                |output| match gate::check_text(&output, &self.occasion(&work)) {
+                    Ok(()) => Ok(output),
+                    Err(why) => Err(Lost::NoDraft {
+                        why,
+                        text: output,
+                        stopped_early: false,
+                    }),
+                },
+            );
+        Made {
+            work,
+            output,
+            history,
+        }
+    }
+
+    /// Does what a revision says, to its end.
+    async fn follow(
+        &self,
+        work: &mut Work,
+        revision: &mut Revision,
+        based_on: u32,
+    ) -> Result<String, Lost> {
         let revised = loop {
             match revision.step() {
                 revise::Step::Say(strategy, reason) => self.log.emit(Event::Strategy {
-                    iteration,
+                    iteration: work.iteration,
                     strategy,
-                    reason,
+                    reason: work.says(reason),
                 }),
-                revise::Step::Ask(ask) => match self.write(phase, &work, ask, stronger).await {
-                    Ok(reply) => revision.answer(&reply),
-                    Err(happened) => return happened,
-                },
+                revise::Step::Ask(ask) => revision.answer(&self.write(work, ask).await?),
                 revise::Step::Done(revised) => break revised,
             }
-            self.history = revision.history();
         };
         work.from = Some((based_on, revised.strategy));
         work.edits = revised.edits;
         // What is around an edit is no part of the text; what is around a whole text may seem to be.
-        let output = match revised.strategy {
-            Strategy::FullRewrite => self.clean(&work, &revised.output),
+        Ok(match revised.strategy {
+            Strategy::FullRewrite => self.clean(work, &revised.output),
             _ => revised.output,
+        })
+    }
+
+    /// Takes in what was written: a draft is a version.
+    fn made(&mut self, made: Made) -> Happened {
+        self.history = made.history.unwrap_or(self.history);
+        let work = made.work;
+        let output = match made.output {
+            Ok(output) => output,
+            Err(lost) => return self.lost(work.iteration, lost),
         };
-        self.drafted(&work, output)
+        self.drafted(&work, output);
+        Happened::Written(work.from.map(|(_, strategy)| strategy))
     }
 
     /// Asks the writer, or the stronger model. A reply that is the whole text must be complete; it is ended
     /// early where it can no longer become a draft of use.
-    async fn write(
-        &mut self,
-        phase: Phase,
-        work: &Work,
-        ask: revise::Ask,
-        stronger: bool,
-    ) -> Result<Reply, Happened> {
+    async fn write(&self, work: &Work, ask: revise::Ask) -> Result<Reply, Lost> {
         let mut request = ChatRequest::new(Purpose::Write, ask.messages);
         request.prediction = ask.prediction;
         request.sampling = self.plan.writer_sampling.clone();
-        request.sampling.seed = request
-            .sampling
-            .seed
-            .map(|seed| seed.wrapping_add(self.written));
-        if phase == Phase::Revise {
+        let written = self.written.fetch_add(1, Ordering::Relaxed);
+        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(written));
+        request.sampling.temperature = work.temperature.or(request.sampling.temperature);
+        if work.phase == Phase::Revise {
             let limits = [
                 request.sampling.max_tokens,
                 self.plan.settings.max_revision_tokens,
             ];
             request.sampling.max_tokens = limits.into_iter().flatten().min();
         }
-        self.written += 1;
         request.think = self.plan.think;
-        let observer = self.log.calls(phase, work.iteration);
+        let live = work.candidate.is_none_or(|candidate| candidate == 1);
+        let observer = self.log.calls_of(work.phase, work.iteration, live);
         let watch = self.log.with(|record| self.early.watch(record));
         let mut reading = watch
             .filter(|_| ask.whole)
@@ -431,7 +664,7 @@ impl Run<'_, '_> {
             reading.is_some_and(|reading| reading.is_hopeless(text))
         };
         let writer = match &self.plan.stronger {
-            Some(model) if stronger => model,
+            Some(model) if work.stronger => model,
             _ => &self.plan.writer,
         };
         let reply = match call_until(&**writer, request, &observer, stop).await {
@@ -441,17 +674,17 @@ impl Run<'_, '_> {
                 end: Some(EndReason::Length),
                 ..Reply::default()
             },
-            Err(error) => return Err(self.failed(&error)),
+            Err(error) => return Err(Lost::Failed(error)),
         };
-        if let Some(no_draft) = reading.and_then(|reading| reading.verdict(&reply.text)) {
-            self.early.stopped();
-            return Err(self.rejected(work.iteration, no_draft, reply.text, true));
-        }
-        match gate::check_reply(&reply) {
-            Err(no_draft) if ask.whole => {
-                Err(self.rejected(work.iteration, no_draft, reply.text, false))
-            }
-            _ => Ok(reply),
+        let stopped = reading.and_then(|reading| reading.verdict(&reply.text));
+        let stopped_early = stopped.is_some();
+        match stopped.or_else(|| gate::check_reply(&reply).err().filter(|_| ask.whole)) {
+            Some(why) => Err(Lost::NoDraft {
+                why,
+                text: reply.text,
+                stopped_early,
+            }),
+            None => Ok(reply),
         }
     }
 
@@ -468,11 +701,8 @@ impl Run<'_, '_> {
         text
     }
 
-    /// A text is there; if it is a draft, it is a version.
-    fn drafted(&mut self, work: &Work, output: String) -> Happened {
-        if let Err(no_draft) = gate::check_text(&output, &self.occasion(work)) {
-            return self.rejected(work.iteration, no_draft, output, false);
-        }
+    /// A draft is a version.
+    fn drafted(&mut self, work: &Work, output: String) {
         self.error = None;
         self.early.drafted();
         self.log.emit(Event::Draft {
@@ -482,26 +712,32 @@ impl Run<'_, '_> {
             strategy: work.from.map(|(_, strategy)| strategy),
             edits: work.edits,
         });
-        Happened::Written(work.from.map(|(_, strategy)| strategy))
     }
 
-    fn rejected(
-        &mut self,
-        iteration: u32,
-        no_draft: NotADraft,
-        text: String,
-        stopped_early: bool,
-    ) -> Happened {
-        let NotADraft { reason, note } = no_draft;
-        self.error = Some(format!("no usable draft: {reason}"));
-        self.note = Some(note);
+    fn lost(&mut self, iteration: u32, lost: Lost) -> Happened {
+        let (why, text, stopped_early) = match lost {
+            Lost::Failed(error) => return self.failed(&error),
+            Lost::NoDraft {
+                why,
+                text,
+                stopped_early,
+            } => (why, text, stopped_early),
+        };
         self.log.emit(Event::Rejected {
             iteration,
-            reason,
+            reason: why.reason.clone(),
             text,
             stopped_early,
         });
+        self.no_draft(why, stopped_early)
+    }
+
+    /// No draft came of a step: the writer is told why.
+    fn no_draft(&mut self, why: NotADraft, stopped_early: bool) -> Happened {
+        self.error = Some(format!("no usable draft: {}", why.reason));
+        self.note = Some(why.note);
         if stopped_early {
+            self.early.stopped();
             Happened::Stopped
         } else {
             Happened::Rejected
@@ -544,36 +780,56 @@ impl Run<'_, '_> {
     }
 
     async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Happened {
+        let phase = Phase::Evaluate;
+        let text = Draft {
+            iteration,
+            based_on: self
+                .log
+                .with(|record| record.version(iteration).and_then(|v| v.based_on)),
+            output: &self.output_of(iteration).unwrap_or_default(),
+            attempt,
+        };
         let Some(panel) = &self.panel else {
             self.error = Some("there is nobody to judge".to_owned());
             return Happened::CheckFailed;
         };
-        let phase = Phase::Evaluate;
         self.log.emit(Event::Phase { phase, iteration });
-        let (based_on, earlier) = self.log.with(|record| {
+        match self.judge(panel, &text, true).await {
+            Ok(evaluation) => self.judged(&text, &evaluation),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// Has a draft judged. Only what is `live` is shown as it comes.
+    async fn judge(
+        &self,
+        panel: &Panel,
+        text: &Draft<'_>,
+        live: bool,
+    ) -> Result<Evaluation, ModelError> {
+        let iteration = text.iteration;
+        let earlier = self.log.with(|record| {
             let before = |version: &&Version| version.iteration < iteration;
-            (
-                record.version(iteration).and_then(|v| v.based_on),
-                Earlier::latest(record.versions.iter().filter(before)),
-            )
+            Earlier::latest(record.versions.iter().filter(before))
         });
-        let draft = self.output_of(iteration).unwrap_or_default();
-        let prior = based_on.and_then(|base| self.output_of(base));
+        let prior = text.based_on.and_then(|base| self.output_of(base));
         let subject = Subject {
-            draft: &draft,
+            draft: text.output,
             prior: prior.as_deref(),
-            attempt,
+            attempt: text.attempt,
             progress: Progress {
                 iteration,
                 task: self.task,
                 earlier: &earlier,
             },
         };
-        let observer = self.log.calls(phase, iteration);
-        let evaluation = match panel.evaluate(&self.prompts, &subject, &observer).await {
-            Ok(evaluation) => evaluation,
-            Err(error) => return self.failed(&error),
-        };
+        let observer = self.log.calls_of(Phase::Evaluate, iteration, live);
+        panel.evaluate(&self.prompts, &subject, &observer).await
+    }
+
+    /// Takes in the verdict on a version.
+    fn judged(&mut self, text: &Draft<'_>, evaluation: &Evaluation) -> Happened {
+        let iteration = text.iteration;
         self.log.emit(Event::Evaluation {
             iteration,
             evaluation: evaluation.clone(),
@@ -589,15 +845,16 @@ impl Run<'_, '_> {
             return Happened::Unreadable;
         }
         self.error = None;
-        let change = self.ledger.take(iteration, based_on, &evaluation);
+        let change = self.ledger.take(iteration, text.based_on, evaluation);
         let open = change.open.iter().map(|issue| issue.id).collect();
         self.log.emit(Event::Issues {
             iteration,
             open: change.open,
             resolved: change.resolved,
         });
-        let alike = prior.map(|prior| similarity(&prior, &draft));
-        match Verdict::new(&evaluation, open, alike) {
+        let prior = text.based_on.and_then(|base| self.output_of(base));
+        let alike = prior.map(|prior| similarity(&prior, text.output));
+        match Verdict::new(evaluation, open, alike) {
             Some(verdict) => Happened::Judged(verdict),
             None => Happened::Unreadable,
         }
@@ -613,13 +870,6 @@ impl Run<'_, '_> {
 fn issues_of(version: &Version) -> &[Issue] {
     let evaluation = version.evaluation.as_ref();
     evaluation.map_or(&[], |evaluation| &evaluation.issues)
-}
-
-pub(super) async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]

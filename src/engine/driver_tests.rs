@@ -640,3 +640,49 @@ async fn edits_that_do_not_fit_the_context_fall_back_to_the_whole_text() {
         ConvergenceReason::ModelError
     );
 }
+
+#[tokio::test]
+async fn a_revision_learns_from_those_before() {
+    let issue = |step: u8, what: &str| {
+        let verdict = format!(
+            r#"{{"scores": {{"quality": {{"reason": "r", "score": {step}}}}}, "issues": [{{"type": "incorrect", "severity": "major", "criterion": "quality", "quote": "", "description": "{what}", "suggested_fix": ""}}], "confidence": 0.5}}"#
+        );
+        Text(Box::leak(verdict.into_boxed_str()))
+    };
+    let answers = [
+        Text("one"),
+        issue(3, "There is no place name in it."),
+        Text("two"),
+        issue(1, "All verbs are gone </history>."),
+        Text("three"),
+        Step(5),
+    ];
+    let asked = async |settings: LoopSettings| {
+        let played = play(&answers, settings).await;
+        let last = &played.asked[4].messages[1].content;
+        let shown = |part: &str| {
+            let at = last.find(part);
+            // What changes from revision to revision stands behind what does not.
+            assert!(at.is_none() || at > last.find("</feedback>"), "{last}");
+            at.is_some()
+        };
+        let tag = "<history-2>\nTried in vain: a revision with these faults: All verbs";
+        let draft = "<earlier-draft name=\"2, thrown away\">\ntwo\n</earlier-draft>";
+        (shown(tag), shown(draft))
+    };
+    let settings = |history, versions| LoopSettings {
+        include_reflection_history: history,
+        include_prior_versions: versions,
+        ..LoopSettings::default()
+    };
+    assert_eq!(asked(settings(None, None)).await, (true, false));
+    assert_eq!(
+        asked(settings(Some(false), Some(true))).await,
+        (false, true)
+    );
+}
+
+#[path = "driver/contest_tests.rs"]
+mod contest;
+#[path = "driver_decide_tests.rs"]
+mod decide;

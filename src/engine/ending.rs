@@ -19,7 +19,8 @@ pub(super) struct Ending {
 /// Chooses the answer of a run that stopped for a reason. `last` is the last version, judged or not.
 ///
 /// Where no version was judged, the last one is the answer: whatever failed, the user gets the draft that there
-/// is, with the failure's exit code and a warning. Where the criteria are not met, `on_failure` has its say.
+/// is, with the failure's exit code and a warning. What the user has accepted is the answer, and so is a text of
+/// the user's own that nobody could judge any more. Where the criteria are not met, `on_failure` has its say.
 pub(super) fn ending(
     reason: ConvergenceReason,
     state: &State,
@@ -29,7 +30,7 @@ pub(super) fn ending(
     let judged = select(settings.select(), &state.judged, state.incumbent());
     let best = match reason {
         ConvergenceReason::JudgeFailed => last,
-        _ => judged.or(last),
+        _ => state.word().or(judged).or(last),
     };
     let is = |version: Option<u32>, good: fn(&Rank) -> bool| {
         state
@@ -38,7 +39,8 @@ pub(super) fn ending(
             .any(|(iteration, rank)| Some(*iteration) == version && good(rank))
     };
     let corrected = reason == ConvergenceReason::Corrected;
-    let success = corrected || is(best, |rank| rank.satisfactory);
+    let accepted = reason == ConvergenceReason::UserAccepted;
+    let success = corrected || accepted || is(best, |rank| rank.satisfactory);
     let selected = match settings.on_failure() {
         _ if success => best,
         OnFailure::ReturnBest => best,

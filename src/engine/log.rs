@@ -3,9 +3,11 @@ use std::sync::{Mutex, PoisonError};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::model::{CallEvent, ChatEvent};
+use super::spent::Spent;
+use crate::model::{CallEvent, CallReport, ChatEvent};
 use crate::types::{
-    ConvergenceReason, DeltaKind, Event, ExitCode, Phase, RunRecord, SCHEMA_VERSION, Stamped,
+    ConvergenceReason, DeltaKind, Event, ExitCode, Phase, Prices, RunRecord, SCHEMA_VERSION,
+    Stamped,
 };
 
 /// Sees every event of a run, in order, as it happens. What it does is done before the run goes on.
@@ -28,20 +30,21 @@ pub(super) struct Log<'a> {
 struct LogInner<'a> {
     observer: &'a mut dyn Observer,
     record: RunRecord,
-    /// Tokens used; those of calls whose server does not count are estimated.
-    tokens: u64,
+    prices: Prices,
+    spent: Spent,
 }
 
 /// The usual estimate where a server does not count tokens: about four characters make one.
 const CHARACTERS_PER_TOKEN: usize = 4;
 
 impl<'a> Log<'a> {
-    pub(super) fn new(observer: &'a mut dyn Observer) -> Self {
+    pub(super) fn new(observer: &'a mut dyn Observer, prices: Prices) -> Self {
         Self {
             inner: Mutex::new(LogInner {
                 observer,
                 record: RunRecord::default(),
-                tokens: 0,
+                prices,
+                spent: Spent::default(),
             }),
         }
     }
@@ -91,11 +94,11 @@ impl<'a> Log<'a> {
         )
     }
 
-    pub(super) fn tokens(&self) -> u64 {
+    pub(super) fn spent(&self) -> Spent {
         self.inner
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .tokens
+            .spent
     }
 
     /// An observer of model calls that turns what they say into events of this step.
@@ -103,6 +106,17 @@ impl<'a> Log<'a> {
         &self,
         phase: Phase,
         iteration: u32,
+    ) -> impl Fn(CallEvent<'_>) + Send + Sync {
+        self.calls_of(phase, iteration, true)
+    }
+
+    /// The same. Of calls that are made at the same time only one may be `live`: the pieces of the others are left
+    /// out, since nobody could tell them apart.
+    pub(super) fn calls_of(
+        &self,
+        phase: Phase,
+        iteration: u32,
+        live: bool,
     ) -> impl Fn(CallEvent<'_>) + Send + Sync {
         move |event| {
             let delta = |kind, text: &str| Event::Delta {
@@ -112,6 +126,7 @@ impl<'a> Log<'a> {
                 text: text.to_owned(),
             };
             match event {
+                CallEvent::Chat(ChatEvent::Text(_) | ChatEvent::Reasoning(_)) if !live => {}
                 CallEvent::Chat(ChatEvent::Text(text)) => {
                     self.emit(delta(DeltaKind::Text, text));
                 }
@@ -134,17 +149,13 @@ impl<'a> Log<'a> {
                 }
                 CallEvent::Chat(_) => {}
                 CallEvent::End(report) => {
-                    let estimate = report.characters / CHARACTERS_PER_TOKEN;
-                    let tokens = report.usage.total.unwrap_or(estimate as u64);
-                    self.inner
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .tokens += tokens;
+                    let cost = self.spend(&report);
                     self.emit(Event::Call {
                         phase,
                         iteration,
                         model: report.model.clone(),
                         usage: report.usage,
+                        cost,
                         duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
                         attempts: report.attempts,
                         error: report.error.map(ToString::to_string),
@@ -152,6 +163,19 @@ impl<'a> Log<'a> {
                 }
             }
         }
+    }
+
+    /// Takes in what a call used; gives what it cost, if that is known.
+    fn spend(&self, report: &CallReport<'_>) -> Option<f64> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let estimate = (report.characters / CHARACTERS_PER_TOKEN) as u64;
+        let tokens = report.usage.total.unwrap_or(estimate);
+        let price = inner.prices.of(report.model);
+        let cost = price.and_then(|price| price.cost(&report.usage));
+        let at_most = price.map_or(0.0, |price| price.at_most(tokens));
+        inner.spent.tokens += tokens;
+        inner.spent.cost += cost.unwrap_or(at_most);
+        cost
     }
 
     pub(super) fn into_record(self) -> RunRecord {

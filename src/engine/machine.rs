@@ -1,11 +1,14 @@
 //! What to do next, as a pure function of what has happened.
 
 use super::adapt::{Approach, ladder};
+use super::candidates::how_many;
 use super::converge::{Attempt, Outcome, Trail, converged};
 use super::incumbent::{Challenge, Incumbent, by_score, challenge, is_regression};
+use super::spent::Spent;
+use super::triggers::{self, Setback};
 use super::verdict::Verdict;
 use crate::evaluate::Preference;
-use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy};
+use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy, UserDecision};
 
 /// How often a first draft is asked for before the run gives up on getting one.
 const FIRST_DRAFT_TRIES: u32 = 2;
@@ -19,6 +22,8 @@ pub(super) struct Abilities {
     pub(super) compare: bool,
     /// There is a stronger model.
     pub(super) stronger: bool,
+    /// There is somebody who may decide for the loop.
+    pub(super) decide: bool,
 }
 
 /// Where a run stands.
@@ -45,12 +50,20 @@ pub(super) struct State {
     edited: bool,
     /// Why the run would have stopped; since then the ladder is climbed, until something helps.
     stalled: Option<ConvergenceReason>,
+    /// The answer by the user's word: a version that was accepted, or a text of the user's own until it is judged.
+    word: Option<u32>,
     /// Unreadable verdicts in a row.
     judge_failures: u32,
     /// Replies in a row that were no drafts.
     rejections: u32,
     /// Whether a first draft was stopped before its end.
     stopped: bool,
+    /// What is to be written now, or was written last.
+    writing: Option<Next>,
+    /// What is reflected on before the next text is written.
+    setback: Option<Setback>,
+    /// The version whose failed replies were reflected on.
+    reflected: Option<u32>,
 }
 
 /// What is to be done with a text that is there before the run begins.
@@ -71,10 +84,14 @@ pub(super) enum Happened {
     Given(Given),
     /// A text was written; how it was revised, if it was.
     Written(Option<Strategy>),
+    /// Candidates were written and judged, and this one is the version.
+    Chosen(Option<Strategy>, Verdict),
     /// The model's reply was no draft.
     Rejected,
     /// We stopped the model's reply before its end.
     Stopped,
+    /// What went wrong was reflected on.
+    Reflected,
     /// The text was judged.
     Judged(Verdict),
     /// The text was judged, and the verdict could not be read.
@@ -84,8 +101,12 @@ pub(super) enum Happened {
     /// The incumbent, which was shown first, and the new version were compared; `None` if the answer could not
     /// be read.
     Compared(Option<Preference>),
+    /// Who may decide has decided.
+    Decided(UserDecision),
     /// A model failed for good.
     ModelFailed,
+    /// A limit is reached, and there is no text.
+    OutOfBudget,
     /// The time is up.
     TimeUp,
     /// Somebody wants the run to end.
@@ -101,6 +122,13 @@ pub(super) enum Next {
     Evaluate { iteration: u32, attempt: u32 },
     /// Ask which of two versions is better.
     Compare { incumbent: u32, challenger: u32 },
+    /// Ask who may decide, after a version was judged; left alone, the loop would go on, or stop for this reason.
+    AskUser {
+        iteration: u32,
+        stops: Option<ConvergenceReason>,
+    },
+    /// Take in the text that the user has made of a version.
+    TakeEdit { iteration: u32, based_on: u32 },
     /// Revise a version.
     Revise {
         iteration: u32,
@@ -109,8 +137,20 @@ pub(super) enum Next {
     },
     /// Write a draft anew, with nothing of the earlier ones but the faults of one of them, to avoid.
     Fresh { iteration: u32, lessons: u32 },
+    /// Look back at what went wrong, before a version is written.
+    Reflect { iteration: u32, on: Setback },
     /// End the run.
     Stop(ConvergenceReason),
+}
+
+impl Next {
+    /// Whether a text is written.
+    fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Draft { .. } | Self::Revise { .. } | Self::Fresh { .. }
+        )
+    }
 }
 
 /// A choice, and why: for people.
@@ -122,19 +162,20 @@ pub(super) struct Decision {
     pub(super) reason: String,
 }
 
-/// Takes in what has happened, and says what to do. `tokens` is what the run has used so far.
+/// Takes in what has happened, and says what to do. `spent` is what the run has used so far.
 pub(super) fn step(
     mut state: State,
     happened: Happened,
     settings: &LoopSettings,
-    tokens: u64,
+    spent: impl Into<Spent>,
 ) -> (State, Next, Vec<Decision>) {
     let mut decisions = Vec::new();
     let rules = Rules {
         settings,
-        tokens_left: settings.max_total_tokens.is_none_or(|limit| tokens < limit),
+        limit: spent.into().limit(settings),
     };
     let next = state.take(happened, &rules, &mut decisions);
+    let next = state.reflect_first(next, &mut decisions);
     let next = rules.within_budget(next);
     if let (Next::Stop(reason), Some(incumbent)) = (next, &state.incumbent) {
         decisions.push(Decision {
@@ -150,17 +191,17 @@ pub(super) fn step(
 /// What a decision is made by, besides the state.
 struct Rules<'a> {
     settings: &'a LoopSettings,
-    tokens_left: bool,
+    /// The limit that is reached, if one is.
+    limit: Option<ConvergenceReason>,
 }
 
 impl Rules<'_> {
-    /// A step that needs a model is not begun once the token limit is reached: a run goes over its limit by
-    /// one step at the most.
+    /// A step that needs a model is not begun once a limit is reached: a run goes over its limit by one step at the
+    /// most, with all candidates of that step.
     fn within_budget(&self, next: Next) -> Next {
-        match next {
-            Next::Stop(_) => next,
-            _ if self.tokens_left => next,
-            _ => Next::Stop(ConvergenceReason::TokenBudget),
+        match (next, self.limit) {
+            (Next::Stop(_) | Next::AskUser { .. } | Next::TakeEdit { .. }, _) | (_, None) => next,
+            (_, Some(limit)) => Next::Stop(limit),
         }
     }
 }
@@ -177,6 +218,21 @@ impl State {
     /// The number of the best version so far.
     pub(super) fn incumbent(&self) -> Option<u32> {
         self.incumbent.as_ref().map(|best| best.iteration)
+    }
+
+    /// How many candidates the next version is chosen from. A first draft, and a correction that nobody judges, is
+    /// the only one.
+    pub(super) fn candidates(&self, settings: &LoopSettings) -> u32 {
+        if self.incumbent.is_none() {
+            return 1;
+        }
+        let helped = self.trail.attempts.last().map(Attempt::is_gain);
+        how_many(settings.candidates(), helped)
+    }
+
+    /// The answer by the user's word, if there is one; it goes before every rule of selection.
+    pub(super) fn word(&self) -> Option<u32> {
+        self.word
     }
 
     fn take(&mut self, happened: Happened, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
@@ -201,12 +257,15 @@ impl State {
                 ConvergenceReason::Corrected
             }
             Happened::Written(strategy) => {
-                self.rejections = 0;
-                self.edited |= strategy.is_some_and(|strategy| strategy != Strategy::FullRewrite);
+                self.written(strategy);
                 return Next::Evaluate {
                     iteration: self.iteration,
                     attempt: 0,
                 };
+            }
+            Happened::Chosen(strategy, verdict) => {
+                self.written(strategy);
+                return self.judge(verdict, rules, decisions);
             }
             Happened::Rejected => return self.reject(rules, decisions),
             Happened::Stopped => {
@@ -218,11 +277,13 @@ impl State {
                 }
                 return self.reject(rules, decisions);
             }
+            Happened::Reflected => return self.again(),
             Happened::Judged(verdict) => return self.judge(verdict, rules, decisions),
             Happened::Compared(preference) => {
                 self.decide_close(preference, rules, decisions);
-                return self.go_on(rules, decisions);
+                return self.consult(rules, decisions);
             }
+            Happened::Decided(decision) => return self.obey(&decision, rules, decisions),
             Happened::Unreadable => {
                 self.judge_failures += 1;
                 if self.judge_failures < JUDGE_TRIES {
@@ -236,12 +297,19 @@ impl State {
             // Nothing that is written would mend it.
             Happened::CheckFailed => ConvergenceReason::JudgeFailed,
             Happened::ModelFailed => ConvergenceReason::ModelError,
+            Happened::OutOfBudget => rules.limit.unwrap_or(ConvergenceReason::TokenBudget),
             Happened::TimeUp => ConvergenceReason::TimeLimit,
             Happened::Cancelled => ConvergenceReason::Interrupted,
         };
         // Nobody will compare them any more.
         self.decide_close(None, rules, decisions);
         Next::Stop(stop)
+    }
+
+    /// Takes in that a version is there.
+    fn written(&mut self, strategy: Option<Strategy>) {
+        self.rejections = 0;
+        self.edited |= strategy.is_some_and(|strategy| strategy != Strategy::FullRewrite);
     }
 
     /// Takes a verdict in.
@@ -258,10 +326,16 @@ impl State {
             });
             let reason = format!("the first version, score {score:.2}");
             decisions.push(self.decision(Choice::Accept, reason));
-            return self.go_on(rules, decisions);
+            return self.consult(rules, decisions);
         };
+        if self.word.take().is_some() {
+            let won = Challenge::Won("it is the user's own text".to_owned());
+            self.settle(verdict, won, rules, decisions);
+            self.begin_anew();
+            return self.consult(rules, decisions);
+        }
         let challenge = match challenge(best, &verdict, rules.settings.grey_zone()) {
-            Challenge::Close if self.abilities.compare && rules.tokens_left => {
+            Challenge::Close if self.abilities.compare && rules.limit.is_none() => {
                 let (incumbent, challenger) = (best.iteration, self.iteration);
                 let reason = format!(
                     "score {:.2} is too close to version {incumbent}'s {:.2} to say: both are compared",
@@ -278,7 +352,78 @@ impl State {
             clear => clear,
         };
         self.settle(verdict, challenge, rules, decisions);
-        self.go_on(rules, decisions)
+        self.consult(rules, decisions)
+    }
+
+    /// Goes on after a version was judged; who may decide is asked before. A version beyond the limit, which only
+    /// a text of the user's own can be, is not asked about: so the limit holds, and no such text is lost.
+    fn consult(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+        let iteration = self.iteration;
+        if !self.abilities.decide || iteration > rules.settings.max_iterations() {
+            return self.go_on(rules, decisions);
+        }
+        let alone = self.clone().go_on(rules, &mut Vec::new());
+        let stops = match rules.within_budget(alone) {
+            Next::Stop(reason) => Some(reason),
+            _ => None,
+        };
+        Next::AskUser { iteration, stops }
+    }
+
+    /// Does what was decided, within the limits of the run.
+    fn obey(
+        &mut self,
+        decision: &UserDecision,
+        rules: &Rules,
+        decisions: &mut Vec<Decision>,
+    ) -> Next {
+        match decision {
+            UserDecision::Auto => self.go_on(rules, decisions),
+            UserDecision::Continue => self.one_more(rules, decisions),
+            UserDecision::Guide(_) => {
+                self.begin_anew();
+                self.one_more(rules, decisions)
+            }
+            UserDecision::Edit(_) => {
+                let based_on = self.iteration;
+                self.iteration += 1;
+                self.word = Some(self.iteration);
+                Next::TakeEdit {
+                    iteration: self.iteration,
+                    based_on,
+                }
+            }
+            UserDecision::Accept(version) => {
+                self.word = Some(*version);
+                Next::Stop(ConvergenceReason::UserAccepted)
+            }
+            UserDecision::Stop => Next::Stop(ConvergenceReason::UserQuit),
+        }
+    }
+
+    /// Goes on, also where the loop alone would stop; but the limit holds.
+    fn one_more(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+        let next = self.go_on(rules, decisions);
+        match (next, self.incumbent()) {
+            (Next::Stop(_), Some(based_on)) if self.iteration < rules.settings.max_iterations() => {
+                self.another(based_on, rules.settings)
+            }
+            _ => next,
+        }
+    }
+
+    /// What was tried says nothing any more: there is something new to go by.
+    fn begin_anew(&mut self) {
+        if let Some(best) = &mut self.incumbent {
+            best.peak = best.verdict.rank.score;
+            self.trail = Trail {
+                start: best.peak,
+                attempts: Vec::new(),
+            };
+        }
+        self.approach = Approach::Usual;
+        self.tried.clear();
+        self.stalled = None;
     }
 
     /// Decides between the incumbent and a version that is close to it, if there is one; without a preference by
@@ -344,6 +489,13 @@ impl State {
                 if is_regression(best, &verdict, noise) {
                     attempt.outcome = Outcome::Worse;
                 }
+                let threshold = rules.settings.quality_drop_threshold();
+                if triggers::quality_drop(best.verdict.rank.score, score, threshold) {
+                    self.setback = Some(Setback::Drop {
+                        best: best.iteration,
+                        worse: self.iteration,
+                    });
+                }
                 (Choice::KeepIncumbent, reason)
             }
             Challenge::Close => return,
@@ -368,6 +520,9 @@ impl State {
     /// A reply that is no draft: the first one is asked for again; what would better a judged draft is lost.
     fn reject(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
         self.rejections += 1;
+        if self.learns(rules) {
+            return self.again();
+        }
         if let Some(best) = &self.incumbent {
             let best = best.verdict.rank.score;
             self.attempted(Attempt {
@@ -380,6 +535,70 @@ impl State {
             return Next::Stop(ConvergenceReason::ModelError);
         }
         self.first()
+    }
+
+    /// Whether a reply that is no draft is reflected on and asked for again.
+    fn learns(&mut self, rules: &Rules) -> bool {
+        let without = match self.incumbent {
+            Some(_) => 1,
+            None => FIRST_DRAFT_TRIES,
+        };
+        let learns = rules.limit.is_none()
+            && triggers::error(
+                rules.settings.reflect_on_error(),
+                self.rejections,
+                without,
+                self.reflected == Some(self.iteration),
+            );
+        if learns {
+            self.reflected = Some(self.iteration);
+            self.setback = Some(Setback::Failure);
+        }
+        learns
+    }
+
+    /// The same text once more.
+    fn again(&self) -> Next {
+        self.writing.unwrap_or_else(|| self.first())
+    }
+
+    /// Looks back before a text is written, where there is a reason to: once for each.
+    fn reflect_first(&mut self, next: Next, decisions: &mut Vec<Decision>) -> Next {
+        if !next.writes() {
+            return next;
+        }
+        self.writing = Some(next);
+        let Some(on) = self.setback.take() else {
+            return next;
+        };
+        match on {
+            Setback::Drop { best, worse } => {
+                let score = |version| {
+                    let mut judged = self.judged.iter();
+                    let found = judged.find(|(iteration, _)| *iteration == version);
+                    found.map_or(0.0, |(_, rank)| rank.score)
+                };
+                let reason = format!(
+                    "score {:.2} is well below version {best}'s {:.2}: what went wrong is reflected on",
+                    score(worse),
+                    score(best),
+                );
+                decisions.push(Decision {
+                    iteration: worse,
+                    ..self.decision(Choice::Reflect, reason)
+                });
+            }
+            // Before there is a version, there is none to decide about.
+            Setback::Failure if self.incumbent.is_some() => {
+                let reason = "no draft came of it: why is reflected on, and it is asked for again";
+                decisions.push(self.decision(Choice::Reflect, reason.to_owned()));
+            }
+            Setback::Failure => {}
+        }
+        Next::Reflect {
+            iteration: self.iteration,
+            on,
+        }
     }
 
     /// The first text that the run writes where none was judged: a draft, or the one correction of what it began
@@ -425,7 +644,7 @@ impl State {
             // A draft of its own would know nothing of the text that was given.
             .filter(|step| self.given.is_none() || *step != Approach::Fresh)
             .find(|step| !self.tried.contains(step))
-            .filter(|_| more && settings.adapt() && rules.tokens_left);
+            .filter(|_| more && settings.adapt() && rules.limit.is_none());
         let Some(step) = step else {
             return Next::Stop(reason);
         };

@@ -70,6 +70,8 @@ fn play_verdicts(
                     .next()
                     .expect("the run goes on longer than it should"),
             ),
+            Next::AskUser { .. } | Next::TakeEdit { .. } => panic!("nobody decides here"),
+            Next::Reflect { .. } => Happened::Reflected,
             Next::Stop(reason) => {
                 return Played {
                     bases,
@@ -158,6 +160,7 @@ fn close_scores_are_decided_by_who_sees_both() {
     let abilities = Abilities {
         compare: true,
         stronger: false,
+        ..Abilities::default()
     };
     let scores = |scores: [f64; 3]| scores.map(|score| Verdict::scored(score, false));
     let rules = settings(3, 9);
@@ -187,6 +190,7 @@ fn a_comparison_that_never_comes_is_decided_by_the_score() {
     let abilities = Abilities {
         compare: true,
         stronger: false,
+        ..Abilities::default()
     };
     let rules = settings(5, 2);
     let mut state = State::new(abilities);
@@ -228,6 +232,7 @@ fn before_it_gives_up_the_loop_climbs_the_ladder_once() {
     let stronger = Abilities {
         compare: false,
         stronger: true,
+        ..Abilities::default()
     };
     let played = play_verdicts(flat(5), &[], stronger, &rules);
     assert_eq!(
@@ -419,7 +424,11 @@ proptest! {
             adapt: Some(adapt),
             ..settings(max, plateau)
         };
-        let state = State::new(Abilities { compare, stronger });
+        let state = State::new(Abilities {
+            compare,
+            stronger,
+            ..Abilities::default()
+        });
         let (mut state, mut next, _) = step(state, Happened::Begun, &settings, 0);
         let mut calls = 1;
         for happened in what {
@@ -473,6 +482,115 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_drop_is_reflected_on_once_before_the_next_revision_of_the_best() {
+    let settings = LoopSettings {
+        quality_drop_threshold: Some(0.1),
+        detect_oscillation: Some(false),
+        ..settings(4, 5)
+    };
+    let drop = Next::Reflect {
+        iteration: 3,
+        on: Setback::Drop { best: 1, worse: 2 },
+    };
+    let revise = Next::Revise {
+        iteration: 3,
+        based_on: 1,
+        approach: Approach::Usual,
+    };
+    let judged = |score| Happened::Judged(Verdict::scored(score, false));
+    let play = |happened: &[Happened], settings: &LoopSettings| {
+        let mut state = State::default();
+        let (mut all, mut decisions) = (Vec::new(), Vec::new());
+        for happened in happened {
+            let next;
+            (state, next, decisions) = step(state, happened.clone(), settings, 0);
+            all.push(next);
+        }
+        (all, decisions)
+    };
+    let written = || Happened::Written(REWRITTEN);
+    let mut happened = vec![
+        Happened::Begun,
+        written(),
+        judged(0.6),
+        written(),
+        judged(0.4),
+    ];
+    let (all, decisions) = play(&happened, &settings);
+    assert_eq!(all.last(), Some(&drop));
+    let said = decisions.last().unwrap();
+    assert_eq!((said.choice, said.iteration), (Choice::Reflect, 2));
+    assert_eq!(
+        said.reason,
+        "score 0.40 is well below version 1's 0.60: what went wrong is reflected on"
+    );
+    let (off, _) = play(&happened, &self::settings(4, 5));
+    assert_eq!(off.last(), Some(&revise));
+    happened.push(Happened::Reflected);
+    assert_eq!(play(&happened, &settings).0.last(), Some(&revise));
+    happened.extend([written(), judged(0.55)]);
+    let (all, _) = play(&happened, &settings);
+    assert!(
+        matches!(all.last(), Some(Next::Revise { iteration: 4, .. })),
+        "no drop: {all:?}"
+    );
+    // Nothing is written after the last version, so nothing is reflected on.
+    happened.extend([written(), judged(0.1)]);
+    let (all, _) = play(&happened, &settings);
+    assert_eq!(
+        all.last(),
+        Some(&Next::Stop(ConvergenceReason::MaxIterations))
+    );
+}
+
+#[test]
+fn a_failure_is_reflected_on_once_for_each_version() {
+    let settings = LoopSettings {
+        reflect_on_error: Some(true),
+        ..settings(3, 5)
+    };
+    let take = |state, happened| {
+        let (state, next, _) = step(state, happened, &settings, 0);
+        (state, next)
+    };
+    let reflect = |iteration| Next::Reflect {
+        iteration,
+        on: Setback::Failure,
+    };
+    // A first draft: the fault is told first, then reflected on, then it is given up.
+    let (state, draft) = take(State::default(), Happened::Begun);
+    let (state, next) = take(state, Happened::Rejected);
+    assert_eq!(next, draft);
+    let (state, next) = take(state, Happened::Rejected);
+    assert_eq!(next, reflect(1));
+    let (state, next) = take(state, Happened::Reflected);
+    assert_eq!(next, draft);
+    let (_, next) = take(state.clone(), Happened::Rejected);
+    assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
+    // A revision: before the attempt is lost.
+    let (state, _) = take(state, Happened::Written(None));
+    let (state, revise) = take(state, Happened::Judged(Verdict::scored(0.5, false)));
+    let (state, next) = take(state, Happened::Rejected);
+    assert_eq!(next, reflect(2));
+    let (state, next) = take(state, Happened::Reflected);
+    assert_eq!(next, revise);
+    let (state, next) = take(state, Happened::Rejected);
+    assert!(
+        matches!(next, Next::Revise { iteration: 3, .. }),
+        "{next:?}"
+    );
+    let (state, next) = take(state, Happened::Rejected);
+    assert_eq!(next, reflect(3));
+    // Without tokens for another try there is nothing to reflect for.
+    let few = LoopSettings {
+        max_total_tokens: Some(10),
+        ..settings.clone()
+    };
+    let (_, next, _) = step(state, Happened::Reflected, &few, 10);
+    assert_eq!(next, Next::Stop(ConvergenceReason::TokenBudget));
 }
 
 /// Another draft would not be judged either; an unreadable verdict is asked for again.
@@ -658,3 +776,34 @@ fn a_correction_is_one_revision_that_nobody_judges() {
     let (_, next, _) = take(state, Happened::Rejected);
     assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
 }
+
+#[test]
+fn candidates_are_for_what_revises_a_judged_draft() {
+    let settings = LoopSettings {
+        candidates: Some(crate::types::Candidates::Auto),
+        ..settings(9, 9)
+    };
+    let take = |state, happened| step(state, happened, &settings, 0);
+    let chosen = |score| Happened::Chosen(REWRITTEN, Verdict::scored(score, false));
+    let (state, _, _) = take(State::default(), Happened::Begun);
+    assert_eq!(state.candidates(&settings), 1, "the first draft is alone");
+    let (state, _, _) = take(state, Happened::Written(None));
+    let (state, _, _) = take(state, Happened::Judged(Verdict::scored(0.5, false)));
+    assert_eq!(
+        state.candidates(&settings),
+        1,
+        "nothing has failed to help yet"
+    );
+    let (state, next, _) = take(state, chosen(0.4));
+    assert!(matches!(next, Next::Revise { based_on: 1, .. }), "{next:?}");
+    assert_eq!(state.candidates(&settings), 2, "the last try did not help");
+    let (state, next, decisions) = take(state, chosen(0.7));
+    assert!(matches!(next, Next::Revise { based_on: 3, .. }), "{next:?}");
+    assert_eq!(decisions[0].choice, Choice::Accept);
+    assert_eq!(state.candidates(&settings), 1, "it helped");
+    let (state, _, _) = take(state, Happened::Rejected);
+    assert_eq!(state.candidates(&settings), 2, "no draft is no help");
+}
+
+#[path = "machine_decide_tests.rs"]
+mod decide;

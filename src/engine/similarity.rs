@@ -1,34 +1,39 @@
-use std::collections::HashMap;
-
 /// How alike two texts are, 0 to 1: 1 exactly if they have the same words in the same order, white space
 /// aside.
 ///
 /// The measure is Dice's coefficient of the pairs of neighbouring words, the text's beginning and end counting as
-/// words. It takes time in proportion to the length, whatever the texts are. One word changed among a hundred
+/// words. It takes about as long as sorting the words, whatever the texts are. One word changed among a hundred
 /// gives 0.98.
 pub(super) fn similarity(a: &str, b: &str) -> f64 {
     if a.split_whitespace().eq(b.split_whitespace()) {
         return 1.0;
     }
     let (left, right) = (pairs(a), pairs(b));
-    let common: usize = left
-        .iter()
-        .map(|(pair, count)| right.get(pair).map_or(0, |other| *count.min(other)))
-        .sum();
-    let all = left.values().sum::<usize>() + right.values().sum::<usize>();
+    let all = left.len() + right.len();
+    let mut common = 0;
+    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+    while let (Some(one), Some(other)) = (left.peek(), right.peek()) {
+        let order = one.cmp(other);
+        common += usize::from(order.is_eq());
+        left.next_if(|_| order.is_le());
+        right.next_if(|_| order.is_ge());
+    }
     #[expect(clippy::cast_precision_loss, reason = "texts have fewer words")]
     let share = 2.0 * common as f64 / all as f64;
     // The same pairs in another order are not the same text.
     share.min(1.0 - f64::EPSILON)
 }
 
-fn pairs(text: &str) -> HashMap<(Option<&str>, Option<&str>), usize> {
-    let mut pairs = HashMap::new();
+/// The pairs of neighbouring words, sorted.
+fn pairs(text: &str) -> Vec<(Option<&str>, Option<&str>)> {
     let mut before = None;
-    for word in text.split_whitespace().map(Some).chain([None]) {
-        *pairs.entry((before, word)).or_insert(0) += 1;
-        before = word;
-    }
+    let mut pairs: Vec<_> = text
+        .split_whitespace()
+        .map(Some)
+        .chain([None])
+        .map(|word| (std::mem::replace(&mut before, word), word))
+        .collect();
+    pairs.sort_unstable();
     pairs
 }
 

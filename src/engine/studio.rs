@@ -1,23 +1,23 @@
 //! A run in which others write and judge: the machine decides as in any run, and what it wants done is done by
 //! a [`Studio`].
 
-use std::pin::pin;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::critique::describe;
+use super::drive::{Worker, drive};
 use super::ending::ending;
 use super::log::{Log, Observer};
-use super::machine::{Abilities, Happened, Next, State, step};
+use super::machine::{Abilities, Happened, Next, State};
 use super::verdict::Verdict;
 use crate::model::{CallObserver, ModelError};
 use crate::types::{
-    ConvergenceReason, Criteria, Evaluation, Event, LoopSettings, Models, Phase, RunRecord,
-    SCHEMA_VERSION, Task,
+    Criteria, Evaluation, Event, LoopSettings, Models, Phase, Prices, RunRecord, SCHEMA_VERSION,
+    Task, UserDecision,
 };
 
 /// Who writes the versions of a run, and who judges them: a workflow's own actions instead of models with our
@@ -60,13 +60,15 @@ pub enum StudioError {
 
 /// A run in a studio, ready to begin.
 ///
-/// The rules that look for progress are for models that revise; here the limit on iterations, tokens and time
-/// end the run, or a version that is satisfactory.
+/// The rules that look for progress are for models that revise; here the limits on iterations, tokens, cost and
+/// time end the run, or a version that is satisfactory.
 pub struct Workshop {
     /// What is recorded as what drafts are measured by.
     pub criteria: Arc<Criteria>,
     /// The limits, and what is returned.
     pub settings: LoopSettings,
+    /// What the models cost; empty where that is not known.
+    pub prices: Prices,
 }
 
 impl Workshop {
@@ -80,13 +82,14 @@ impl Workshop {
         cancel: &CancellationToken,
     ) -> RunRecord {
         let run_id = Uuid::now_v7();
-        let log = Log::new(observer);
+        let log = Log::new(observer, self.prices.clone());
         let settings = LoopSettings {
             plateau_iterations: Some(u32::MAX),
             detect_oscillation: Some(false),
             grey_zone: Some(0.0),
             adapt: Some(false),
             early_stop: Some(false),
+            quality_drop_threshold: Some(0.0),
             ..self.settings.clone()
         };
         log.emit(Event::RunStart {
@@ -102,38 +105,13 @@ impl Workshop {
                 judge: None,
             },
         });
-        let deadline = settings.max_time().map(|limit| Instant::now() + limit);
         let mut run = Run {
             log: &log,
             studio,
             error: None,
         };
-        let mut state = State::new(Abilities::default());
-        let mut happened = Happened::Begun;
-        let reason = loop {
-            let (new, next, decisions) = step(state, happened, &settings, log.tokens());
-            state = new;
-            for decision in decisions {
-                log.emit(Event::Decision {
-                    iteration: decision.iteration,
-                    choice: decision.choice,
-                    incumbent: decision.incumbent,
-                    reason: decision.reason,
-                });
-            }
-            if let Next::Stop(reason) = next {
-                break reason;
-            }
-            happened = {
-                let work = pin!(run.perform(next));
-                tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => Happened::Cancelled,
-                    () = super::driver::sleep_until(deadline) => Happened::TimeUp,
-                    happened = work => happened,
-                }
-            };
-        };
+        let begin = (State::new(Abilities::default()), Happened::Begun);
+        let (reason, state) = drive(&mut run, &log, &settings, begin, cancel).await;
         let error = run.error;
         let last = log.with(|record| record.versions.last().map(|v| v.iteration));
         let ending = ending(reason, &state, last, &settings);
@@ -155,20 +133,24 @@ struct Run<'a, 'o> {
     error: Option<String>,
 }
 
-impl Run<'_, '_> {
-    async fn perform(&mut self, next: Next) -> Happened {
+impl Worker for Run<'_, '_> {
+    async fn perform(&mut self, next: Next, _: &State) -> Happened {
         match next {
             Next::Draft { iteration } | Next::Fresh { iteration, .. } => {
                 self.write(Phase::Draft, iteration).await
             }
             Next::Revise { iteration, .. } => self.write(Phase::Revise, iteration).await,
             Next::Evaluate { iteration, attempt } => self.judge(iteration, attempt).await,
-            // There is nobody who compares, which the machine was told.
+            // There is nobody who compares, looks back or decides, which the machine was told.
             Next::Compare { .. } => Happened::Compared(None),
-            Next::Stop(_) => Happened::Cancelled,
+            Next::Reflect { .. } => Happened::Reflected,
+            Next::AskUser { .. } => Happened::Decided(UserDecision::Auto),
+            Next::TakeEdit { .. } | Next::Stop(_) => Happened::Cancelled,
         }
     }
+}
 
+impl Run<'_, '_> {
     async fn write(&mut self, phase: Phase, iteration: u32) -> Happened {
         self.log.emit(Event::Phase { phase, iteration });
         let calls = self.log.calls(phase, iteration);
@@ -200,7 +182,7 @@ impl Run<'_, '_> {
             evaluation: evaluation.clone(),
         });
         // Without issues and likeness, which only the rules for progress look at.
-        match Verdict::new(&evaluation, std::collections::BTreeSet::new(), None) {
+        match Verdict::new(&evaluation, BTreeSet::new(), None) {
             Some(verdict) => {
                 self.error = None;
                 Happened::Judged(verdict)
@@ -229,16 +211,4 @@ impl Run<'_, '_> {
             }
         }
     }
-}
-
-/// Whether a run in a studio ended because somebody or something failed.
-pub fn is_failure(reason: ConvergenceReason) -> bool {
-    matches!(
-        reason,
-        ConvergenceReason::ModelError
-            | ConvergenceReason::JudgeFailed
-            | ConvergenceReason::Interrupted
-            | ConvergenceReason::TokenBudget
-            | ConvergenceReason::TimeLimit
-    )
 }

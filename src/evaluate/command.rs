@@ -33,50 +33,12 @@ impl CommandCheck {
             floor,
         }
     }
-
-    /// Runs the program on the draft; gives its output with the name of the draft's file.
-    async fn run(&self, draft: &str) -> Result<(CommandOutput, PathBuf), String> {
-        let config = &self.config;
-        let scratch = Scratch::new()
-            .map_err(|error| format!("there is no place for the draft's file: {error}"))?;
-        let file = scratch
-            .write(&format!("draft.{}", config.extension), draft.as_bytes())
-            .map_err(|error| format!("the draft's file cannot be written: {error}"))?;
-        let path = file.to_string_lossy();
-        let argv: Vec<OsString> = config
-            .command
-            .iter()
-            .enumerate()
-            .map(|(at, word)| match at {
-                0 => word.into(),
-                _ => word.replace(DRAFT_FILE, &path).into(),
-            })
-            .collect();
-        let names: Vec<&str> = config.env.iter().map(String::as_str).collect();
-        let spec = CommandSpec {
-            argv,
-            stdin: draft.as_bytes().to_vec(),
-            cwd: config.cwd.clone(),
-            env: minimal_env(&names),
-            limits: Limits {
-                time: config.timeout.get(),
-                memory: config.memory.bytes(),
-                processes: config.processes,
-                ..Limits::COMMAND
-            },
-            scratch,
-        };
-        let output = run_command(&spec)
-            .await
-            .map_err(|error| error.to_string())?;
-        Ok((output, file))
-    }
 }
 
 #[async_trait]
 impl HardCheck for CommandCheck {
     async fn check(&self, subject: &Subject<'_>) -> Finding {
-        let (output, file) = match self.run(subject.draft).await {
+        let (output, file) = match run(&self.config, subject.draft).await {
             Ok(ran) => ran,
             Err(problem) => return Finding::none(Status::Failed, problem),
         };
@@ -86,6 +48,69 @@ impl HardCheck for CommandCheck {
             CommandVerdict::Json => by_json(program, &output, &said(&output, &file), self.floor),
         }
     }
+}
+
+/// What a program of the user's came to on a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramRun {
+    /// How it ended.
+    pub end: CommandEnd,
+    /// What it wrote, standard error first, without colours, cut to what a writer can use.
+    pub said: String,
+}
+
+/// Runs a program of the user's on a text, under its limits. The permission is not looked at: that there is one is
+/// what counts.
+///
+/// # Errors
+/// If it cannot be started.
+pub async fn run_program(
+    config: &CommandConfig,
+    text: &str,
+    _: &ExecPermission,
+) -> Result<ProgramRun, String> {
+    let (output, file) = run(config, text).await?;
+    Ok(ProgramRun {
+        said: said(&output, &file),
+        end: output.end,
+    })
+}
+
+/// Runs the program on the draft; gives its output with the name of the draft's file.
+async fn run(config: &CommandConfig, draft: &str) -> Result<(CommandOutput, PathBuf), String> {
+    let scratch = Scratch::new()
+        .map_err(|error| format!("there is no place for the draft's file: {error}"))?;
+    let file = scratch
+        .write(&format!("draft.{}", config.extension), draft.as_bytes())
+        .map_err(|error| format!("the draft's file cannot be written: {error}"))?;
+    let path = file.to_string_lossy();
+    let argv: Vec<OsString> = config
+        .command
+        .iter()
+        .enumerate()
+        .map(|(at, word)| match at {
+            0 => word.into(),
+            _ => word.replace(DRAFT_FILE, &path).into(),
+        })
+        .collect();
+    let names: Vec<&str> = config.env.iter().map(String::as_str).collect();
+    let spec = CommandSpec {
+        argv,
+        stdin: draft.as_bytes().to_vec(),
+        cwd: config.cwd.clone(),
+        env: minimal_env(&names),
+        limits: Limits {
+            time: config.timeout.get(),
+            memory: config.memory.bytes(),
+            processes: config.processes,
+            ..Limits::COMMAND
+        },
+        scratch,
+    };
+    let output = run_command(&spec)
+        .await
+        .map_err(|error| error.to_string())?;
+    Ok((output, file))
 }
 
 /// Exit code 0 passes. Everything else is the draft's fault: where a program hangs or is killed on one

@@ -25,10 +25,13 @@ mod watch;
 
 use async_trait::async_trait;
 
+pub use self::command::{ProgramRun, run_program};
 pub use self::errors::read_errors;
 use self::finding::{Fault, Finding};
 pub use self::judge::pairwise::{Comparison, ComparisonError, Pair, Preference, prefer};
-pub use self::judge::{JudgeModel, MemoryCache, OtherModel, VerdictCache, verdict_tokens};
+pub use self::judge::{
+    JudgeModel, MemoryCache, OtherModel, VerdictCache, VerdictCall, verdict_calls, verdict_tokens,
+};
 pub use self::panel::Panel;
 pub use self::returned::read_returned;
 pub use self::subject::{Earlier, Progress, Subject};

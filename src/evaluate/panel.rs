@@ -164,6 +164,12 @@ impl Panel {
         ))
     }
 
+    /// That a text which is known to be good is not good enough for the judge, in words; `None` if it is, or the judge
+    /// was not tried (`judge.probe`).
+    pub fn harshness(&self) -> Option<String> {
+        self.judge.as_ref()?.harshness()
+    }
+
     /// Asks the judge for all findings that are his.
     async fn ask(
         &self,
@@ -178,7 +184,7 @@ impl Panel {
         };
         let mut weight = 1.0;
         if let Some(judge) = &self.judge {
-            weight = judge.weight(&self.criteria, observer).await?;
+            weight = judge.weight(&self.criteria, prompts, observer).await?;
             let case = Case {
                 prompts,
                 draft: subject.draft,

@@ -5,6 +5,7 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 
 use super::error::ModelError;
+use super::openai::StructuredOutput;
 use crate::types::{ModelId, TokenUsage};
 
 /// The events of one call: any number of pieces, then exactly one [`ChatEvent::End`] or one error,
@@ -19,6 +20,11 @@ pub trait ChatModel: Send + Sync {
 
     /// Where it answers, if that is a certain place: the same name elsewhere may be another model.
     fn address(&self) -> Option<String> {
+        None
+    }
+
+    /// How it is asked for JSON, as far as that has been found out by now; `None` if there is no such thing.
+    fn structured_output(&self) -> Option<StructuredOutput> {
         None
     }
 

@@ -11,9 +11,9 @@ pub struct Feedback {
     /// What is to be mended, the gravest first.
     pub issues: Vec<Issue>,
     /// Criteria that are not met and that no issue belongs to, each with what its verdict rests on.
-    unmet: Vec<(String, Option<String>)>,
+    pub(super) unmet: Vec<(String, Option<String>)>,
     /// Criteria that are met.
-    met: Vec<String>,
+    pub(super) met: Vec<String>,
 }
 
 impl Feedback {
@@ -48,8 +48,8 @@ impl Feedback {
         self.met.iter().map(|name| format!("`{name}`")).collect()
     }
 
-    /// All of it as the reviser reads it, one thing a line.
-    pub(super) fn describe(&self) -> String {
+    /// All of it as the reviser reads it, one thing a line. `wished` says whether the user wishes something besides.
+    pub(super) fn describe(&self, wished: bool) -> String {
         let mut lines = describe_issues(&self.issues);
         for (name, evidence) in &self.unmet {
             if !lines.is_empty() {
@@ -59,6 +59,9 @@ impl Feedback {
                 Some(evidence) => write!(lines, "- `{name}` is not met: {}", one_line(evidence)),
                 None => write!(lines, "- `{name}` is not met."),
             };
+        }
+        if lines.is_empty() && wished {
+            return "No fault was named: what the user wishes is all that is to change.".to_owned();
         }
         if lines.is_empty() {
             return "No single fault was named. Make the text meet every criterion more fully."

@@ -5,6 +5,7 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 use serde_json::{Map, json};
 
+use super::block::block;
 use super::{MAX_ISSUES, Prompts, SCALE, own};
 use crate::model::Message;
 use crate::types::{Criterion, Evaluator, JudgeExample, LlmConfig};
@@ -20,7 +21,7 @@ struct Scores {
 #[derive(Serialize)]
 struct Example<'a> {
     criterion: &'a str,
-    draft: &'a str,
+    draft: String,
     verdict: String,
 }
 
@@ -45,7 +46,7 @@ impl Prompts {
         Ok(self.messages(
             "evaluate.j2",
             context! {
-                draft,
+                draft => block(draft, "draft", None),
                 shown,
                 own,
                 names,
@@ -59,7 +60,9 @@ impl Prompts {
 
     /// Asks which of two drafts meets the criteria better, or the one of this name.
     pub fn compare(&self, first: &str, second: &str, criterion: Option<&str>) -> Vec<Message> {
-        self.messages("compare.j2", context! { first, second, criterion })
+        let draft_a = block(first, "draft-a", None);
+        let draft_b = block(second, "draft-b", None);
+        self.messages("compare.j2", context! { draft_a, draft_b, criterion })
     }
 }
 
@@ -138,7 +141,7 @@ fn examples<'a>(criteria: &[&'a Criterion]) -> Vec<Example<'a>> {
             let examples = config(criterion).map_or(&[][..], |config| &config.examples);
             examples.iter().map(|example| Example {
                 criterion: &criterion.name,
-                draft: &example.draft,
+                draft: block(&example.draft, "example", None),
                 verdict: verdict(example),
             })
         })

@@ -1,4 +1,4 @@
-//! What models are told. The templates are files in `templates/`.
+//! What models are told. The templates are files in `templates/`; users may replace them by [`Templates`].
 //!
 //! All calls of a run begin with the same bytes, so that a server's prompt cache is hit: the same system
 //! text for every role, then task, context and criteria, which do not change during a run, then the
@@ -6,12 +6,16 @@
 //! declared to be material.
 
 mod block;
+mod catalogue;
+mod custom;
 mod feedback;
 mod judge;
 mod own;
+mod reflect;
+mod steps;
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -21,8 +25,12 @@ use serde::Serialize;
 use crate::model::{Message, Role};
 use crate::types::{Criteria, Evidence, Fact, Issue, Procedure, Task};
 
+use self::block::block;
+use self::catalogue::ENTRIES;
+pub use self::custom::{Templates, built_in_templates};
 pub use self::feedback::Feedback;
 pub use self::own::{TemplateFault, check as check_own};
+pub use self::reflect::{ToolResult, guidance, tool_note};
 
 /// Version of the prompts: verdicts under another version are not comparable.
 pub const PROMPT_VERSION: u32 = 2;
@@ -76,7 +84,7 @@ pub const SCALE: [Anchor; 5] = [
     },
 ];
 
-static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+static BUILT_IN: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(
@@ -87,31 +95,26 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
             .expect("the usual delimiters are valid"),
     );
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-    environment.add_filter("block", block::block);
-    for (name, source) in [
-        ("base.j2", include_str!("templates/base.j2")),
-        ("compare.j2", include_str!("templates/compare.j2")),
-        ("draft.j2", include_str!("templates/draft.j2")),
-        ("evidence.j2", include_str!("templates/evidence.j2")),
-        ("evaluate.j2", include_str!("templates/evaluate.j2")),
-        ("fresh.j2", include_str!("templates/fresh.j2")),
-        ("repair.j2", include_str!("templates/repair.j2")),
-        ("feedback.j2", include_str!("templates/feedback.j2")),
-        ("revise.j2", include_str!("templates/revise.j2")),
+    environment.add_filter("block", block);
+    let replaceable = ENTRIES.iter().map(|entry| (entry.name, entry.source));
+    let fixed = [
+        ("look_back.j2", include_str!("templates/look_back.j2")),
+        ("outline.j2", include_str!("templates/outline.j2")),
+        ("section.j2", include_str!("templates/section.j2")),
+        ("sections.j2", include_str!("templates/sections.j2")),
+        ("reflect_drop.j2", include_str!("templates/reflect_drop.j2")),
         (
-            "revise_addition.j2",
-            include_str!("templates/revise_addition.j2"),
+            "reflect_failure.j2",
+            include_str!("templates/reflect_failure.j2"),
         ),
-        ("revise_edit.j2", include_str!("templates/revise_edit.j2")),
+        ("reflect_tool.j2", include_str!("templates/reflect_tool.j2")),
+        ("repair.j2", include_str!("templates/repair.j2")),
         (
             "revise_edit_again.j2",
             include_str!("templates/revise_edit_again.j2"),
         ),
-        (
-            "revise_section.j2",
-            include_str!("templates/revise_section.j2"),
-        ),
-    ] {
+    ];
+    for (name, source) in replaceable.chain(fixed) {
         environment
             .add_template(name, source)
             .expect("our own templates are valid: a test renders them all");
@@ -164,20 +167,57 @@ pub struct FailedEdit<'a> {
     pub line: Option<usize>,
 }
 
+/// What a revision is shown of the run so far.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Past {
+    /// Earlier drafts, the oldest first.
+    pub drafts: Vec<EarlierDraft>,
+    /// What was mended before, and what was tried in vain, one thing each, on one line.
+    pub reflections: Vec<String>,
+}
+
+/// A draft that a revision may look at, and does not revise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierDraft {
+    /// Its number, and what became of it.
+    pub name: String,
+    /// The draft.
+    pub text: String,
+}
+
+impl Past {
+    /// It as templates are given it.
+    fn shown(&self) -> Value {
+        let drafts: Vec<String> = (self.drafts.iter())
+            .map(|draft| block(&draft.text, "earlier-draft", Some(&draft.name)))
+            .collect();
+        let reflections = block_or_nothing(&self.reflections.join("\n"), "history");
+        context! { drafts, reflections }
+    }
+}
+
 /// The prompts of one run: what does not change is worked out once.
 #[derive(Debug, Clone)]
 pub struct Prompts {
+    /// The user's own templates, if there are some.
+    templates: Option<Arc<Templates>>,
     system: String,
-    prompt: Value,
+    /// The task as it is, if it is short.
+    restated: Option<String>,
+    task: Value,
     context: Value,
     history: Value,
-    facts: String,
-    procedures: String,
+    facts: Value,
+    procedures: Value,
     criteria: Value,
     /// Evidence that stays for the whole run.
     evidence: Value,
     /// Evidence that was gathered for the version at hand.
     fresh: Value,
+    /// What the user wishes of all further versions, one a line.
+    wishes: String,
+    /// What revisions are shown of the run so far.
+    past: Past,
 }
 
 impl Prompts {
@@ -193,16 +233,57 @@ impl Prompts {
             system.push_str(KNOWN);
         }
         Self {
+            templates: None,
             system,
-            prompt: Value::from(task.prompt.as_str()),
-            context: Value::from(Serde(&task.context)),
-            history: Value::from(Serde(&task.message_history)),
-            facts: describe_facts(&task.facts),
-            procedures: describe_procedures(&task.procedures),
-            criteria: Value::from(describe_criteria(criteria)),
+            restated: Some(task.prompt.clone()).filter(|prompt| prompt.len() <= RESTATED),
+            task: block_or_nothing(&task.prompt, "task"),
+            context: (task.context.iter())
+                .map(|piece| block(&piece.content, "context", Some(&piece.name)))
+                .collect(),
+            history: (task.message_history.iter())
+                .map(|message| block(&message.content, "message", Some(&message.role)))
+                .collect(),
+            facts: block_or_nothing(&describe_facts(&task.facts), "facts"),
+            procedures: block_or_nothing(&describe_procedures(&task.procedures), "procedures"),
+            criteria: block_or_nothing(&describe_criteria(criteria), "criteria"),
             evidence: evidence_blocks(&[]),
             fresh: evidence_blocks(&[]),
+            wishes: String::new(),
+            past: Past::default(),
         }
+    }
+
+    /// The same with templates of the user's own; `None` for the built-in ones.
+    #[must_use]
+    pub fn with_templates(mut self, templates: Option<Arc<Templates>>) -> Self {
+        self.templates = templates;
+        self
+    }
+
+    /// Prompts for another task and its criteria, by the same templates.
+    #[must_use]
+    pub fn for_task(&self, task: &Task, criteria: &Criteria) -> Self {
+        Self::new(task, criteria).with_templates(self.templates.clone())
+    }
+
+    /// What has gone wrong with a template of the user's own since somebody asked last. The built-in one was used
+    /// instead.
+    pub fn problem(&self) -> Option<String> {
+        let problem = self.templates.as_ref()?.take_problem()?;
+        Some(format!("{problem}: the built-in template was used instead"))
+    }
+
+    /// Shows the writer this of the run so far, with each revision, in place of what was shown before.
+    pub fn show_past(&mut self, past: Past) {
+        self.past = past;
+    }
+
+    /// Tells the writer from now on what the user wishes of the text, besides the task.
+    pub fn add_wish(&mut self, wish: &str) {
+        if !self.wishes.is_empty() {
+            self.wishes.push('\n');
+        }
+        let _ = write!(self.wishes, "- {}", wish.trim().replace('\n', "\n  "));
     }
 
     /// Shows evidence with every call from now on, before the criteria.
@@ -234,7 +315,7 @@ impl Prompts {
 
     /// Asks for a draft anew, which avoids the issues of an earlier one. `note` as for [`Prompts::draft`].
     pub fn fresh(&self, issues: &[Issue], note: Option<&str>) -> Vec<Message> {
-        let feedback = feedback::describe_issues(issues);
+        let feedback = block(&feedback::describe_issues(issues), "feedback", None);
         let restated = self.restated();
         self.messages("fresh.j2", context! { feedback, note, restated })
     }
@@ -249,7 +330,7 @@ impl Prompts {
         note: Option<&str>,
     ) -> Vec<Message> {
         let (template, own) = match how {
-            Revise::Rewrite => ("revise.j2", context! { restated => self.restated() }),
+            Revise::Rewrite => ("revise.j2", context! {}),
             Revise::Edit => ("revise_edit.j2", context! {}),
             Revise::Section {
                 text,
@@ -257,7 +338,11 @@ impl Prompts {
                 issues,
             } => (
                 "revise_section.j2",
-                context! { text => *text, headed => *headed, own => feedback::describe_issues(issues) },
+                context! {
+                    section => block(text, "section", None),
+                    headed => *headed,
+                    to_mend => block(&feedback::describe_issues(issues), "to-mend", None),
+                },
             ),
             Revise::Addition {
                 sections,
@@ -268,18 +353,21 @@ impl Prompts {
                     .zip(*sections)
                     .map(|(number, name): (usize, _)| format!("{number}. {name}"))
                     .collect();
-                let own = feedback::describe_issues(issues);
+                let missing = block(&feedback::describe_issues(issues), "missing", None);
+                let sections = block(&sections.join("\n"), "sections", None);
                 (
                     "revise_addition.j2",
-                    context! { sections => sections.join("\n"), headed => *headed, own },
+                    context! { sections, headed => *headed, missing },
                 )
             }
         };
         let values = context! {
-            draft,
+            draft => block(draft, "draft", None),
             note,
-            feedback => feedback.describe(),
+            restated => self.restated(),
+            feedback => block(&feedback.describe(!self.wishes.is_empty()), "feedback", None),
             kept => feedback.kept(),
+            past => self.past.shown(),
             ..own
         };
         self.messages(template, values)
@@ -303,32 +391,47 @@ impl Prompts {
     }
 
     fn restated(&self) -> Option<&str> {
-        self.prompt
-            .as_str()
-            .filter(|prompt| prompt.len() <= RESTATED)
+        self.restated.as_deref()
+    }
+
+    /// Fills a template in: the user's own, if there is one that can be filled in.
+    fn render(&self, template: &str, values: Value) -> String {
+        let own = self.templates.as_ref();
+        own.and_then(|own| own.render(template, &values))
+            .unwrap_or_else(|| render(template, values))
     }
 
     fn messages(&self, template: &str, values: Value) -> Vec<Message> {
         let all = context! {
-            prompt => self.prompt.clone(),
+            task => self.task.clone(),
             context => self.context.clone(),
             history => self.history.clone(),
-            facts => self.facts.as_str(),
-            procedures => self.procedures.as_str(),
+            facts => self.facts.clone(),
+            procedures => self.procedures.clone(),
             evidence => self.evidence.clone(),
             fresh => self.fresh.clone(),
             criteria => self.criteria.clone(),
+            wishes => block_or_nothing(&self.wishes, "wishes"),
             ..values
         };
         vec![
             Message::new(Role::System, self.system.clone()),
-            Message::new(Role::User, render(template, all)),
+            Message::new(Role::User, self.render(template, all)),
         ]
     }
 }
 
+/// A block, or nothing for an empty text.
+fn block_or_nothing(text: &str, tag: &str) -> Value {
+    if text.is_empty() {
+        Value::from("")
+    } else {
+        Value::from(block(text, tag, None))
+    }
+}
+
 fn render(template: &str, values: Value) -> String {
-    TEMPLATES
+    BUILT_IN
         .get_template(template)
         .and_then(|template| template.render(values))
         .expect("our own templates render with the values given here: a test renders them all")
@@ -399,7 +502,7 @@ fn evidence_blocks(evidence: &[Evidence]) -> Value {
             if let Some(claim) = &piece.supports_claim {
                 let _ = write!(name, ", on the claim: {claim}");
             }
-            context! { name, content => piece.content.as_str() }
+            block(&piece.content, "evidence", Some(&name))
         })
         .collect()
 }

@@ -112,7 +112,7 @@ fn fault(error: &Error, template: &str) -> TemplateFault {
     }
 }
 
-fn one_line(error: &Error) -> String {
+pub(super) fn one_line(error: &Error) -> String {
     let kind = error.kind().to_string();
     let text = match error.detail() {
         Some(detail) => format!("{kind}: {detail}"),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::markdown::{self, cell, one_line, table};
-use super::text::{critique, duration, tokens};
+use super::text::{self, critique, duration, tokens};
 use crate::types::{Evaluation, Gathered, Models, RunRecord, SCHEMA_VERSION, TokenUsage};
 
 /// The judgement of one text as JSON (design §6). A figure that is not known is null.
@@ -21,6 +21,8 @@ struct Judgement<'a> {
     evaluation: Option<&'a Evaluation>,
     total_llm_calls: u32,
     token_usage: TokenUsage,
+    /// In the unit of the user's prices.
+    cost: Option<f64>,
     /// Seconds.
     execution_time: Option<f64>,
     models: Option<&'a Models>,
@@ -42,6 +44,7 @@ pub fn critiques_json(records: &[(Option<String>, RunRecord)]) -> String {
             evaluation: evaluation(record),
             total_llm_calls: record.total_llm_calls,
             token_usage: record.token_usage,
+            cost: record.cost(),
             execution_time: record.execution_time(),
             models: record.models.as_ref(),
             evidence: &record.evidence,
@@ -106,7 +109,14 @@ pub fn cost(records: &[(Option<String>, RunRecord)]) -> Option<String> {
         1 => "1 call".to_owned(),
         calls => format!("{calls} calls"),
     };
-    let parts = [Some(calls), tokens(&usage), Some(duration(seconds))];
+    let asked = records.iter().filter(|(_, r)| r.total_llm_calls > 0);
+    let costs: Option<f64> = asked.map(|(_, record)| record.cost()).sum();
+    let parts = [
+        Some(calls),
+        tokens(&usage),
+        costs.map(text::cost),
+        Some(duration(seconds)),
+    ];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
 }
 

@@ -37,6 +37,15 @@ pub fn tokens(usage: &TokenUsage) -> Option<String> {
     })
 }
 
+/// What something cost. The currency is the user's secret.
+pub(super) fn cost(cost: f64) -> String {
+    match cost {
+        cost if cost >= 1.0 => format!("cost {cost:.2}"),
+        cost if cost >= 0.0001 || cost <= 0.0 => format!("cost {cost:.4}"),
+        _ => "cost below 0.0001".to_owned(),
+    }
+}
+
 /// A time as people say it.
 pub fn duration(seconds: f64) -> String {
     if seconds < 60.0 {
@@ -130,6 +139,8 @@ pub fn revised(version: &Version) -> Option<String> {
     let mut out = format!("revises draft {}", version.based_on?);
     if let Some(strategy) = version.strategy {
         let _ = write!(out, " by {}", strategy.as_str());
+    } else {
+        out.push_str(", edited by the user");
     }
     if let Some(edits) = version.edits {
         let tried = if version.strategy == Some(Strategy::TargetedEdit) {
@@ -168,6 +179,7 @@ pub fn summary(record: &RunRecord) -> String {
         replies => parts.push(format!("{replies} replies stopped early")),
     }
     parts.extend(tokens(&record.token_usage));
+    parts.extend(record.cost().map(cost));
     parts.extend(record.execution_time().map(duration));
     parts.join(" · ")
 }
@@ -261,6 +273,10 @@ mod tests {
         };
         assert_eq!(revised(&version), None);
         version.based_on = Some(1);
+        assert_eq!(
+            revised(&version).unwrap(),
+            "revises draft 1, edited by the user"
+        );
         version.strategy = Some(Strategy::TargetedEdit);
         version.edits = Some(EditCounts {
             exact: 2,

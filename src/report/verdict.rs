@@ -41,6 +41,8 @@ struct Verdict<'a> {
     value: Option<&'a Value>,
     total_llm_calls: u32,
     token_usage: TokenUsage,
+    /// In the unit of the user's prices.
+    cost: Option<f64>,
     /// Seconds.
     execution_time: Option<f64>,
     models: Option<&'a Models>,
@@ -124,6 +126,7 @@ impl<'a> Verdict<'a> {
             value: result.and_then(|result| result.value.as_ref()),
             total_llm_calls: record.total_llm_calls,
             token_usage: record.token_usage,
+            cost: record.cost(),
             execution_time: record.execution_time(),
             models: record.models.as_ref(),
             warnings: &record.warnings,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::edits::Haystack;
 use super::scope::{Scope, scope};
 use super::sections::{Section, sections};
 use crate::types::{Issue, Strategy};
@@ -42,9 +43,27 @@ impl Tries {
     fn chance(self) -> f64 {
         (PRIOR + f64::from(self.made - self.failed)) / (1.0 + f64::from(self.made))
     }
+
+    fn and(self, other: Self, before: Self) -> Self {
+        let sum = |a: u32, b: u32, from: u32| a.saturating_add(b.saturating_sub(from));
+        Self {
+            made: sum(self.made, other.made, before.made),
+            failed: sum(self.failed, other.failed, before.failed),
+        }
+    }
 }
 
 impl History {
+    /// This history with what another one has learned since both were `before`: revisions that were made at the same
+    /// time.
+    #[must_use]
+    pub fn and(self, other: Self, before: Self) -> Self {
+        Self {
+            edits: self.edits.and(other.edits, before.edits),
+            sections: self.sections.and(other.sections, before.sections),
+        }
+    }
+
     /// The history with one more try of a strategy: whether what the model answered could be applied. A rewrite
     /// always can.
     #[must_use]
@@ -166,8 +185,9 @@ impl Reach {
         let mut lines: Vec<Range<usize>> = Vec::new();
         let mut concerned: Vec<usize> = Vec::new();
         let (mut added, mut whole) = (0, 0);
+        let haystack = Haystack::new(draft);
         for issue in issues {
-            match scope(issue, draft, &parts) {
+            match scope(issue, &haystack, &parts) {
                 Scope::Passage(range) => {
                     let start = draft[..range.start].rfind('\n').map_or(0, |at| at + 1);
                     let end = draft[range.end..]
@@ -273,6 +293,18 @@ mod tests {
 
     fn chosen(history: History, draft: &str, issues: &[Issue]) -> Strategy {
         choose(&history, draft, issues).0
+    }
+
+    #[test]
+    fn what_was_learned_at_the_same_time_adds_up() {
+        use Strategy::{Incremental, TargetedEdit};
+        let before = History::default().with(TargetedEdit, true);
+        let one = before.with(TargetedEdit, false);
+        let other = before.with(TargetedEdit, true).with(Incremental, true);
+        let all = before.and(one, before).and(other, before);
+        let expected = one.with(TargetedEdit, true).with(Incremental, true);
+        assert_eq!(all, expected);
+        assert_eq!(before.and(before, before), before);
     }
 
     #[test]

@@ -8,15 +8,14 @@ pub(super) fn text(reply: &str) -> String {
 /// Whether a reply that should hold edits is the whole text instead: most of its lines or words are the draft's, and it
 /// is about as long.
 pub(super) fn is_rewrite(reply: &str, draft: &str) -> bool {
-    let words = |text: &str| -> Vec<String> {
-        let mut words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
-        words.sort_unstable();
-        words
-    };
-    let (new, old) = (words(reply), words(draft));
+    let (reply, draft) = (reply.to_lowercase(), draft.to_lowercase());
+    let mut new: Vec<&str> = reply.split_whitespace().collect();
+    let mut old: Vec<&str> = draft.split_whitespace().collect();
     if old.is_empty() || new.len() * 2 < old.len() || new.len() > old.len() * 2 + 40 {
         return false;
     }
+    new.sort_unstable();
+    old.sort_unstable();
     let (mut shared, mut a, mut b) = (0, 0, 0);
     while let (Some(one), Some(other)) = (new.get(a), old.get(b)) {
         match one.cmp(other) {

@@ -1,6 +1,7 @@
 //! One section after the other: those with issues again, and what is missing as a new one.
 
 use super::choose::touched_sections;
+use super::edits::Haystack;
 use super::scope::{Scope, scope};
 use super::sections::{Section, sections};
 use crate::model::{EndReason, Reply};
@@ -46,8 +47,9 @@ impl Increments {
         }
         let mut by_section: Vec<(usize, Vec<Issue>)> = Vec::new();
         let (mut missing, mut whole) = (Vec::new(), Vec::new());
+        let haystack = Haystack::new(draft);
         for issue in issues {
-            match scope(issue, draft, &parts) {
+            match scope(issue, &haystack, &parts) {
                 Scope::Passage(range) => {
                     let at = touched_sections(&parts, &range)
                         .first()

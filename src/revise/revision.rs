@@ -153,6 +153,16 @@ impl Revision {
         }
     }
 
+    /// How it is being revised now; never [`Strategy::Hybrid`].
+    pub fn strategy(&self) -> Strategy {
+        match &self.state {
+            State::Rewrite => Strategy::FullRewrite,
+            State::Edit(_) => Strategy::TargetedEdit,
+            State::Sections(_) => Strategy::Incremental,
+            State::Done(revised) => revised.strategy,
+        }
+    }
+
     /// What has worked in this run, this revision included.
     pub fn history(&self) -> History {
         self.history

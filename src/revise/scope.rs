@@ -20,31 +20,31 @@ pub(super) enum Scope {
     Whole,
 }
 
-/// What an issue concerns: the passage that it quotes, the line that it is in, the section that it names; what is
+/// What an issue of a draft concerns: the passage that it quotes, the line that it is in, the section that it names; what is
 /// missing and has no place is to be added.
-pub(super) fn scope(issue: &Issue, draft: &str, sections: &[Section]) -> Scope {
-    let haystack = Haystack::new(draft);
+pub(super) fn scope(issue: &Issue, draft: &Haystack<'_>, sections: &[Section]) -> Scope {
+    let text = draft.text();
     let place = &issue.place;
     if let Some(quote) = place
         .quote
         .as_deref()
         .filter(|_| place.verified != Some(false))
-        && let Some(passage) = only(&haystack, quote)
+        && let Some(passage) = only(draft, quote)
     {
         return Scope::Passage(passage);
     }
-    if let Some(passage) = place.line.and_then(|line| line_of(draft, line)) {
+    if let Some(passage) = place.line.and_then(|line| line_of(text, line)) {
         return Scope::Passage(passage);
     }
     let quoted = quotations(&issue.description);
-    if let Some(passage) = quoted.iter().find_map(|quote| only(&haystack, quote)) {
+    if let Some(passage) = quoted.iter().find_map(|quote| only(draft, quote)) {
         return Scope::Passage(passage);
     }
-    if let Some(passage) = named_line(&issue.description).and_then(|line| line_of(draft, line)) {
+    if let Some(passage) = named_line(&issue.description).and_then(|line| line_of(text, line)) {
         return Scope::Passage(passage);
     }
     if let Some(section) = named_section(issue, sections) {
-        return Scope::Passage(section.body(draft));
+        return Scope::Passage(section.body(text));
     }
     match issue.kind {
         IssueType::Missing => Scope::Missing,
@@ -144,7 +144,7 @@ mod tests {
             criterion: None,
             place,
         };
-        match scope(&issue, DRAFT, &sections(DRAFT)) {
+        match scope(&issue, &Haystack::new(DRAFT), &sections(DRAFT)) {
             Scope::Passage(range) => Some(&DRAFT[range]),
             Scope::Missing => None,
             Scope::Whole => Some("WHOLE"),

@@ -73,6 +73,12 @@ pub enum StoreError {
         /// Ids that fit, the latest first, not all if there are many.
         candidates: Vec<String>,
     },
+    /// There is nothing to look for.
+    #[error("`{wanted}` has no word to look for in the log")]
+    NoWords {
+        /// What was asked for.
+        wanted: String,
+    },
     /// An event cannot be written or read.
     #[error("event {seq} of the run `{run}` cannot be read: {reason}")]
     Unreadable {

@@ -4,11 +4,14 @@
 
 mod error;
 mod open;
+mod remove;
 mod schema;
+mod search;
 mod summary;
 mod verdict;
 
 pub use error::StoreError;
+pub use remove::Retention;
 pub use summary::{RunFilter, RunSummary, short_id};
 
 use std::path::{Path, PathBuf};
@@ -91,6 +94,10 @@ impl Store {
             })
             .map_err(wrap)?;
         summary::update(&transaction, run, event).map_err(wrap)?;
+        if let Event::RunEnd { .. } = &event.event {
+            // Once, and not at each event: nobody looks for what is still being written.
+            search::index(&transaction, run).map_err(wrap)?;
+        }
         transaction.commit().map_err(wrap)
     }
 
@@ -125,10 +132,21 @@ impl Store {
             .collect()
     }
 
-    /// The runs, the latest first. Reads one small row for each, however long the runs were.
+    /// The runs, the latest first. Reads one small row for each, however long the runs were; words are looked
+    /// up in an index.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
-        summary::list(&self.connection, filter)
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+        let wrap = |error| StoreError::from_sqlite(&self.path, error);
+        let sought = match &filter.words {
+            Some(words) => {
+                let sought = search::sought(words).ok_or_else(|| StoreError::NoWords {
+                    wanted: words.clone(),
+                })?;
+                search::catch_up(&self.connection).map_err(wrap)?;
+                Some(sought)
+            }
+            None => None,
+        };
+        summary::list(&self.connection, filter, sought.as_deref()).map_err(wrap)
     }
 
     /// The run that is meant by `last`, by a whole id, or by its beginning or its end. The end tells runs

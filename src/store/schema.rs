@@ -42,6 +42,15 @@ const MIGRATIONS: &[&str] = &[
         body TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX verdict_kept ON verdict (kept DESC);",
+    // The words of runs, and up to which event they are in it; when old runs were last taken out.
+    "ALTER TABLE run ADD COLUMN indexed INTEGER;
+    CREATE VIRTUAL TABLE words USING fts5(
+        text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+    );
+    CREATE TABLE upkeep (
+        task TEXT PRIMARY KEY,
+        done INTEGER NOT NULL
+    ) WITHOUT ROWID;",
 ];
 
 /// The newest format that this version knows.

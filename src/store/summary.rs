@@ -42,14 +42,25 @@ pub struct RunSummary {
 }
 
 /// Which runs to list. By default all.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunFilter {
     /// The most runs to list.
     pub limit: Option<u32>,
     /// Only runs of this command.
     pub command: Option<String>,
-    /// Only runs with these words in their title, upper and lower case being the same in ASCII.
-    pub title: Option<String>,
+    /// Only runs with all of these in their prompt, file name or drafts: words that begin so, and phrases in
+    /// double quotes. Case and accents make no difference.
+    pub words: Option<String>,
+    /// Only runs that began then or later.
+    pub since: Option<Timestamp>,
+    /// Only runs that began before.
+    pub before: Option<Timestamp>,
+    /// Only runs with a model whose `provider:model` has this in it, upper and lower case being the same in ASCII.
+    pub model: Option<String>,
+    /// Only runs with the criteria of this name.
+    pub criteria: Option<String>,
+    /// Only runs that ended with success, or only those that ended without.
+    pub success: Option<bool>,
 }
 
 /// The end of a run's id, which is enough to tell runs apart: their beginnings are the time.
@@ -142,19 +153,32 @@ pub(super) fn update(connection: &Connection, run: i64, event: &Stamped) -> rusq
 pub(super) fn list(
     connection: &Connection,
     filter: &RunFilter,
+    sought: Option<&str>,
 ) -> rusqlite::Result<Vec<RunSummary>> {
     connection
         .prepare_cached(
             "SELECT id, started, ended, command, title, criteria, writer, judge, iterations,
                  convergence_reason, success, exit_code, selected, score
              FROM run
-             WHERE (?1 IS NULL OR command = ?1) AND (?2 IS NULL OR instr(lower(title), lower(?2)) > 0)
-             ORDER BY started DESC, n DESC LIMIT ?3",
+             WHERE (?1 IS NULL OR command = ?1)
+                 AND (?2 IS NULL OR n IN (SELECT rowid FROM words WHERE words MATCH ?2))
+                 AND (?3 IS NULL OR started >= ?3)
+                 AND (?4 IS NULL OR started < ?4)
+                 AND (?5 IS NULL OR instr(lower(writer), lower(?5)) > 0
+                     OR instr(lower(judge), lower(?5)) > 0)
+                 AND (?6 IS NULL OR criteria = ?6)
+                 AND (?7 IS NULL OR success = ?7)
+             ORDER BY started DESC, n DESC LIMIT ?8",
         )?
         .query_map(
             params![
                 filter.command,
-                filter.title,
+                sought,
+                filter.since.map(Timestamp::as_millisecond),
+                filter.before.map(Timestamp::as_millisecond),
+                filter.model,
+                filter.criteria,
+                filter.success,
                 // A negative limit is none.
                 filter.limit.map_or(-1, i64::from)
             ],

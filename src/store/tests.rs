@@ -9,7 +9,8 @@ use crate::{
     criteria,
     types::{
         Choice, ConvergenceReason, DeltaKind, Evaluation, Evidence, EvidenceSource, ExitCode,
-        LoopSettings, ModelId, Models, Phase, SCHEMA_VERSION, Stamped, Task, TokenUsage,
+        LoopSettings, ModelId, Models, Phase, Reflection, SCHEMA_VERSION, Stamped, Task,
+        TokenUsage, Trigger,
     },
 };
 
@@ -33,6 +34,34 @@ fn evidence() -> Event {
     }
 }
 
+/// What happens where a run looks back.
+fn looking_back() -> [Event; 4] {
+    [
+        Event::ToolResult {
+            iteration: 2,
+            tool: "wc".into(),
+            end: "ended with exit code 0".into(),
+            exit_code: Some(0),
+            output: "3\n".into(),
+        },
+        Event::Outline {
+            iteration: 2,
+            sections: vec!["a".into(), "b".into()],
+        },
+        Event::Step {
+            iteration: 2,
+            step: 1,
+            of: 2,
+            title: "a".into(),
+        },
+        Event::Reflection(Reflection {
+            iteration: 2,
+            trigger: Trigger::QualityDrop,
+            text: "keep it".into(),
+        }),
+    ]
+}
+
 /// A whole run of two drafts, with every kind of event.
 fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> {
     let model = |name: &str| ModelId {
@@ -53,7 +82,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
         strategy: None,
         edits: None,
     };
-    let events = vec![
+    let mut events = vec![
         Event::RunStart {
             schema_version: SCHEMA_VERSION,
             run_id,
@@ -88,6 +117,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
             iteration: 1,
             model: model("w"),
             usage: TokenUsage::new(Some(3), None, None),
+            cost: None,
             duration_ms: 7,
             attempts: 2,
             error: None,
@@ -118,16 +148,17 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
             message: "w".into(),
         },
         evidence(),
-        Event::RunEnd {
-            schema_version: SCHEMA_VERSION,
-            run_id: Some(run_id),
-            convergence_reason: Some(ConvergenceReason::MaxIterations),
-            success: false,
-            selected: Some(1),
-            exit_code: ExitCode::NotMet,
-            error: None,
-        },
     ];
+    events.extend(looking_back());
+    events.push(Event::RunEnd {
+        schema_version: SCHEMA_VERSION,
+        run_id: Some(run_id),
+        convergence_reason: Some(ConvergenceReason::MaxIterations),
+        success: false,
+        selected: Some(1),
+        exit_code: ExitCode::NotMet,
+        error: None,
+    });
     (started..)
         .zip(events)
         .map(|(ms, event)| at(ms, event))
@@ -244,10 +275,37 @@ fn runs_are_filtered_and_the_latest_comes_first() {
     };
     assert_eq!(list(evaluate), [ids[3], ids[1]]);
     let titled = RunFilter {
-        title: Some("POEM 2".into()),
-        ..all
+        words: Some("POEM 2".into()),
+        ..all.clone()
     };
     assert_eq!(list(titled), [ids[2]]);
+    let moment = |ms: i64| Timestamp::from_millisecond(1_700_000_000_000 + ms).unwrap();
+    let between = RunFilter {
+        since: Some(moment(1000)),
+        before: Some(moment(3000)),
+        ..all.clone()
+    };
+    assert_eq!(list(between), [ids[2], ids[1]]);
+    for (model, criteria, count) in [
+        (Some("SCRIPTED:J"), None, 4),
+        (Some("scripted:x"), None, 0),
+        (None, Some("writing"), 4),
+        (None, Some("writ"), 0),
+    ] {
+        let filter = RunFilter {
+            model: model.map(str::to_owned),
+            criteria: criteria.map(str::to_owned),
+            ..all.clone()
+        };
+        assert_eq!(list(filter).len(), count, "{model:?} {criteria:?}");
+    }
+    for (success, count) in [(true, 0), (false, 4)] {
+        let filter = RunFilter {
+            success: Some(success),
+            ..all.clone()
+        };
+        assert_eq!(list(filter).len(), count);
+    }
 }
 
 #[test]
@@ -299,7 +357,7 @@ fn several_writers_do_not_disturb_each_other() {
     let store = Store::open(&path).unwrap();
     assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), ids.len());
     for id in ids {
-        assert_eq!(store.events(id).unwrap().len(), 13);
+        assert_eq!(store.events(id).unwrap().len(), 17);
     }
 }
 
@@ -489,4 +547,191 @@ fn cost_of_an_event() {
         }
         println!("{mode}: {:?} per event", begin.elapsed() / events);
     }
+}
+
+/// The runs that words find, by their prompts.
+fn found(store: &Store, words: &str) -> Vec<String> {
+    let filter = RunFilter {
+        words: Some(words.into()),
+        ..RunFilter::default()
+    };
+    let runs = store.runs(&filter).unwrap();
+    runs.into_iter().map(|run| run.title).collect()
+}
+
+#[test]
+fn runs_are_found_by_the_words_of_prompts_and_drafts() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    for prompt in [
+        "Über die Größe",
+        "it can’t fail, snake_case",
+        "世界平和",
+        "plain",
+    ] {
+        let id = Uuid::now_v7();
+        let mut events = run(id, 0, "draft", prompt);
+        if prompt == "plain" {
+            events[6] = at(
+                60,
+                Event::Draft {
+                    iteration: 1,
+                    output: "A zebra crosses the quiet street.".into(),
+                    based_on: None,
+                    strategy: None,
+                    edits: None,
+                },
+            );
+        }
+        append_all(&mut store, id, &events);
+    }
+    for (words, prompt) in [
+        ("uber", "Über die Größe"),
+        ("GRÖSSE", ""),
+        ("größ", "Über die Größe"),
+        ("die über", "Über die Größe"),
+        ("\"die über\"", ""),
+        ("\"über die\"", "Über die Größe"),
+        ("can't", "it can’t fail, snake_case"),
+        ("snake_c", "it can’t fail, snake_case"),
+        ("界平", "世界平和"),
+        ("zebra", "plain"),
+        ("\"quiet street\" zeb", "plain"),
+        ("zebra über", ""),
+    ] {
+        let expected: Vec<&str> = Some(prompt)
+            .filter(|it| !it.is_empty())
+            .into_iter()
+            .collect();
+        assert_eq!(found(&store, words), expected, "{words}");
+    }
+    for hostile in [
+        "\"", "*", "NEAR(", "a AND", "text : x", "-", "^", "()", "\"a",
+    ] {
+        let filter = RunFilter {
+            words: Some(hostile.into()),
+            ..RunFilter::default()
+        };
+        match store.runs(&filter) {
+            Ok(_) | Err(StoreError::NoWords { .. }) => {}
+            Err(error) => panic!("{hostile}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn runs_that_did_not_end_are_found_as_far_as_they_got() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let id = Uuid::now_v7();
+    let events = run(id, 0, "draft", "unfinished business");
+    append_all(&mut store, id, &events[..1]);
+    assert_eq!(found(&store, "business").len(), 1);
+    assert_eq!(found(&store, "one").len(), 0);
+    for (seq, event) in (1..).zip(&events[1..7]) {
+        store.append(id, seq, event).unwrap();
+    }
+    assert_eq!(found(&store, "one").len(), 1);
+}
+
+#[test]
+fn a_log_of_an_older_version_is_searched_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let id = Uuid::now_v7();
+    append_all(&mut store, id, &run(id, 0, "draft", "from before"));
+    // As it was in format 2.
+    store
+        .connection
+        .execute_batch(
+            "DROP TABLE words; DROP TABLE upkeep; ALTER TABLE run DROP COLUMN indexed;
+             PRAGMA user_version = 2;",
+        )
+        .unwrap();
+    drop(store);
+    let store = Store::open(&file(&dir)).unwrap();
+    assert_eq!(found(&store, "before"), ["from before"]);
+}
+
+#[test]
+fn what_is_removed_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(&dir);
+    let mut store = Store::open(&path).unwrap();
+    let ids: Vec<Uuid> = (0..20).map(|_| Uuid::now_v7()).collect();
+    for (number, id) in ids.iter().enumerate() {
+        let word = if number == 7 { "xylophone" } else { "piano" };
+        append_all(
+            &mut store,
+            *id,
+            &run(*id, 0, "draft", &format!("A {word} solo")),
+        );
+    }
+    store.keep_verdict("key", "quotes the xylophone").unwrap();
+    let holds = |word: &str| -> bool {
+        let folder = path.parent().unwrap();
+        std::fs::read_dir(folder).unwrap().any(|entry| {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            bytes
+                .windows(word.len())
+                .any(|part| part == word.as_bytes())
+        })
+    };
+    assert!(holds("xylophone"));
+    assert_eq!(store.remove(&[ids[7], Uuid::nil()]).unwrap(), 1);
+    store.forget_verdicts().unwrap();
+    assert!(!holds("xylophone") && holds("piano"));
+    assert!(store.events(ids[7]).is_err());
+    assert_eq!(found(&store, "xylophone").len(), 0);
+    assert_eq!(found(&store, "piano").len(), 19);
+    // A run that comes after it finds nothing of it.
+    assert_eq!(store.remove(&ids).unwrap(), 19);
+    let id = Uuid::now_v7();
+    append_all(&mut store, id, &run(id, 0, "draft", "organ"));
+    assert_eq!(found(&store, "solo").len(), 0);
+    assert_eq!(found(&store, "organ").len(), 1);
+}
+
+#[test]
+fn runs_are_kept_as_long_as_they_are_to_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let day = 86_400_000_i64;
+    let now = Timestamp::from_millisecond(1_700_000_000_000 + 10 * day).unwrap();
+    let fill = |store: &mut Store| {
+        for age in [0_i64, 1, 4, 9] {
+            let id = Uuid::now_v7();
+            append_all(store, id, &run(id, (10 - age) * day - 5000, "draft", "p"));
+        }
+        // One that goes on, and one whose process died long ago.
+        for age in [0_i64, 8] {
+            let id = Uuid::now_v7();
+            let events = run(id, (10 - age) * day - 5000, "draft", "open");
+            append_all(store, id, &events[..3]);
+        }
+    };
+    fill(&mut store);
+    let none = Retention::default();
+    assert_eq!(store.keep_at(now, none).unwrap(), 0);
+    let week = Retention {
+        days: Some(7),
+        runs: None,
+    };
+    assert_eq!(store.keep_at(now, week).unwrap(), 2);
+    // Not again on the same day.
+    let one = Retention {
+        days: None,
+        runs: Some(1),
+    };
+    let later = |hours| now + jiff::SignedDuration::from_hours(hours);
+    assert_eq!(store.keep_at(later(23), one).unwrap(), 0);
+    // The latest is the one that goes on.
+    assert_eq!(store.keep_at(later(-1000), one).unwrap(), 3);
+    let left = store.runs(&RunFilter::default()).unwrap();
+    assert_eq!(
+        left.iter()
+            .map(|run| run.title.as_str())
+            .collect::<Vec<_>>(),
+        ["open"]
+    );
 }

@@ -3,12 +3,15 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    candidate::CandidateStep,
     criteria::Criteria,
+    decision::UserDecision,
     evaluation::Evaluation,
     evidence::Evidence,
     issues::TrackedIssue,
     model_id::{ModelId, Models},
     outcome::{ConvergenceReason, ExitCode},
+    reflection::Reflection,
     settings::{LoopSettings, Strategy},
     task::Task,
     usage::TokenUsage,
@@ -105,6 +108,10 @@ pub enum Event {
         model: ModelId,
         /// Tokens, as far as the server told.
         usage: TokenUsage,
+        /// What it cost, in the unit of the user's prices; `None` where the model has no price or the server did not
+        /// count tokens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<f64>,
         /// From the request to the end of the answer, waits included, in milliseconds.
         duration_ms: u64,
         /// Requests that were made, retries included; at least 1.
@@ -135,6 +142,17 @@ pub enum Event {
         /// The text that was taken away.
         removed: String,
     },
+    /// Several drafts are written for one version, and something became of one of them. The best one becomes the
+    /// version: it follows as [`Event::Draft`], with its evaluation. The calls of all of them are those of the version.
+    Candidate {
+        /// The version.
+        iteration: u32,
+        /// Its number among the candidates for that version, from 1.
+        candidate: u32,
+        /// What became of it.
+        #[serde(flatten)]
+        step: CandidateStep,
+    },
     /// A new version is written; its evaluation follows.
     Draft {
         /// Its number; the first draft, or the text that the run began with, is 1.
@@ -158,6 +176,39 @@ pub enum Event {
         /// Why, in words.
         reason: String,
     },
+    /// A tool of the user's was run; the writer is shown what it wrote.
+    ToolResult {
+        /// The version that is to be written next.
+        iteration: u32,
+        /// What the tool is called.
+        tool: String,
+        /// How it ended, in words.
+        end: String,
+        /// Its exit code; `None` if it did not end by itself.
+        exit_code: Option<i32>,
+        /// What it wrote, standard error first, cut if it is long.
+        output: String,
+    },
+    /// The outline of a draft that is written in steps.
+    Outline {
+        /// The version that it is to become.
+        iteration: u32,
+        /// Its sections, one line each.
+        sections: Vec<String>,
+    },
+    /// A section of such a draft is written.
+    Step {
+        /// The version that it belongs to.
+        iteration: u32,
+        /// Its number, from 1.
+        step: usize,
+        /// How many there are.
+        of: usize,
+        /// What it is called.
+        title: String,
+    },
+    /// The model looked back at what has happened so far; the writer is told what it said.
+    Reflection(Reflection),
     /// A version is judged.
     Evaluation {
         /// The version's number.
@@ -185,6 +236,14 @@ pub enum Event {
         incumbent: u32,
         /// Why, in words.
         reason: String,
+    },
+    /// Somebody who may decide for the loop did, after a version was judged; what follows from it follows. Never
+    /// [`UserDecision::Auto`].
+    UserDecision {
+        /// The version that was judged.
+        iteration: u32,
+        /// What was decided.
+        decision: UserDecision,
     },
     /// Something that people should know and that does not stop the run.
     Warning {
@@ -221,12 +280,18 @@ impl Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// The outline of a draft is made.
+    Outline,
     /// The first draft is written.
     Draft,
     /// A version is judged.
     Evaluate,
     /// A better version is written.
     Revise,
+    /// A tool of the user's runs.
+    Tool,
+    /// The writer looks back at what has happened so far.
+    Reflect,
 }
 
 /// What a piece of a model's answer is.
@@ -251,6 +316,8 @@ pub enum Choice {
     Compare,
     /// The next draft is made in another way.
     ChangeApproach,
+    /// What went wrong is reflected on before the next draft.
+    Reflect,
     /// The run ends here.
     Stop,
 }

@@ -1,7 +1,9 @@
 //! The nouns of the project. Everything that another room takes or gives is one of these; this room
 //! knows no other.
 
+mod candidate;
 mod criteria;
+mod decision;
 mod evaluation;
 mod evaluator;
 mod event;
@@ -11,12 +13,16 @@ mod issues;
 mod judging;
 mod model_id;
 mod outcome;
+mod price;
+mod reflection;
 mod settings;
 mod task;
 mod usage;
 mod version;
 
+pub use candidate::{Candidate, CandidateStep, Candidates, MAX_CANDIDATES};
 pub use criteria::{Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD};
+pub use decision::UserDecision;
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };
@@ -34,6 +40,8 @@ pub use issues::{IssueStatus, IssueSummary, TrackedIssue};
 pub use judging::{JudgeMode, JudgeScore, JudgeSettings, MAX_SAMPLES, ProbeTexts};
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
+pub use price::{Price, Prices};
+pub use reflection::{Reflection, Trigger};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
 pub use task::{ContextBlock, Fact, PastMessage, Procedure, Task};
 pub use usage::TokenUsage;

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    candidate::{Candidate, CandidateStep},
     evaluation::Evaluation,
     event::{Event, SCHEMA_VERSION, Stamped},
     evidence::{Evidence, Gathered},
     issues::IssueSummary,
     model_id::Models,
+    reflection::Reflection,
     usage::TokenUsage,
     version::Version,
 };
@@ -37,6 +39,8 @@ pub enum ConvergenceReason {
     TokenBudget,
     /// The time limit is reached.
     TimeLimit,
+    /// The limit on cost is reached.
+    CostLimit,
     /// The one correction that was asked for is made; nobody was to judge it.
     Corrected,
     /// The user took a draft.
@@ -59,7 +63,7 @@ impl ConvergenceReason {
             Self::JudgeFailed => ExitCode::JudgeUnusable,
             Self::Interrupted => ExitCode::Interrupted,
             _ if success => ExitCode::Success,
-            Self::TokenBudget | Self::TimeLimit => ExitCode::Limit,
+            Self::TokenBudget | Self::TimeLimit | Self::CostLimit => ExitCode::Limit,
             _ => ExitCode::NotMet,
         }
     }
@@ -76,6 +80,7 @@ impl ConvergenceReason {
             Self::RepeatedIssues => "the same issues are found again",
             Self::TokenBudget => "the token limit is reached",
             Self::TimeLimit => "the time limit is reached",
+            Self::CostLimit => "the limit on cost is reached",
             Self::Corrected => "the correction is made",
             Self::UserAccepted => "accepted by the user",
             Self::UserQuit => "ended by the user",
@@ -101,7 +106,7 @@ pub enum ExitCode {
     NotMet = 3,
     /// The provider failed: network, authentication, model missing.
     Provider = 4,
-    /// Stopped by a limit: tokens, time.
+    /// Stopped by a limit: tokens, time, cost.
     Limit = 5,
     /// No verdict could be read.
     JudgeUnusable = 6,
@@ -152,10 +157,18 @@ pub struct RunRecord {
     pub total_llm_calls: u32,
     /// Tokens of the whole run.
     pub token_usage: TokenUsage,
+    /// What the calls cost whose cost is known.
+    known_cost: f64,
+    /// Calls whose cost is not known.
+    calls_of_unknown_cost: u32,
     /// Replies that were no drafts: the version they were to become, why not, and what there is of them.
     pub rejected: Vec<(u32, String, String)>,
     /// Those of them that were ended early.
     pub stopped_early: u32,
+    /// The drafts that versions were chosen from, where there was a choice.
+    pub candidates: Vec<Candidate>,
+    /// What the model said when it looked back, in order.
+    pub reflections: Vec<Reflection>,
     /// The best version so far, as the loop has decided.
     pub incumbent: Option<u32>,
     /// Per version, the ids of the issues that it has.
@@ -202,14 +215,20 @@ impl RunRecord {
             Event::Call {
                 iteration,
                 usage,
+                cost,
                 attempts,
                 ..
             } => {
                 self.total_llm_calls += attempts;
-                self.token_usage += *usage;
+                self.used(*usage, *cost);
                 self.step(*iteration, time).1 += *usage;
                 self.refresh(*iteration, time);
             }
+            Event::Candidate {
+                iteration,
+                candidate,
+                step,
+            } => self.candidate(*iteration, *candidate, step),
             Event::Draft {
                 iteration,
                 output,
@@ -217,17 +236,12 @@ impl RunRecord {
                 strategy,
                 edits,
             } => {
+                let version = Version::new(*iteration, output, time);
                 self.versions.push(Version {
-                    iteration: *iteration,
-                    output: output.clone(),
                     based_on: *based_on,
                     strategy: *strategy,
                     edits: *edits,
-                    improvements_applied: Vec::new(),
-                    evaluation: None,
-                    timestamp: time,
-                    token_usage: TokenUsage::default(),
-                    duration_ms: 0,
+                    ..version
                 });
                 self.refresh(*iteration, time);
             }
@@ -258,20 +272,7 @@ impl RunRecord {
                 evidence,
             } => self.gather(*iteration, evidence),
             Event::Warning { message } => self.warnings.push(message.clone()),
-            Event::RunEnd {
-                convergence_reason,
-                success,
-                selected,
-                exit_code,
-                error,
-                ..
-            } => {
-                self.convergence_reason = *convergence_reason;
-                self.success = *success;
-                self.selected = *selected;
-                self.exit_code = Some(*exit_code);
-                self.error.clone_from(error);
-            }
+            Event::RunEnd { .. } => self.end(&stamped.event),
             Event::Rejected {
                 iteration,
                 reason,
@@ -282,10 +283,53 @@ impl RunRecord {
                 self.rejected.push(rejected);
                 self.stopped_early += u32::from(*stopped_early);
             }
+            Event::Reflection(reflection) => self.reflections.push(reflection.clone()),
             Event::Delta { .. }
             | Event::Retry { .. }
             | Event::Strategy { .. }
-            | Event::Cleaned { .. } => {}
+            | Event::ToolResult { .. }
+            | Event::Outline { .. }
+            | Event::Step { .. }
+            | Event::Cleaned { .. }
+            | Event::UserDecision { .. } => {}
+        }
+    }
+
+    fn end(&mut self, event: &Event) {
+        if let Event::RunEnd {
+            convergence_reason,
+            success,
+            selected,
+            exit_code,
+            error,
+            ..
+        } = event
+        {
+            self.convergence_reason = *convergence_reason;
+            self.success = *success;
+            self.selected = *selected;
+            self.exit_code = Some(*exit_code);
+            self.error.clone_from(error);
+        }
+    }
+
+    fn used(&mut self, usage: TokenUsage, cost: Option<f64>) {
+        self.known_cost += cost.unwrap_or(0.0);
+        self.calls_of_unknown_cost += u32::from(cost.is_none());
+        self.token_usage += usage;
+    }
+
+    fn candidate(&mut self, iteration: u32, candidate: u32, step: &CandidateStep) {
+        Candidate::apply(&mut self.candidates, iteration, candidate, step);
+        if let CandidateStep::Lost {
+            reason,
+            text: Some(text),
+            stopped_early,
+        } = step
+        {
+            let reason = format!("candidate {candidate}: {reason}");
+            self.rejected.push((iteration, reason, text.clone()));
+            self.stopped_early += u32::from(*stopped_early);
         }
     }
 
@@ -358,6 +402,7 @@ impl RunRecord {
             iterations_used: self.iterations(),
             history: History {
                 versions: self.versions.clone(),
+                candidates: self.candidates.clone(),
                 best_version: best.map(|v| v.iteration),
                 final_version: last.map(|v| v.iteration),
                 total_iterations: self.iterations(),
@@ -366,12 +411,22 @@ impl RunRecord {
             total_llm_calls: self.total_llm_calls,
             stopped_early: self.stopped_early,
             token_usage: self.token_usage,
+            cost: self.cost(),
             execution_time: self.execution_time(),
             models: self.models.clone(),
             evidence: self.evidence.clone(),
+            reflections: self.reflections.clone(),
             warnings: self.warnings.clone(),
             error: self.error.clone(),
         }
+    }
+
+    /// What all calls cost together, in the unit of the user's prices; `None` where there was no call, or the cost of
+    /// one is not known.
+    pub fn cost(&self) -> Option<f64> {
+        let known = self.total_llm_calls > 0 && self.calls_of_unknown_cost == 0;
+        // What is left of adding is no money.
+        known.then(|| (self.known_cost * 1e9).round() / 1e9)
     }
 
     /// Seconds from the run's start to its last event.
@@ -464,12 +519,18 @@ pub struct RunResult {
     pub stopped_early: u32,
     /// Tokens of all calls.
     pub token_usage: TokenUsage,
+    /// What all calls cost, in the unit of the user's prices, if it is known of each of them.
+    #[serde(default)]
+    pub cost: Option<f64>,
     /// Seconds.
     pub execution_time: Option<f64>,
     /// Who wrote and who judged.
     pub models: Option<Models>,
     /// What drafts were checked against.
     pub evidence: Vec<Gathered>,
+    /// What the model said when it looked back, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reflections: Vec<Reflection>,
     /// Things people should know.
     pub warnings: Vec<String>,
     /// What went wrong, if something did.
@@ -482,6 +543,9 @@ pub struct RunResult {
 pub struct History {
     /// Every version, in order.
     pub versions: Vec<Version>,
+    /// The drafts that versions were chosen from, the chosen ones included; empty where there was no choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
     /// The best one.
     pub best_version: Option<u32>,
     /// The last one.

@@ -3,6 +3,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::candidate::{Candidates, MAX_CANDIDATES};
+
 /// How the loop behaves. Every field is optional, because each of flags, environment, criteria file,
 /// profile and config file sets only some; [`LoopSettings::or`] lays one layer over another, and the
 /// accessors give the default where no layer spoke.
@@ -25,11 +27,23 @@ pub struct LoopSettings {
     /// How a draft is revised. Default: `hybrid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
+    /// How many drafts are written for each version but the first, at the same time and in different ways; the best
+    /// becomes the version. 1 to 8, or `auto`: 1, and 2 after a version that was no gain. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
     /// The most tokens of one reply that revises (seed 003 §2.5.2). At least 1; default: as for any other
     /// reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_revision_tokens: Option<u32>,
+    /// Show each revision the last drafts before, besides the one that it revises (seed 003 §2.5.2). Default:
+    /// false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_prior_versions: Option<bool>,
+    /// Tell each revision what earlier ones have mended and what they tried in vain (seed 003 §2.5.2).
+    /// Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_reflection_history: Option<bool>,
     /// Which version the run returns. Default: `highest_score`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<Select>,
@@ -57,6 +71,25 @@ pub struct LoopSettings {
     /// Try another way of revising before a run without progress is given up. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapt: Option<bool>,
+    /// Reflect before the next revision where a version's score fell by more than this below the best one's (seed
+    /// 003 §2.3). 0 to 1, 0 for never; default 0, since the seed's only default trigger is `completion`. 0.1 is
+    /// about the noise of a judge, so that less says little.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub quality_drop_threshold: Option<f64>,
+    /// Reflect on replies that are no drafts, and ask once more (seed 003 §2.3). Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflect_on_error: Option<bool>,
+    /// Which tools' results are reflected on, by their names (seed 003 §2.3). Default: those of all tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflect_on_tools: Option<Vec<String>>,
+    /// Write the first draft in steps: an outline, then section by section. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<bool>,
+    /// Where drafts are written in steps, reflect after every so many sections (seed 003 §2.3); 0 for never.
+    /// Default 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflection_interval: Option<u32>,
     /// End a reply early that can no longer become a draft of use: one that is far too long already, or holds what
     /// must not be there. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +98,9 @@ pub struct LoopSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_total_tokens: Option<u64>,
+    /// Stop before a call once the run has cost so much, in the unit of the user's prices. Above 0; default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
     /// Stop once the run has taken so many seconds. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time: Option<f64>,
@@ -79,7 +115,12 @@ impl LoopSettings {
             min_iterations: self.min_iterations.or(below.min_iterations),
             threshold: self.threshold.or(below.threshold),
             strategy: self.strategy.or(below.strategy),
+            candidates: self.candidates.or(below.candidates),
             max_revision_tokens: self.max_revision_tokens.or(below.max_revision_tokens),
+            include_prior_versions: self.include_prior_versions.or(below.include_prior_versions),
+            include_reflection_history: self
+                .include_reflection_history
+                .or(below.include_reflection_history),
             select: self.select.or(below.select),
             on_failure: self.on_failure.or(below.on_failure),
             plateau_iterations: self.plateau_iterations.or(below.plateau_iterations),
@@ -87,8 +128,16 @@ impl LoopSettings {
             detect_oscillation: self.detect_oscillation.or(below.detect_oscillation),
             grey_zone: self.grey_zone.or(below.grey_zone),
             adapt: self.adapt.or(below.adapt),
+            quality_drop_threshold: self.quality_drop_threshold.or(below.quality_drop_threshold),
+            reflect_on_error: self.reflect_on_error.or(below.reflect_on_error),
+            reflect_on_tools: self
+                .reflect_on_tools
+                .or_else(|| below.reflect_on_tools.clone()),
+            steps: self.steps.or(below.steps),
+            reflection_interval: self.reflection_interval.or(below.reflection_interval),
             early_stop: self.early_stop.or(below.early_stop),
             max_total_tokens: self.max_total_tokens.or(below.max_total_tokens),
+            max_cost: self.max_cost.or(below.max_cost),
             max_time: self.max_time.or(below.max_time),
         }
     }
@@ -114,12 +163,21 @@ impl LoopSettings {
             ("threshold", self.threshold),
             ("improvement_threshold", self.improvement_threshold),
             ("grey_zone", self.grey_zone),
+            ("quality_drop_threshold", self.quality_drop_threshold),
         ];
         for (key, value) in shares {
             // Written so that NaN is wrong, too.
             if value.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
                 return Err((key, format!("`{key}` must be a number from 0 to 1")));
             }
+        }
+        if self
+            .candidates
+            .is_some_and(|candidates| !candidates.is_valid())
+        {
+            let message =
+                format!("`candidates` must be a number from 1 to {MAX_CANDIDATES}, or \"auto\"");
+            return Err(("candidates", message));
         }
         if let (Some(min), Some(max)) = (self.min_iterations, self.max_iterations)
             && min > max
@@ -130,6 +188,13 @@ impl LoopSettings {
                     "`min_iterations` is {min}, but `max_iterations` is {max}: a run cannot make both"
                 ),
             ));
+        }
+        // Written so that NaN is wrong, too.
+        if self
+            .max_cost
+            .is_some_and(|cost| !(cost > 0.0 && cost.is_finite()))
+        {
+            return Err(("max_cost", "`max_cost` must be a number above 0".to_owned()));
         }
         if self.max_time.is_some_and(|_| self.max_time().is_none())
             || self.max_time().is_some_and(|t| t.is_zero())
@@ -160,6 +225,21 @@ impl LoopSettings {
         self.strategy.unwrap_or_default()
     }
 
+    /// How many drafts are written for each version but the first.
+    pub fn candidates(&self) -> Candidates {
+        self.candidates.unwrap_or_default()
+    }
+
+    /// Whether a revision is shown the last drafts before, besides the one that it revises.
+    pub fn include_prior_versions(&self) -> bool {
+        self.include_prior_versions.unwrap_or(false)
+    }
+
+    /// Whether a revision is told what earlier ones have mended and what they tried in vain.
+    pub fn include_reflection_history(&self) -> bool {
+        self.include_reflection_history.unwrap_or(true)
+    }
+
     /// Which version the run returns.
     pub fn select(&self) -> Select {
         self.select.unwrap_or_default()
@@ -188,6 +268,26 @@ impl LoopSettings {
     /// Whether another way of revising is tried before a run without progress is given up.
     pub fn adapt(&self) -> bool {
         self.adapt.unwrap_or(true)
+    }
+
+    /// The fall of the score below the best one's from which on it is reflected on; 0 for never.
+    pub fn quality_drop_threshold(&self) -> f64 {
+        self.quality_drop_threshold.unwrap_or(0.0)
+    }
+
+    /// Whether replies that are no drafts are reflected on.
+    pub fn reflect_on_error(&self) -> bool {
+        self.reflect_on_error.unwrap_or(false)
+    }
+
+    /// Whether the first draft is written in steps.
+    pub fn steps(&self) -> bool {
+        self.steps.unwrap_or(false)
+    }
+
+    /// The sections of a draft in steps after which it is reflected on; 0 for never.
+    pub fn reflection_interval(&self) -> u32 {
+        self.reflection_interval.unwrap_or(3)
     }
 
     /// Whether a reply that can no longer become a draft of use is ended early.
@@ -280,6 +380,13 @@ mod tests {
             ..default.clone()
         };
         assert_eq!(key(zero), Err("max_iterations"));
+        for bad in [0, MAX_CANDIDATES + 1] {
+            let settings = LoopSettings {
+                candidates: Some(Candidates::Number(bad)),
+                ..default.clone()
+            };
+            assert_eq!(key(settings), Err("candidates"), "{bad}");
+        }
         for bad in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
             let settings = LoopSettings {
                 threshold: Some(bad),
@@ -311,6 +418,13 @@ mod tests {
                 ..default.clone()
             };
             assert_eq!(key(settings), Err("max_time"), "{bad}");
+        }
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let settings = LoopSettings {
+                max_cost: Some(bad),
+                ..default.clone()
+            };
+            assert_eq!(key(settings), Err("max_cost"), "{bad}");
         }
     }
 }

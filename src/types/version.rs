@@ -17,7 +17,7 @@ pub struct Version {
     /// The version it revises; `None` for a draft of its own and for a text that the run began with.
     pub based_on: Option<u32>,
     /// How it was revised in the end, after any fall-back, so never [`Strategy::Hybrid`]; `None` for a first
-    /// draft.
+    /// draft, and with `based_on` for a text that a user made of that version.
     pub strategy: Option<Strategy>,
     /// How the edits applied, if edits were tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,6 +78,22 @@ impl EditCounts {
 }
 
 impl Version {
+    /// A text that was written just now, of which nothing else is known.
+    pub(super) fn new(iteration: u32, output: &str, timestamp: Timestamp) -> Self {
+        Self {
+            iteration,
+            output: output.to_owned(),
+            based_on: None,
+            strategy: None,
+            edits: None,
+            improvements_applied: Vec::new(),
+            evaluation: None,
+            timestamp,
+            token_usage: TokenUsage::default(),
+            duration_ms: 0,
+        }
+    }
+
     /// The overall score, if there is one.
     pub fn score(&self) -> Option<f64> {
         self.evaluation.as_ref()?.overall_score

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::actions::code;
+use super::event::Event;
 use super::failure::Failure;
 use super::part::Part;
 use super::program::Program;
@@ -232,7 +233,7 @@ impl Evaluator {
             None
         };
         let task = Task::new("");
-        let prompts = Prompts::new(&task, &criteria);
+        let prompts = Prompts::new(&task, &criteria).with_templates(scene.world.templates.clone());
         let panel = Panel::new(criteria, judge, &scene.world.tools).map_err(Failure::of_code)?;
         let text = text_of(draft);
         let subject = Subject {
@@ -246,7 +247,11 @@ impl Evaluator {
             },
         };
         let observe = |event: crate::model::CallEvent<'_>| scene.observe(event);
-        Ok(panel.evaluate(&prompts, &subject, &observe).await?)
+        let evaluation = panel.evaluate(&prompts, &subject, &observe).await;
+        if let Some(message) = prompts.problem() {
+            scene.world.emit(&Event::Warning { message });
+        }
+        Ok(evaluation?)
     }
 
     fn judged(&self, mut evaluation: Evaluation, raw: Option<&Value>, draft: &Value) -> Judged {

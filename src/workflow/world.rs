@@ -12,7 +12,8 @@ use super::failure::Failure;
 use super::template::Names;
 use crate::evaluate::Tools;
 use crate::model::{CallEvent, ChatEvent, ChatModel, Sampling, Think};
-use crate::types::{LoopSettings, TokenUsage};
+use crate::prompt::Templates;
+use crate::types::{LoopSettings, Prices, TokenUsage};
 
 /// Which model is wanted, as far as the file says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -58,8 +59,12 @@ pub struct World {
     pub tools: Tools,
     /// Where models come from.
     pub models: Arc<dyn ModelSource>,
-    /// The limits that hold for every loop, whatever the file says: on tokens and time.
+    /// The limits that hold for every loop, whatever the file says: on tokens, cost and time.
     pub limits: LoopSettings,
+    /// What the models cost; empty where that is not known.
+    pub prices: Prices,
+    /// Templates of the user's own for judges; `None` for the built-in ones.
+    pub templates: Option<Arc<Templates>>,
     /// Ends the run.
     pub cancel: CancellationToken,
     /// The folder that commands run in.
@@ -79,6 +84,8 @@ impl World {
             tools,
             models,
             limits: LoopSettings::default(),
+            prices: Prices::default(),
+            templates: None,
             cancel,
             folder: PathBuf::from("."),
             recorder: Recorder(Mutex::new(Recorded {

@@ -1,5 +1,9 @@
 //! The configuration: what is in force, where it comes from, and what is wrong with it.
 
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
 use crate::harness::{KEY, Test};
 use crate::plan::{CRITERIA, draft, usual_server, with_server};
 use crate::support::server::{Protocol, Server};
@@ -99,7 +103,6 @@ fn a_project_may_not_set_everything() {
 #[cfg(unix)]
 #[test]
 fn a_key_that_everybody_can_read_is_refused() {
-    use std::os::unix::fs::PermissionsExt as _;
     let config =
         format!("[providers.work]\nbase_url = 'http://127.0.0.1:9/v1'\napi_key = '{KEY}'\n");
     let with_mode = |test: Test, mode| {
@@ -116,7 +119,6 @@ fn a_key_that_everybody_can_read_is_refused() {
 #[cfg(unix)]
 #[test]
 fn a_provider_of_the_users_own() {
-    use std::os::unix::fs::PermissionsExt as _;
     let server = usual_server();
     let config = format!(
         "[providers.work]\nbase_url = '{}'\nmodel = 'qwen'\napi_key = '{KEY}'\n\
@@ -250,13 +252,16 @@ fn config_init_path_and_init_again() {
         .stdout("")
         .stderr_has("wrote ")
         .run();
-    assert_eq!(
-        std::fs::read_to_string(&path).expect("a file"),
-        include_str!("../../config.example.toml")
-    );
+    let written = std::fs::read_to_string(&path).expect("a file");
+    let example = include_str!("../../config.example.toml");
+    assert_eq!(written, format!("#:schema ./config.schema.json\n{example}"));
+    // Editors find the schema where the file says it is.
+    let schema = Path::new(&path).with_file_name("config.schema.json");
+    let schema = std::fs::read_to_string(schema).expect("a file");
+    init.then(["config", "schema"]).stdout(&schema).run();
+    assert!(schema.contains("max_iterations"));
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt as _;
         let metadata = std::fs::metadata(&path).expect("a file");
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
     }
@@ -296,4 +301,105 @@ fn config_goes_where_the_environment_says() {
     ran.then(["config", "path", "--config", "flag.toml"])
         .stdout("flag.toml\n")
         .run();
+}
+
+/// An editor that writes this text in place of what it is given, and notes how it was called.
+#[cfg(unix)]
+fn editor(test: Test, name: &str, script: &str) -> Test {
+    let test = test.file(
+        name,
+        format!("#!/bin/sh\necho \"$@\" >> called.txt\n{script}\n"),
+    );
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(test.path(name), mode).expect("permissions");
+    test
+}
+
+#[cfg(unix)]
+#[test]
+fn config_edit_checks_what_was_written() {
+    // The last argument is the file.
+    let write = |text: &str| format!("for file; do :; done; printf '%s' '{text}' > \"$file\"");
+    // No file yet: the editor gets a new one. A variable that is empty is not set.
+    let ran = editor(Test::new(), "ed.sh", &write("retries = 1"))
+        .args(["config", "edit"])
+        .env("VISUAL", "")
+        .env("EDITOR", "./ed.sh --wait")
+        .stdout("")
+        .stderr("")
+        .run();
+    assert_eq!(ran.read(USER), "retries = 1");
+    let called = ran.read("called.txt");
+    assert!(
+        called.starts_with("--wait /") && called.ends_with("config.toml\n"),
+        "{called}"
+    );
+    assert!(ran.path(USER).with_file_name("config.schema.json").exists());
+    // What is wrong is said, with its place; without a terminal nobody is asked.
+    editor(ran.then(["config", "edit"]), "bad.sh", &write("retris = 1"))
+        .env("VISUAL", "./bad.sh")
+        .env("EDITOR", "./ed.sh")
+        .code(2)
+        .stdout("")
+        .stderr_has("config.toml:1:1")
+        .stderr_has("did you mean `retries`?")
+        .run();
+    assert_eq!(ran.read(USER), "retris = 1");
+    // An editor that fails or is not there.
+    editor(ran.then(["config", "edit"]), "fails.sh", "exit 3")
+        .env("EDITOR", "./fails.sh")
+        .code(1)
+        .stderr_has("the editor `./fails.sh` failed (exit status: 3)")
+        .run();
+    ran.then(["config", "edit"])
+        .env("EDITOR", "nowhere-ed")
+        .code(1)
+        .stderr_has("the editor `nowhere-ed` cannot be started")
+        .stderr_has("hint: `EDITOR` says `nowhere-ed`")
+        .run();
+    ran.then(["config", "edit"])
+        .env("EDITOR", "'unclosed")
+        .code(2)
+        .stderr_has("cannot be read")
+        .run();
+}
+
+/// What a command says that cannot give the key is seen; what it printed is not.
+#[cfg(unix)]
+#[test]
+fn a_command_that_gives_no_key_is_heard() {
+    let server = Server::start();
+    let config = format!(
+        "[providers.work]\nbase_url = '{}'\nmodel = 'qwen'\n\
+         api_key_cmd = ['sh', '-c', 'echo {KEY}; echo the vault is locked >&2; exit 7']\n",
+        server.openai_url()
+    );
+    Test::new()
+        .file("criteria.toml", CRITERIA)
+        .file(USER, config)
+        .args(["draft", "Write.", "-c", "criteria.toml", "-m", "work:"])
+        .code(2)
+        .stdout("")
+        .stderr_has("the vault is locked")
+        .stderr_has("the command failed (exit status: 7)")
+        .run();
+    assert!(server.requests().is_empty());
+}
+
+/// A command that prints the key is run once, whoever needs the key.
+#[cfg(unix)]
+#[test]
+fn a_command_for_a_key_is_run_once() {
+    let server = usual_server();
+    let config = format!(
+        "[providers.work]\nbase_url = '{}'\napi_key_cmd = 'echo run >> run.txt; echo {KEY}'\n",
+        server.openai_url()
+    );
+    let ran = Test::new()
+        .file("criteria.toml", CRITERIA)
+        .file(USER, config)
+        .args(["draft", "Write.", "-c", "criteria.toml"])
+        .args(["-m", "work:a", "--judge-model", "work:b"])
+        .run();
+    assert_eq!(ran.read("run.txt"), "run\n");
 }

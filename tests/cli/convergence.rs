@@ -348,3 +348,34 @@ fn a_judge_who_finds_everything_perfect_at_once_is_not_trusted() {
         .stderr_has("hint: add hard checks")
         .run();
 }
+
+#[test]
+fn a_judge_for_whom_a_planted_good_text_is_not_good_enough_is_named() {
+    let criteria = format!(
+        "{CLEAR}[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 9\n\
+         [judge]\nprobe = true\n[probe]\ngood = 'GOOD'\nbad = 'BAD'\n"
+    );
+    let judge = |more: &str, step| {
+        let text = verdict(step, &[]);
+        format!("[[reply]]\npurpose = 'judge'\n{more}\ntimes = 0\ntext = '''{text}'''\n")
+    };
+    let script = |good: u8| {
+        let drafts = TEXTS.map(|text| reply("write", text)).concat();
+        let bad = judge("contains = \"<draft>\\nBAD\"", 1);
+        let good = judge("contains = \"<draft>\\nGOOD\"", good);
+        format!("{drafts}{bad}{good}{}", judge("", 3))
+    };
+    let says = "the judge seems never satisfied: a planted good text has the score 0.60";
+    draft(&criteria, script(3))
+        .args(["-n", "2"])
+        .code(3)
+        .stdout("one\n")
+        .stderr_has(says)
+        .run();
+    // One that can be satisfied may well be right.
+    draft(&criteria, script(5))
+        .args(["-n", "2"])
+        .code(3)
+        .stderr_lacks("never satisfied")
+        .run();
+}

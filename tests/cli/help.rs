@@ -6,7 +6,7 @@ use crate::harness::Test;
 
 #[test]
 fn help() {
-    let cases: [(&str, &[&str]); 13] = [
+    let cases: [(&str, &[&str]); 18] = [
         ("help_short", &["-h"]),
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
@@ -15,11 +15,16 @@ fn help() {
         ("help_evaluate_short", &["evaluate", "-h"]),
         ("help_run_short", &["run", "-h"]),
         ("help_history", &["history", "--help"]),
+        ("help_history_list", &["history", "list", "--help"]),
+        ("help_history_diff", &["history", "diff", "--help"]),
+        ("help_history_export", &["history", "export", "--help"]),
+        ("help_history_rm", &["history", "rm", "--help"]),
         ("help_criteria", &["criteria", "--help"]),
         ("help_criteria_init", &["criteria", "init", "--help"]),
         ("help_models", &["models", "--help"]),
         ("help_config", &["config", "--help"]),
         ("help_completions", &["completions", "--help"]),
+        ("help_doctor_short", &["doctor", "-h"]),
     ];
     for (name, args) in cases {
         let ran = Test::new().args(args).stderr("").run();
@@ -71,29 +76,66 @@ const SHELLS: [(&str, &str); 5] = [
     ("elvish", "reflect.elv"),
 ];
 
-/// The scripts in `completions/` are what the program prints. `REFLECT_UPDATE=1` writes them anew.
+/// Compares a file of the repository with what the program prints. `REFLECT_UPDATE=1` writes it anew.
+#[track_caller]
+fn is_up_to_date(name: &str, args: &[&str]) {
+    let printed = Test::new().args(args).stderr("").run().stdout;
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    if std::env::var_os("REFLECT_UPDATE").is_some_and(|value| value == "1") {
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        std::fs::write(&file, &printed).expect("a file");
+    }
+    // Some ways to check a project out change line ends.
+    let kept = std::fs::read_to_string(&file)
+        .unwrap_or_default()
+        .replace("\r\n", "\n");
+    assert!(
+        kept == printed,
+        "{name} is not what `reflect {}` prints; write it anew with\n\
+         REFLECT_UPDATE=1 cargo test --test cli up_to_date",
+        args.join(" ")
+    );
+}
+
 #[test]
 fn completions_are_up_to_date() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
     for (shell, name) in SHELLS {
-        let script = Test::new()
-            .args(["completions", shell])
-            .stderr("")
-            .run()
-            .stdout;
-        let file = folder.join(name);
-        if std::env::var_os("REFLECT_UPDATE").is_some_and(|value| value == "1") {
-            std::fs::create_dir_all(&folder).expect("a folder");
-            std::fs::write(&file, &script).expect("a file");
+        is_up_to_date(&format!("completions/{name}"), &["completions", shell]);
+    }
+}
+
+#[test]
+fn the_reference_is_up_to_date() {
+    is_up_to_date("docs/cli.md", &["man", "--markdown"]);
+}
+
+/// Who asks for help on a command is shown how it is used.
+#[test]
+fn every_command_has_examples() {
+    let reference = Test::new().args(["man", "--markdown"]).run().stdout;
+    let mut sections = 0;
+    for section in reference.split("\n## ").skip(1) {
+        let name = section.lines().next().unwrap_or_default();
+        let depth = name.split(' ').count();
+        if name == "Environment" || depth > 2 {
+            continue;
         }
-        // Some ways to check a project out change line ends.
-        let kept = std::fs::read_to_string(&file)
-            .unwrap_or_default()
-            .replace("\r\n", "\n");
+        sections += 1;
         assert!(
-            kept == script,
-            "completions/{name} is not what `reflect completions {shell}` prints; write it anew with\n\
-             REFLECT_UPDATE=1 cargo test --test cli completions_are_up_to_date"
+            section.contains("Examples:\n  "),
+            "`{name} --help` has no examples"
+        );
+        // A screen, or little more.
+        let command: Vec<&str> = name.split(' ').skip(1).collect();
+        let short = Test::new().args(command).arg("-h").run().stdout;
+        let lines = short.lines().count();
+        assert!(lines <= 60, "`{name} -h` has {lines} lines");
+    }
+    assert!(sections > 8, "{sections}");
+    for variable in ["REFLECT_MODEL", "OLLAMA_HOST", "NO_COLOR"] {
+        assert!(
+            reference.contains(&format!("| `{variable}` | ")),
+            "{variable}"
         );
     }
 }

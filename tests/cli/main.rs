@@ -10,13 +10,18 @@
 mod support;
 
 mod answers;
+mod candidates;
 #[cfg(unix)]
 mod command;
 mod compare;
+mod completions;
 mod config;
 mod context;
 mod convergence;
+mod cost;
 mod criteria;
+mod doctor;
+mod dry_run;
 mod early_stop;
 mod evaluate;
 mod evidence;
@@ -25,14 +30,19 @@ mod faults;
 mod gate;
 mod harness;
 mod help;
+mod history;
 mod input;
 mod judge;
 mod models;
 mod output;
 #[cfg(unix)]
 mod permission;
+#[cfg(unix)]
+mod pipes;
 mod places;
 mod plan;
+mod prompts;
+mod report;
 mod revise;
 mod revise_strategies;
 mod schema;
@@ -40,4 +50,5 @@ mod script;
 #[cfg(unix)]
 mod signals;
 mod spec;
+mod triggers;
 mod workflow;

@@ -145,6 +145,7 @@ fn check_result(result: &Value) {
         "total_llm_calls",
         "stopped_early",
         "token_usage",
+        "cost",
         "execution_time",
         "models",
         "evidence",
@@ -232,6 +233,7 @@ fn what_is_not_known_is_null() {
         result["token_usage"],
         json!({"prompt": null, "completion": null, "total": null, "cached": null})
     );
+    assert_eq!(result["cost"], Value::Null);
     assert_eq!(result["best_evaluation"]["confidence"], Value::Null);
 }
 

@@ -352,16 +352,17 @@ async fn custom_032_the_script_sees_the_iteration_number() {
     let model = Arc::new(ScriptedModel::parse(Path::new("row.toml"), &replies.concat()).unwrap());
     let most = u32::try_from(row["max_iterations"].as_u64().unwrap()).unwrap();
     let criteria = reflect::criteria::parse(&criteria("lua", Some(&code)), "row.toml").unwrap();
-    let plan = Loop {
-        settings: LoopSettings {
-            max_iterations: Some(most),
-            // The peer knows no plateau.
-            plateau_iterations: Some(most),
-            ..LoopSettings::default()
-        },
-        tools: tools(),
-        ..Loop::new(model, Arc::new(criteria))
+    let settings = LoopSettings {
+        max_iterations: Some(most),
+        // The peer knows no plateau.
+        plateau_iterations: Some(most),
+        ..LoopSettings::default()
     };
+    let plan = Loop::builder(model, Arc::new(criteria))
+        .settings(settings)
+        .tools(tools())
+        .build()
+        .unwrap();
     let record = plan
         .run(
             &Task::new("Write a letter."),

@@ -10,12 +10,6 @@ use serde_json::{Value, json};
 
 const ROWS: &str = include_str!("other-seeds.json");
 
-/// Rows that are checked elsewhere, with where.
-const ELSEWHERE: &[(&str, &str)] = &[
-    ("gal-002", "context and evidence"),
-    ("gal-021", "context and evidence"),
-];
-
 /// Where we differ from what a row expects: the row, our value under the row's key, and why.
 fn differs(id: &str, key: &str) -> Option<(Value, &'static str)> {
     Some(match (id, key) {
@@ -37,6 +31,10 @@ fn differs(id: &str, key: &str) -> Option<(Value, &'static str)> {
             "recommended: asked for again, then no verdict, which is no pass",
         ),
         ("gal-015", "confidence") => (json!(0.0), "recommended: 0 is a value"),
+        ("gal-021", "critique_prompt_contains") => (
+            json!([]),
+            "where there is no evidence, nothing is said of it",
+        ),
         ("gal-022", "revision_prompt_contains") => (
             json!(["- major, missing (`quality`): no index", "Fix: add one"]),
             "a list in Markdown, with the criterion: the severity is a word, not a shout",
@@ -55,8 +53,11 @@ struct Ran {
     result: Value,
 }
 
-fn run(criteria: &str, script: &str, args: &[String]) -> Ran {
+fn run(criteria: &str, script: &str, context: Option<&Value>, args: &[String]) -> Ran {
     let world = tempfile::tempdir().expect("a folder");
+    if let Some(context) = context {
+        std::fs::write(world.path().join("context.json"), context.to_string()).expect("a file");
+    }
     std::fs::write(world.path().join("criteria.toml"), criteria).expect("a file");
     std::fs::write(world.path().join("script.toml"), script).expect("a file");
     let output = Command::new(env!("CARGO_BIN_EXE_reflect"))
@@ -74,6 +75,7 @@ fn run(criteria: &str, script: &str, args: &[String]) -> Ran {
             "--no-log",
             "--quiet",
         ])
+        .args(context.map(|_| "--context=context.json"))
         .args(args)
         .output()
         .expect("the program starts");
@@ -153,7 +155,7 @@ fn convergence_row(row: &Value) -> Vec<String> {
         .filter(|(key, _)| !config[key].is_null())
         .map(|(key, flag)| format!("{flag}={}", config[key]))
         .collect();
-    let result = run(&criteria, &script.concat(), &args).result;
+    let result = run(&criteria, &script.concat(), None, &args).result;
     let history = &result["history"];
     check(row, |key| {
         Some(match key {
@@ -174,11 +176,7 @@ fn convergence_row(row: &Value) -> Vec<String> {
 fn reflexion_loop() {
     let rows = rows("reflexion_loop");
     assert_eq!(rows.len(), 18);
-    let failed: Vec<String> = rows
-        .iter()
-        .filter(|row| !ELSEWHERE.iter().any(|(id, _)| row["id"] == **id))
-        .flat_map(reflexion_row)
-        .collect();
+    let failed: Vec<String> = rows.iter().flat_map(reflexion_row).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
@@ -223,6 +221,12 @@ fn script(row: &Value, told: &str) -> String {
         };
         replies.push(format!("[[reply]]\npurpose = 'write'\n{condition}{answer}"));
     }
+    if row["id"] == "gal-021" {
+        let caught = verdict(r#"{"issues":[],"confidence":0.1,"passes":true}"#);
+        replies.push(format!(
+            "[[reply]]\npurpose = 'judge'\ncontains = \"\\n<evidence\"\ntext = '''{caught}'''\n{usage}\n"
+        ));
+    }
     for critique in list("critiques") {
         let verdict = verdict(critique.as_str().expect("a text"));
         // A reply that cannot be read is asked for again, as often as it takes.
@@ -256,12 +260,40 @@ fn reflexion_row(row: &Value) -> Vec<String> {
     reflexion_of(&row, criteria, &args)
 }
 
+/// The facts of a row as a context file: seed 000's `retrievedFacts`.
+fn context(row: &Value) -> Option<Value> {
+    let facts = row["given"]["context"]["facts"].as_array()?.iter();
+    let facts: Vec<Value> = facts
+        .map(|fact| json!({"content": fact[0], "confidence": fact[1]}))
+        .collect();
+    Some(json!({ "retrievedFacts": facts }))
+}
+
+/// The evidence of a run, each piece with what the rows speak of.
+fn evidence(result: &Value) -> Value {
+    let pieces = result["evidence"].as_array().into_iter().flatten();
+    pieces
+        .map(|piece| {
+            json!({
+                "source": piece["source"],
+                "content": piece["content"],
+                "relevance": piece["relevance"],
+            })
+        })
+        .collect()
+}
+
 fn reflexion_of(row: &Value, criteria: &str, args: &[String]) -> Vec<String> {
     let id = row["id"].as_str().unwrap_or_default();
     let told: Vec<String> = differs(id, "revision_prompt_contains")
         .and_then(|(ours, _)| serde_json::from_value(ours).ok())
         .unwrap_or_default();
-    let ran = run(criteria, &script(row, &told.join(" ")), args);
+    let ran = run(
+        criteria,
+        &script(row, &told.join(" ")),
+        context(row).as_ref(),
+        args,
+    );
     let result = &ran.result;
     let versions = result["history"]["versions"].as_array().expect("versions");
     let first = &versions[0]["evaluation"];
@@ -270,7 +302,9 @@ fn reflexion_of(row: &Value, criteria: &str, args: &[String]) -> Vec<String> {
             "success" | "total_llm_calls" => result[key].clone(),
             "iterations" => result["iterations_used"].clone(),
             "final_draft" => result["final_output"].clone(),
-            "evidence" => result["evidence"].clone(),
+            "evidence" => evidence(result),
+            // The trap of the script has another confidence.
+            "critique_prompt_contains" if first["confidence"] == json!(0.9) => json!([]),
             "confidence" | "issues" => first[key].clone(),
             "revised" => versions.iter().map(|v| !v["based_on"].is_null()).collect(),
             "critique" => {

@@ -1,11 +1,14 @@
-//! `reflect config`: where the configuration is, what is in force, and a new file.
+//! `reflect config`: where the configuration is, what is in force, and writing it.
 
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
 
 use crate::cli::args::{ConfigCommand, GlobalArgs};
 use crate::cli::error::CliError;
-use crate::cli::{printer, settings};
+use crate::cli::{editor, paths, printer, settings};
 use crate::config::{self, Config, Settings};
+use crate::prompt::built_in_templates;
 use crate::types::ExitCode;
 
 /// Runs one of the config commands.
@@ -16,7 +19,10 @@ pub(in crate::cli) fn run(
     match command {
         ConfigCommand::Path => path(global),
         ConfigCommand::Show { origin } => show(global, *origin),
+        ConfigCommand::Prompts { folder, force } => prompts(folder, *force),
         ConfigCommand::Init { force } => init(global, *force),
+        ConfigCommand::Edit => edit(global),
+        ConfigCommand::Schema => schema(),
     }
 }
 
@@ -54,6 +60,29 @@ fn show(global: &GlobalArgs, with_origin: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::Success)
 }
 
+fn prompts(folder: &Path, force: bool) -> Result<ExitCode, CliError> {
+    let files: Vec<_> = built_in_templates()
+        .map(|(name, text)| (folder.join(name), text))
+        .collect();
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.exists() && !force) {
+        return Err(
+            CliError::usage(format!("there is a file already: {}", path.display()))
+                .hint("`--force` replaces it"),
+        );
+    }
+    let failed = |error: std::io::Error| CliError::failure(error.to_string());
+    fs_err::create_dir_all(folder).map_err(failed)?;
+    for (path, text) in &files {
+        fs_err::write(path, text).map_err(failed)?;
+    }
+    printer::say(&format!(
+        "wrote {} templates into {}; those that you do not change you can take away",
+        files.len(),
+        folder.display()
+    ));
+    Ok(ExitCode::Success)
+}
+
 fn init(global: &GlobalArgs, force: bool) -> Result<ExitCode, CliError> {
     let path = settings::user_file(global)?;
     if path.exists() && !force {
@@ -62,17 +91,76 @@ fn init(global: &GlobalArgs, force: bool) -> Result<ExitCode, CliError> {
                 .hint("`--force` replaces it"),
         );
     }
+    write_new(&path)?;
+    printer::say(&format!("wrote {}", path.display()));
+    Ok(ExitCode::Success)
+}
+
+/// Writes the file with every setting explained, and its schema beside it.
+fn write_new(path: &Path) -> Result<(), CliError> {
     let failed = |error: std::io::Error| CliError::failure(error.to_string());
     if let Some(folder) = path.parent() {
         fs_err::create_dir_all(folder).map_err(failed)?;
     }
-    fs_err::write(&path, config::EXAMPLE).map_err(failed)?;
+    let schema = schema_beside(path);
+    let name = schema.file_name().unwrap_or_default().to_string_lossy();
+    let text = format!("#:schema ./{name}\n{}", config::EXAMPLE);
+    fs_err::write(path, text).map_err(failed)?;
     // It may come to hold a key.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     }
-    printer::say(&format!("wrote {}", path.display()));
+    fs_err::write(schema, schema_text()?).map_err(failed)
+}
+
+/// Where the schema of a configuration file is for editors to find: `config.schema.json` for `config.toml`.
+fn schema_beside(path: &Path) -> PathBuf {
+    path.with_extension("schema.json")
+}
+
+fn schema_text() -> Result<String, CliError> {
+    let mut text = serde_json::to_string_pretty(&config::schema())
+        .map_err(|error| CliError::failure(error.to_string()))?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn schema() -> Result<ExitCode, CliError> {
+    printer::print(&schema_text()?)?;
     Ok(ExitCode::Success)
+}
+
+fn edit(global: &GlobalArgs) -> Result<ExitCode, CliError> {
+    let path = settings::user_file(global)?;
+    let schema = schema_beside(&path);
+    if !path.exists() {
+        write_new(&path)?;
+    } else if schema.exists() {
+        // An earlier version of the program may have known other keys.
+        fs_err::write(schema, schema_text()?)
+            .map_err(|error| CliError::failure(error.to_string()))?;
+    }
+    loop {
+        editor::edit(&path)?;
+        let Err(error) = config::check_user_file(&path, &paths::env) else {
+            return Ok(ExitCode::Success);
+        };
+        let error = CliError::from(error);
+        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+            return Err(error.hint("`reflect config edit` goes on with it"));
+        }
+        printer::report(&error);
+        printer::say("edit it again? [Y/n]");
+        let mut answer = String::new();
+        // The end of input is no yes.
+        let read = std::io::stdin().read_line(&mut answer);
+        let no = answer.trim().to_lowercase().starts_with('n');
+        if no || !read.is_ok_and(|bytes| bytes > 0) {
+            return Err(CliError::usage(
+                "the configuration is left as it is, with its fault",
+            ));
+        }
+    }
 }

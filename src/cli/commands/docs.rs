@@ -1,5 +1,6 @@
-//! `reflect completions` and `reflect man`: made from the definitions of the command line itself.
+//! `reflect completions`, `reflect man` and the reference: made from the definitions of the command line itself.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::CommandFactory as _;
@@ -7,15 +8,86 @@ use clap_complete::Shell;
 
 use crate::cli::args::Cli;
 use crate::cli::error::CliError;
-use crate::cli::printer;
+use crate::cli::{complete, printer};
+use crate::config::VARIABLES;
 use crate::types::ExitCode;
+
+/// How wide help is in the reference.
+const WIDTH: usize = 100;
+
+/// The variables of others that are read.
+const FOREIGN: [(&str, &str); 13] = [
+    (
+        "OPENAI_API_KEY",
+        "the key for OpenAI; other providers have such a variable, too",
+    ),
+    (
+        "OPENAI_BASE_URL",
+        "the address of the provider `openai`; also `OPENAI_API_BASE`",
+    ),
+    ("OLLAMA_HOST", "where Ollama is"),
+    ("OLLAMA_API_KEY", "the key for Ollama, where it needs one"),
+    ("HF_ENDPOINT", "where embedded models are fetched from"),
+    ("HF_TOKEN", "the token for it"),
+    ("NO_COLOR", "no colours, if it is not empty"),
+    (
+        "CLICOLOR_FORCE",
+        "colours also where there is no terminal, if it is not 0",
+    ),
+    ("VISUAL", "the editor; before `EDITOR`"),
+    ("EDITOR", "the editor"),
+    (
+        "HTTPS_PROXY",
+        "the proxy for servers that are not on this machine; also `HTTP_PROXY`",
+    ),
+    ("NO_PROXY", "servers that are reached without it"),
+    ("SSL_CERT_FILE", "certificates to trust"),
+];
 
 /// Prints the completion script of a shell.
 pub(in crate::cli) fn completions(shell: Shell) -> Result<ExitCode, CliError> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "reflect", &mut script);
-    printer::print(&String::from_utf8_lossy(&script))?;
+    printer::print(&complete::script(shell)?)?;
     Ok(ExitCode::Success)
+}
+
+/// Prints the reference of all commands: the long help of each, and the environment.
+pub(in crate::cli) fn markdown() -> Result<ExitCode, CliError> {
+    let mut out = String::from(
+        "# The command line of `reflect`\n\nMade by `reflect man --markdown`; do not edit.\n\n",
+    );
+    let mut all = Cli::command().term_width(WIDTH);
+    all.build();
+    let mut bodies = String::new();
+    describe(&all, &mut out, &mut bodies);
+    out.push_str("- [Environment](#environment)\n");
+    out.push_str(&bodies);
+    out.push_str("\n## Environment\n\n| variable | what it is for |\n|---|---|\n");
+    let own = VARIABLES.iter().map(|it| (it.name, it.help));
+    for (name, help) in own.chain(FOREIGN) {
+        // Writing to a text does not fail.
+        let _ = writeln!(out, "| `{name}` | {help} |");
+    }
+    printer::print(&out)?;
+    Ok(ExitCode::Success)
+}
+
+/// Describes a command and those below it: a line of the contents, and a section.
+fn describe(command: &clap::Command, contents: &mut String, bodies: &mut String) {
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let depth = name.split(' ').count() - 1;
+    let link = name.replace(' ', "-");
+    // Writing to a text does not fail.
+    let _ = writeln!(contents, "{}- [{name}](#{link})", "  ".repeat(depth));
+    let help = command.clone().render_long_help().to_string();
+    let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
+    let help = lines.join("\n");
+    let _ = write!(bodies, "\n## {name}\n\n```text\n{help}\n```\n");
+    let below = command
+        .get_subcommands()
+        .filter(|it| it.get_name() != "help");
+    for command in below.filter(|it| !it.is_hide_set()) {
+        describe(command, contents, bodies);
+    }
 }
 
 /// Prints the manual page of the program, or writes one for every command into a folder.

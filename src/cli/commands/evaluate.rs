@@ -5,25 +5,28 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::args::{EvaluateArgs, Format, GlobalArgs, InputFormat};
+use crate::cli::args::{EvaluateArgs, Format, GlobalArgs, InputFormat, ReportFormat};
 use crate::cli::error::CliError;
 use crate::cli::input::{self, Input};
-use crate::cli::observers::{Lines, RunLog, Tee};
+use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
+use crate::cli::store::{self, SharedStore};
+use crate::cli::{dry_run, exec, interrupt, knowledge, models, settings};
 use crate::engine::{Critique, Observer, Text};
 use crate::evaluate::JudgeModel;
 use crate::report;
-use crate::store::Store;
-use crate::types::{ExitCode, RunRecord, Task};
+use crate::types::{ExitCode, RunRecord, Stamped, Task};
 
 /// Judges the texts and prints the report.
 pub(in crate::cli) async fn run(
     args: &EvaluateArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
+    if args.output.dry_run {
+        return dry_run::of_texts(args, global, || read_texts(args, global.quiet));
+    }
     match prepare(args, global).await {
         Ok(prepared) => prepared.run(args, global).await,
         Err(error) => {
@@ -41,7 +44,7 @@ struct Prepared {
     task: Task,
     texts: Vec<Text>,
     critique: Critique,
-    log: Option<Store>,
+    log: Option<RunLog>,
     output: Option<OutputFile>,
     report: Option<OutputFile>,
     cancel: CancellationToken,
@@ -51,6 +54,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     args.output.check()?;
     let plan = settings::evaluate(args, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
+    let templates = settings::templates(&plan)?;
     let mut task = input::read_known_task(
         args.prompt.as_deref(),
         args.prompt_file.as_deref(),
@@ -62,11 +66,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     let texts = read_texts(args, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
-    let log = if args.output.no_log {
-        None
-    } else {
-        Some(Store::open(&paths::store()?)?)
-    };
+    let store = SharedStore::open(&plan, args.output.no_log)?;
     let cancel = interrupt::cancel_on_signal();
     let judge = if plan.criteria.need_judge() {
         let longest = texts
@@ -80,7 +80,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
                 return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
             }
             opened = models::open_judge(&plan, &task, longest, global.quiet) => Some(JudgeModel {
-                cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
+                cache: store::verdicts(&plan.criteria, store.as_ref()),
                 ..opened?
             }),
         }
@@ -89,12 +89,14 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     };
     let critique = Critique::new(Arc::new(plan.criteria), judge, &tools)
         .map_err(CliError::usage)?
-        .with_evidence(evidence);
+        .with_evidence(evidence)
+        .with_prices(plan.config.prices().clone())
+        .with_templates(templates);
     Ok(Prepared {
         task,
         texts,
         critique,
-        log,
+        log: store.map(RunLog::new),
         output,
         report,
         cancel,
@@ -141,8 +143,9 @@ impl Prepared {
     async fn run(self, args: &EvaluateArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
         let mut lines = (args.output.format == Format::Ndjson)
             .then(|| Lines::new(args.output.stream_deltas, self.cancel.clone()));
-        let mut log = self.log.map(RunLog::new);
+        let mut log = self.log;
         let mut records: Vec<Judged> = Vec::new();
+        let mut kept: Vec<Kept> = Vec::new();
         for text in self.texts {
             let file = text.file.clone();
             let mut progress = Progress::of_text(name_of(file.as_deref()), global.quiet);
@@ -150,6 +153,10 @@ impl Prepared {
             observers.extend(log.as_mut().map(|log| log as &mut dyn Observer));
             observers.push(&mut progress);
             observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
+            if self.report.is_some() {
+                kept.push(Kept::default());
+            }
+            observers.extend(kept.last_mut().map(|kept| kept as &mut dyn Observer));
             let record = self
                 .critique
                 .run(&self.task, text, &mut Tee(observers), &self.cancel)
@@ -168,11 +175,13 @@ impl Prepared {
         }
         let printed = Printed::of(args);
         let reported = self.report.map(|file| {
-            let json = args.output.report_is_json();
-            file.write(&if json {
-                (printed.json)(&records)
-            } else {
-                each(&records, printed.markdown)
+            file.write(&match args.output.report_format() {
+                ReportFormat::Json => (printed.json)(&records),
+                ReportFormat::Markdown => each(&records, printed.markdown),
+                ReportFormat::Html => {
+                    let runs: Vec<&[Stamped]> = kept.iter().map(|Kept(it)| it.as_slice()).collect();
+                    report::html(&runs)
+                }
             })
         });
         let ended = match lines {

@@ -3,6 +3,7 @@
 pub(super) mod config;
 pub(super) mod criteria;
 pub(super) mod docs;
+pub(super) mod doctor;
 pub(super) mod draft;
 pub(super) mod evaluate;
 pub(super) mod history;

@@ -16,9 +16,9 @@ use crate::cli::observers::{Lines, RunLog};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, paths, settings};
+use crate::cli::store::SharedStore;
+use crate::cli::{exec, interrupt, settings};
 use crate::engine::Observer as _;
-use crate::store::Store;
 use crate::types::{Event as LoopEvent, ExitCode};
 use crate::workflow::{self, Event, Failure, Observer, Outcome, ProgramKind, Workflow, World};
 
@@ -73,16 +73,13 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
         return Ok(ExitCode::Success);
     }
     let tools = exec::workflow_tools(&workflow.programs(), &plan.config, args.allow_exec)?;
+    let templates = settings::templates(&plan)?;
     let output = OutputFile::prepare_if(args.output.as_deref())?;
-    let log = if args.no_log {
-        None
-    } else {
-        Some(RunLog::new(Store::open(&paths::store()?)?))
-    };
+    let store = SharedStore::open(&plan, args.no_log)?;
     let cancel = interrupt::cancel_on_signal();
     let watch = Watch(Arc::new(Mutex::new(Views {
         progress: Progress::new(true),
-        log,
+        log: store.clone().map(RunLog::new),
         lines: args.format == WorkflowFormat::Ndjson,
         reader: Reader::There,
         failure: None,
@@ -95,10 +92,14 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
             .canonicalize()
             .is_ok_and(|file| plan.config.trusts(&file));
     let limits = plan.settings().loop_settings.clone();
+    let prices = plan.config.prices().clone();
     let models = FileModels::new(plan, &text, trusted, global.quiet).shared();
     let mut world = World::new(tools, models, Box::new(watch.clone()), cancel);
     world.limits.max_total_tokens = limits.max_total_tokens;
+    world.limits.max_cost = limits.max_cost;
     world.limits.max_time = limits.max_time;
+    world.prices = prices;
+    world.templates = templates;
     world.folder = folder_of(&args.file);
     let outcome = workflow.run(input, &world).await;
     finish(args, &workflow, &outcome, &expectations, output, &watch)

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::args::{Format, GlobalArgs, OutputArgs, RunArgs};
+use crate::cli::args::{Format, GlobalArgs, RunArgs};
 use crate::cli::error::CliError;
-use crate::cli::observers::{Lines, RunLog, Tee};
+use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::{exec, interrupt, knowledge, models, paths, settings, verdicts};
+use crate::cli::store::{self, SharedStore};
+use crate::cli::{dry_run, exec, extract, interrupt, knowledge, models, prices, settings};
 use crate::engine::{Loop, Observer, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
-use crate::store::{Store, short_id};
-use crate::types::{ExitCode, RunRecord, Task};
+use crate::store::short_id;
+use crate::types::{ExitCode, LoopSettings, RunRecord, Task};
 
 /// Runs the loop and prints the answer. `judged` says whether drafts are judged, or one correction is made
 /// and that is all; `read` reads what is to be written, and what the run begins with.
@@ -26,6 +27,9 @@ pub(super) async fn run(
     judged: bool,
     read: impl FnOnce() -> Result<(Task, Start), CliError>,
 ) -> Result<ExitCode, CliError> {
+    if args.output.dry_run {
+        return dry_run::of_run(args, global, judged, read).await;
+    }
     match prepare(args, global, judged, read).await {
         Ok(prepared) => prepared.run(args, global).await,
         Err(error) => {
@@ -54,19 +58,18 @@ async fn prepare(
     judged: bool,
     read: impl FnOnce() -> Result<(Task, Start), CliError>,
 ) -> Result<Prepared, CliError> {
-    args.output.check()?;
+    args.check()?;
     let plan = settings::run(args, judged, global)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
+    let templates = settings::templates(&plan)?;
+    let writer_tools = exec::writer_tools(&args.tools, args.allow_exec)?;
+    exec::check_names(&writer_tools, args.flow.reflect_on_tools.as_deref())?;
     let (mut task, start) = read()?;
     knowledge::read_context(&args.knowledge, &plan, &mut task)?;
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
-    let log = if args.output.no_log {
-        None
-    } else {
-        Some(RunLog::new(Store::open(&paths::store()?)?))
-    };
+    let store = SharedStore::open(&plan, args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
     let cancel = interrupt::cancel_on_signal();
     let opened = tokio::select! {
@@ -76,25 +79,34 @@ async fn prepare(
         }
         opened = models::open(&plan, &task, given, global.quiet) => opened?,
     };
-    let run = Loop {
-        start,
-        writer: opened.writer,
-        writer_sampling: opened.writer_sampling,
-        think: opened.think,
-        stronger: opened.stronger,
-        judge: JudgeModel {
-            cache: verdicts::cache(&plan.criteria, args.output.no_log)?,
-            ..opened.judge
-        },
-        settings: plan.settings().loop_settings.clone(),
-        criteria: Arc::new(plan.criteria),
-        tools,
-        evidence,
+    let max_cost = prices::limit(&plan, opened.asked(&plan), global.quiet)?;
+    let judge = JudgeModel {
+        cache: store::verdicts(&plan.criteria, store.as_ref()),
+        ..opened.judge
     };
+    let settings = LoopSettings {
+        max_cost,
+        ..plan.settings().loop_settings.clone()
+    };
+    let prices = plan.config.prices().clone();
+    let run = Loop::builder(opened.writer, Arc::new(plan.criteria))
+        .start(start)
+        .sampling(opened.writer_sampling)
+        .think(opened.think)
+        .stronger(opened.stronger)
+        .judge(judge)
+        .settings(settings)
+        .prices(prices)
+        .tools(tools)
+        .writer_tools(writer_tools)
+        .evidence(evidence)
+        .templates(templates)
+        .build()
+        .map_err(|error| CliError::usage(error.to_string()))?;
     Ok(Prepared {
         task,
         run,
-        log,
+        log: store.map(RunLog::new),
         output,
         report,
         cancel,
@@ -107,12 +119,14 @@ impl Prepared {
         let mut lines =
             (args.output.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
         let mut progress = Progress::new(global.quiet);
+        let mut kept = self.report.is_some().then(Kept::default);
         let record = {
             // The log goes first: what is shown is on disk already.
             let mut observers: Vec<&mut dyn Observer> = Vec::new();
             observers.extend(self.log.as_mut().map(|log| log as &mut dyn Observer));
             observers.push(&mut progress);
             observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
+            observers.extend(kept.as_mut().map(|kept| kept as &mut dyn Observer));
             self.run
                 .run(&self.task, &mut Tee(observers), &self.cancel)
                 .await
@@ -130,16 +144,16 @@ impl Prepared {
             ));
         }
         // The report first: it is wanted most where the answer cannot be delivered.
-        let reported = self
-            .report
-            .map(|report| report.write(&report_text(&args.output, &record)));
+        let reported = self.report.zip(kept).map(|(report, Kept(events))| {
+            report.write(&args.output.report_format().report(&record, &events))
+        });
         let ended = match lines {
             Some(Lines {
                 failure: Some(error),
                 ..
             }) => return Err(error),
             Some(lines) => lines.reader(),
-            None => deliver(&args.output, &record, self.output)?,
+            None => deliver(args, global.quiet, &record, self.output)?,
         };
         reported.transpose()?;
         if ended == Reader::Gone {
@@ -155,12 +169,22 @@ impl Prepared {
 
 /// Gives the answer to the user: to a file, or to standard output.
 fn deliver(
-    args: &OutputArgs,
+    run: &RunArgs,
+    quiet: bool,
     record: &RunRecord,
     output: Option<OutputFile>,
 ) -> Result<Reader, CliError> {
+    let args = &run.output;
     let text = match args.format {
         Format::Text | Format::Ndjson => match record.selected() {
+            Some(selected) if run.extract => {
+                let block = extract::first_block(&selected.output);
+                if block.is_none() && !quiet {
+                    printer::say("the answer has no fenced code block: all of it is printed");
+                }
+                let text = block.unwrap_or_else(|| selected.output.clone());
+                printer::with_final_newline(&text)
+            }
             Some(selected) => printer::with_final_newline(&selected.output),
             None => return Ok(Reader::There),
         },
@@ -185,12 +209,4 @@ fn deliver(
         )),
         _ => error,
     })
-}
-
-fn report_text(args: &OutputArgs, record: &RunRecord) -> String {
-    if args.report_is_json() {
-        report::json(record)
-    } else {
-        report::markdown(record)
-    }
 }

@@ -42,6 +42,22 @@ pub(super) fn default_model(provider: &str) -> Option<&'static str> {
 
 /// The model that writes.
 pub(super) async fn writer(plan: &Plan, providers: &Providers<'_>) -> Result<Chosen, CliError> {
+    match said(plan)? {
+        Said::Provider(chosen) => Ok(chosen),
+        Said::Model(model) => found(plan, providers, model).await,
+    }
+}
+
+/// What somebody says about the model that writes.
+pub(super) enum Said {
+    /// Of which provider it is.
+    Provider(Chosen),
+    /// Nothing about its provider, but perhaps its name.
+    Model(Option<String>),
+}
+
+/// What flags, environment and configuration say about the model that writes. Asks nobody.
+pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
     let settings = plan.settings();
     let rank = |key| plan.resolved.origin(key).map_or(0, Origin::rank);
     let mut wanted = Written {
@@ -86,16 +102,16 @@ pub(super) async fn writer(plan: &Plan, providers: &Providers<'_>) -> Result<Cho
                 || format!("as OPENAI_BASE_URL says; {CHANGE}"),
                 |origin| format!("as {origin} says"),
             );
-            Ok(Chosen {
+            Ok(Said::Provider(Chosen {
                 name: ModelName {
                     provider,
                     model: wanted.model,
                 },
                 why,
                 at_given_address: given,
-            })
+            }))
         }
-        None => found(plan, providers, wanted.model).await,
+        None => Ok(Said::Model(wanted.model)),
     }
 }
 

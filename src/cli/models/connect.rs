@@ -1,7 +1,8 @@
 //! Opening a model: its provider's address, the key that belongs to it, the connection.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
@@ -11,7 +12,9 @@ use super::name::{ModelName, unknown};
 use super::window::RunWindow;
 use crate::cli::error::CliError;
 use crate::cli::paths;
-use crate::config::{self, Config, Provider, ProviderKind, Settings, StructuredOutputMode};
+use crate::config::{
+    self, Config, FoundKey, Provider, ProviderKind, Settings, StructuredOutputMode,
+};
 use crate::model::ollama::{self, OllamaModel, OllamaOptions};
 use crate::model::openai::{self, OpenAiModel, OpenAiOptions, Preset};
 use crate::model::{
@@ -50,6 +53,8 @@ pub(in crate::cli) struct Providers<'a> {
     retries: RetryPolicy,
     /// The provider that the user's `base_url` is meant for; others stay where they are.
     at_given_address: Option<String>,
+    /// The keys that were looked up, by provider: a command that prints one may ask for a password.
+    keys: Mutex<HashMap<String, Option<FoundKey>>>,
 }
 
 /// A provider, ready to be asked for its models.
@@ -72,12 +77,15 @@ impl<'a> Providers<'a> {
             client: HttpClient::new(settings.timeouts.get()),
             retries,
             at_given_address: None,
+            keys: Mutex::default(),
         }
     }
 
     /// The same, with the address that the user gives for this provider.
     pub(in crate::cli) fn with_given_address(mut self, provider: &str) -> Self {
         self.at_given_address = Some(provider.to_owned());
+        // The key for another address is another one.
+        self.keys = Mutex::default();
         self
     }
 
@@ -308,16 +316,11 @@ impl<'a> Providers<'a> {
         base_url: BaseUrl,
         default_env: Option<&str>,
     ) -> Result<Connection, CliError> {
-        let key = if self.given_address(name).is_some() {
-            paths::env_text("REFLECT_API_KEY").map(|secret| (secret, "REFLECT_API_KEY".to_owned()))
-        } else {
-            config::api_key(name, entry, default_env, &paths::env)?
-                .map(|key| (key.secret.expose_secret().to_owned(), key.origin))
-        };
-        let key = key
-            .map(|(secret, origin)| {
-                ApiKey::for_url(&secret, base_url.url().as_str())
-                    .map_err(|error| CliError::usage(format!("{origin}: {error}")))
+        let key = self
+            .key(name, entry, default_env)?
+            .map(|key| {
+                ApiKey::for_url(key.secret.expose_secret(), base_url.url().as_str())
+                    .map_err(|error| CliError::usage(format!("{}: {error}", key.origin)))
             })
             .transpose()?;
         let mut connection = Connection::new(base_url).with_key(key);
@@ -334,6 +337,35 @@ impl<'a> Providers<'a> {
                 .map_err(|error| CliError::usage(error.to_string()))?;
         }
         Ok(connection)
+    }
+
+    /// The key for a provider's address. What is found is kept, also that there is none.
+    fn key(
+        &self,
+        name: &str,
+        entry: Option<&Provider>,
+        default_env: Option<&str>,
+    ) -> Result<Option<FoundKey>, CliError> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = keys.get(name) {
+            return Ok(found.clone());
+        }
+        let found = if self.given_address(name).is_some() {
+            paths::env_text("REFLECT_API_KEY").map(|secret| FoundKey {
+                secret: secret.into(),
+                origin: "the environment variable REFLECT_API_KEY".to_owned(),
+            })
+        } else {
+            config::api_key(name, entry, default_env, &paths::env)?
+        };
+        keys.insert(name.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    /// Where the key of a provider that is connected to was found, in words; `None` if it has none.
+    pub(super) fn key_origin(&self, name: &str) -> Option<String> {
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(keys.get(name)?.as_ref()?.origin.clone())
     }
 
     /// Offline, only servers of this machine may be asked.

@@ -10,8 +10,8 @@ use super::name::{ModelName, Written, known_provider};
 use super::window::RunWindow;
 use super::{choose, judge_sampling};
 use crate::cli::error::CliError;
-use crate::cli::printer;
 use crate::cli::settings::Plan;
+use crate::cli::{prices, printer};
 use crate::config::{HumanDuration, Origin, Settings};
 use crate::model::BaseUrl;
 use crate::types::Task;
@@ -134,6 +134,7 @@ impl FileModels {
             providers = providers.with_given_address(&name.provider);
         }
         let opened = providers.open(&name, &self.window, self.quiet).await?;
+        prices::limit(&self.plan, std::iter::once(opened.model.id()), self.quiet)?;
         if !self.quiet {
             let what = if choice.judges { "judge" } else { "model" };
             printer::say(&format!("{what}: {}{}", opened.model.id(), opened.leaves()));

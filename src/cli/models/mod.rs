@@ -5,7 +5,9 @@ mod connect;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod file;
+mod foreseen;
 mod name;
+mod team;
 mod window;
 
 use std::collections::BTreeMap;
@@ -17,12 +19,16 @@ use super::settings::Plan;
 use crate::config::Settings;
 use crate::evaluate::{JudgeModel, OtherModel};
 use crate::model::{ChatModel, Sampling, Think};
-use crate::types::{Evaluator, Task};
+use crate::types::{Evaluator, ModelId, Task};
 
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
 pub(super) use self::embedded::{fetch, local};
 pub(super) use self::file::FileModels;
+pub(super) use self::foreseen::{Foreseen, foresee};
+pub(super) use self::name::known as known_providers;
+pub(super) use self::team::{Member, Team};
+pub(super) use self::window::likely_draft;
 
 /// The models of a run, and how they are asked.
 pub(super) struct Opened {
@@ -31,6 +37,20 @@ pub(super) struct Opened {
     pub(super) think: Think,
     pub(super) stronger: Option<Arc<dyn ChatModel>>,
     pub(super) judge: JudgeModel,
+}
+
+impl Opened {
+    /// The models that may be asked in a run, some of them more than once.
+    pub(super) fn asked<'a>(&'a self, plan: &Plan) -> impl Iterator<Item = &'a ModelId> {
+        let judged = plan.judged && plan.criteria.need_judge();
+        let judge = judged.then_some(&self.judge.model);
+        let others = self.judge.others.values().map(|other| &other.model);
+        [Some(&self.writer), self.stronger.as_ref(), judge]
+            .into_iter()
+            .flatten()
+            .chain(others)
+            .map(|model| model.id())
+    }
 }
 
 /// Chooses and opens the models of a run, and says on standard error which they are and why. `given` is the text

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::model::openai;
@@ -17,6 +19,13 @@ impl ModelName {
             provider: provider.to_owned(),
             model: None,
         }
+    }
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let model = self.model.as_deref().unwrap_or_default();
+        write!(f, "{}:{model}", self.provider)
     }
 }
 
@@ -83,7 +92,7 @@ pub(super) fn unknown(provider: &str, config: &Config) -> CliError {
 }
 
 /// The names of all providers.
-fn known(config: &Config) -> Vec<String> {
+pub(in crate::cli) fn known(config: &Config) -> Vec<String> {
     let own = ["ollama", "embedded", "scripted"].map(str::to_owned);
     let presets = openai::PRESETS.iter().map(|preset| preset.name.to_owned());
     let mut known: Vec<String> = own.into_iter().chain(presets).collect();

@@ -1,6 +1,7 @@
 //! One context window for all calls of a run.
 
 use crate::cli::settings::Plan;
+use crate::engine::{PRIOR_CHARACTERS, PRIOR_DRAFTS};
 use crate::evaluate;
 use crate::evidence::DEFAULT_TOKENS;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
@@ -9,6 +10,9 @@ use crate::types::{Against, CompareConfig, Evaluator, LengthUnit, Strategy, Task
 
 /// Tokens that a draft is taken to have if nothing says how long it is to be.
 const DRAFT: u64 = 1024;
+
+/// The most tokens of a tool's result, which is cut to 4,000 characters, and of what is learned from it.
+const TOOL_RESULT: u64 = 2000;
 
 /// The context window that Ollama is asked for: one for the writer and the judge, since it loads the model
 /// again whenever it changes.
@@ -40,7 +44,15 @@ impl RunWindow {
             Strategy::FullRewrite => 2,
             Strategy::TargetedEdit | Strategy::Incremental | Strategy::Hybrid => 3,
         };
-        Self::new(plan, task, drafts * draft, longest_draft)
+        // As many earlier drafts may be shown.
+        let loops = &plan.settings().loop_settings;
+        let earlier = if loops.include_prior_versions() {
+            // Some three characters make a token.
+            (PRIOR_DRAFTS as u64 * draft).min(PRIOR_CHARACTERS as u64 / 3)
+        } else {
+            0
+        };
+        Self::new(plan, task, drafts * draft + earlier, longest_draft)
     }
 
     /// For a judge of texts that are not longer than this one.
@@ -66,6 +78,8 @@ impl RunWindow {
         } else {
             0
         };
+        // The writer is shown what tools wrote, and what was learned from it.
+        let tools = plan.tools as u64 * TOOL_RESULT;
         // Anchors, questions and examples, which only the judge reads; some three characters make a token.
         let instructions: usize = plan
             .criteria
@@ -91,7 +105,7 @@ impl RunWindow {
             .unwrap_or_default();
         Self {
             num_ctx,
-            need: prompt + evidence + drafts + reference + verdict + instructions as u64,
+            need: prompt + evidence + tools + drafts + reference + verdict + instructions as u64,
             longest_draft,
         }
     }
@@ -110,6 +124,13 @@ impl RunWindow {
     pub(super) fn decide(&self, context_window: Option<u64>) -> u64 {
         self.num_ctx.decide(num_ctx_for(self.need, context_window))
     }
+}
+
+/// About how many tokens a draft has: as many as the criteria or the user allow, or some half page.
+pub(in crate::cli) fn likely_draft(plan: &Plan) -> u64 {
+    let most = plan.settings().max_tokens.map(u64::from);
+    let likely = longest_draft(plan).unwrap_or(DRAFT / 2);
+    likely.min(most.unwrap_or(u64::MAX))
 }
 
 /// How many tokens the longest draft has that the criteria allow; `None` if they do not say.

@@ -90,6 +90,21 @@ fn is_prompt(text: &str, prompt: &str) -> bool {
         && (text_words == prompt_words || similarity(text, prompt) >= SAME)
 }
 
+/// The words of a text in lower case, with one blank between them, and how many they are.
+fn only_words(text: &str) -> (String, usize) {
+    let lower = text.to_lowercase();
+    let mut only = String::with_capacity(lower.len());
+    let mut count = 0;
+    for word in raw_words(&lower) {
+        if count > 0 {
+            only.push(' ');
+        }
+        only.push_str(word);
+        count += 1;
+    }
+    (only, count)
+}
+
 /// Whether the text is a verdict in JSON, or most of its words are those of the issues.
 fn is_critique(text: &str, occasion: &Occasion<'_>) -> bool {
     if text.starts_with('{')
@@ -100,25 +115,24 @@ fn is_critique(text: &str, occasion: &Occasion<'_>) -> bool {
     {
         return true;
     }
-    if occasion.issues.is_empty() {
+    // A fix may be the very words to write, so a short one says nothing.
+    let parts: Vec<(String, usize)> = occasion
+        .issues
+        .iter()
+        .flat_map(|issue| [Some(&issue.description), issue.suggested_fix.as_ref()])
+        .flatten()
+        .map(|part| only_words(part))
+        .filter(|(_, count)| *count >= FEWEST_WORDS)
+        .collect();
+    if parts.is_empty() {
         return false;
     }
-    let text_words = words(text);
-    let all = text_words.len();
+    let (mut rest, all) = only_words(text);
     let mut told = 0;
-    let mut rest = text_words.join(" ");
-    for issue in occasion.issues {
-        let parts = [Some(&issue.description), issue.suggested_fix.as_ref()];
-        for part in parts.into_iter().flatten() {
-            let part_words = words(part);
-            let part = part_words.join(" ");
-            // A fix may be the very words to write, so a short one says nothing.
-            if part_words.len() >= FEWEST_WORDS
-                && let Some(at) = rest.find(&part)
-            {
-                told += part_words.len();
-                rest.replace_range(at..at + part.len(), "");
-            }
+    for (part, count) in parts {
+        if let Some(at) = rest.find(&part) {
+            told += count;
+            rest.replace_range(at..at + part.len(), "");
         }
     }
     #[expect(clippy::cast_precision_loss, reason = "texts have fewer words")]

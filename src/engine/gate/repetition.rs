@@ -1,11 +1,11 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::{NotADraft, Occasion, raw_words};
 
 /// So many words in a row are looked at together.
 const PHRASE: usize = 4;
 /// A text of fewer such phrases is too short to say.
-const FEWEST: u32 = 80;
+const FEWEST: usize = 80;
 /// Where fewer of the phrases than this are different ones, the text says the same over and over. Refrains and
 /// forms have twice as many.
 const DIFFERENT: f64 = 0.25;
@@ -37,17 +37,19 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
 /// The share of a text's phrases that are different ones; `None` if there are too few to say. Rows of numbers and
 /// the like are no phrases.
 fn different(text: &str) -> Option<f64> {
+    let text = text.to_lowercase();
+    let words: Vec<&str> = raw_words(&text).collect();
     // Words by number: the same number, the same word.
-    let mut numbers: HashMap<String, usize> = HashMap::new();
-    let words: Vec<(usize, bool)> = raw_words(text)
+    let mut numbers: HashMap<&str, usize> = HashMap::with_capacity(words.len());
+    let words: Vec<(usize, bool)> = words
+        .into_iter()
         .map(|word| {
             let next = numbers.len();
-            let number = *numbers.entry(word.to_lowercase()).or_insert(next);
+            let number = *numbers.entry(word).or_insert(next);
             (number, word.chars().any(char::is_alphabetic))
         })
         .collect();
-    let mut phrases = 0_u32;
-    let mut kinds: HashSet<[usize; PHRASE]> = HashSet::new();
+    let mut phrases: Vec<[usize; PHRASE]> = Vec::with_capacity(words.len());
     for window in words.windows(PHRASE) {
         let mut phrase = [0; PHRASE];
         for (place, (number, _)) in phrase.iter_mut().zip(window) {
@@ -57,11 +59,13 @@ fn different(text: &str) -> Option<f64> {
             .filter(|&at| phrase[..at].contains(&phrase[at]))
             .count();
         if repeats <= 1 && window.iter().all(|(_, letters)| *letters) {
-            phrases += 1;
-            kinds.insert(phrase);
+            phrases.push(phrase);
         }
     }
+    let all = phrases.len();
+    phrases.sort_unstable();
+    phrases.dedup();
     #[expect(clippy::cast_precision_loss, reason = "texts have fewer words")]
-    let share = kinds.len() as f64 / f64::from(phrases.max(1));
-    (phrases >= FEWEST).then_some(share)
+    let share = phrases.len() as f64 / all.max(1) as f64;
+    (all >= FEWEST).then_some(share)
 }

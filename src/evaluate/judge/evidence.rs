@@ -1,11 +1,13 @@
 //! Whether what a judge quotes is in the draft.
 
+use std::cell::LazyCell;
+
 use crate::types::{Issue, IssueType};
 
 /// Looks each issue's quote up in the draft, and says so in the issue; where it is, the issue gets its line.
 /// An issue that quotes nothing although its fault is in the draft is not borne out, either.
 pub(super) fn verify(issues: &mut [Issue], draft: &str) {
-    let plain = Plain::new(draft);
+    let plain = LazyCell::new(|| Plain::new(draft));
     for issue in issues {
         let place = &mut issue.place;
         match &place.quote {

@@ -91,6 +91,33 @@ pub fn verdict_tokens(criteria: &Criteria) -> u32 {
     bench::cap(criteria.criteria.iter().filter(scored).count().max(1))
 }
 
+/// A call that a judge is asked with, each time a draft is judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerdictCall<'c> {
+    /// The model that the criteria name for themselves; `None` for the judge of the run.
+    pub model: Option<&'c str>,
+    /// What it is asked about.
+    pub criteria: Vec<&'c Criterion>,
+    /// How often it is made. More often where probabilities are asked for and do not come.
+    pub samples: u32,
+}
+
+/// The calls for verdicts on the `llm` criteria of a set, for one draft. Comparisons are not among them.
+pub fn verdict_calls(criteria: &Criteria) -> Vec<VerdictCall<'_>> {
+    let settings = &criteria.judge_settings;
+    let scored = |criterion: &&Criterion| matches!(criterion.evaluator, Evaluator::Llm(_));
+    let judged: Vec<&Criterion> = criteria.criteria.iter().filter(scored).collect();
+    groups(judged.iter().copied(), settings.mode())
+        .into_iter()
+        .flat_map(|group| group.calls.into_iter().map(move |call| (group.model, call)))
+        .map(|(model, call)| VerdictCall {
+            model,
+            criteria: call.iter().map(|(place, _)| judged[*place]).collect(),
+            samples: settings.samples(),
+        })
+        .collect()
+}
+
 /// The criteria of one model, as its calls are about them; each with its place among those of the judge.
 struct Group<'a> {
     /// As the criteria name it; `None` for the judge of the run.
@@ -244,13 +271,14 @@ impl Judge {
     pub(super) async fn weight(
         &self,
         criteria: &Criteria,
+        prompts: &Prompts,
         observer: &CallObserver<'_>,
     ) -> Result<f64, ModelError> {
         let Some(cell) = &self.probe else {
             return Ok(1.0);
         };
         let probe = cell
-            .get_or_try_init(|| Probe::run(self, criteria, observer))
+            .get_or_try_init(|| Probe::run(self, criteria, prompts, observer))
             .await?;
         let Some(problem) = probe.problem() else {
             return Ok(1.0);
@@ -264,6 +292,11 @@ impl Judge {
         let message = format!("do not trust the judge {}: {problem}; {so}", self.id);
         observer(CallEvent::Chat(&ChatEvent::Notice(message)));
         Ok(weight)
+    }
+
+    /// That a good text is not good enough for it, in words, if it was tried and the probe says so.
+    pub(super) fn harshness(&self) -> Option<String> {
+        self.probe.as_ref()?.get()?.harshness()
     }
 
     fn questions(&self) -> impl Iterator<Item = &Question> {

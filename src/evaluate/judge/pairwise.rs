@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::ask::{Inquiry, Said};
-use super::question::closed;
+use super::question::{closed, object, one_of, text};
 use super::reply::{any, objects};
 use super::{JudgeModel, bench};
 use crate::model::{CallObserver, ModelError, ResponseSchema};
@@ -74,10 +74,10 @@ pub async fn prefer(
     let asker = judge.asker(None);
     let schema = Arc::new(ResponseSchema {
         name: "preference".to_owned(),
-        schema: closed(&json!({
-            "reason": { "type": "string", "maxLength": 400 },
-            "better": { "type": "string", "enum": ["A", "B", "tie"] },
-        })),
+        schema: closed(object([
+            ("reason", text(400)),
+            ("better", one_of(&["A", "B", "tie"])),
+        ])),
     });
     let ask = async |a: &str, b: &str| {
         let inquiry = Inquiry {

@@ -39,11 +39,12 @@ impl Probe {
     pub(super) async fn run(
         judge: &Judge,
         criteria: &Criteria,
+        prompts: &Prompts,
         observer: &CallObserver<'_>,
     ) -> Result<Self, ModelError> {
         let texts = &criteria.probe;
         let task = Task::new(texts.prompt.as_deref().unwrap_or_default());
-        let prompts = Prompts::new(&task, criteria);
+        let prompts = prompts.for_task(&task, criteria);
         let mean = async |text: &str| -> Result<Option<f64>, ModelError> {
             let case = Case {
                 prompts: &prompts,
@@ -65,6 +66,14 @@ impl Probe {
             good,
             bad,
             floor: judge.mean(&floors).unwrap_or_default(),
+        })
+    }
+
+    /// That a good text is not good enough for the judge, in words; `None` if it is, or none was tried.
+    pub(super) fn harshness(&self) -> Option<String> {
+        let (good, floor) = (self.good?, self.floor);
+        (good < floor).then(|| {
+            format!("a planted good text has the score {good:.2} from it, and {floor:.2} is wanted")
         })
     }
 
@@ -127,6 +136,22 @@ mod tests {
         assert!(problem(None, Some(0.7)).contains("lenient"));
         assert!(problem(Some(0.6), Some(0.0)).contains("harsh"));
         assert!(problem(Some(1.0), None).contains("could not be read"));
+    }
+
+    #[test]
+    fn a_judge_for_whom_a_good_text_is_not_good_enough_is_harsh() {
+        let is_harsh = |good, bad| {
+            let probe = Probe {
+                good,
+                bad,
+                floor: 0.7,
+            };
+            probe.harshness().is_some()
+        };
+        assert!(is_harsh(Some(0.6), Some(0.0)));
+        assert!(is_harsh(Some(0.6), Some(0.55)), "blind and harsh");
+        assert!(!is_harsh(Some(0.7), Some(0.0)));
+        assert!(!is_harsh(None, Some(0.0)), "nobody has tried");
     }
 
     #[test]

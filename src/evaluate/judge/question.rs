@@ -1,4 +1,4 @@
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::prompt::{MAX_ISSUES, SCALE};
 use crate::types::{Criterion, Evaluator, ScoreRange};
@@ -45,17 +45,20 @@ impl Question {
         let answer = match self.scale {
             Scale::Steps => {
                 let steps: Vec<u8> = SCALE.iter().map(|anchor| anchor.step).collect();
-                ("score", json!({ "type": "integer", "enum": steps }))
+                (
+                    "score",
+                    object([("type", "integer".into()), ("enum", steps.into())]).into(),
+                )
             }
-            Scale::Range(_) => ("score", json!({ "type": "number" })),
+            Scale::Range(_) => ("score", plain("number")),
             Scale::Checks(count) => {
                 let answers: Map<String, Value> = (1..=count)
-                    .map(|number| (number.to_string(), json!({ "type": "boolean" })))
+                    .map(|number| (number.to_string(), plain("boolean")))
                     .collect();
-                ("answers", closed(&Value::Object(answers)))
+                ("answers", closed(answers))
             }
         };
-        closed(&json!({ "reason": text(400), answer.0: answer.1 }))
+        closed(object([("reason", text(400)), answer]))
     }
 }
 
@@ -67,35 +70,59 @@ pub(super) fn schema(questions: &[Question]) -> Value {
         .map(|question| (question.name.clone(), question.schema()))
         .collect();
     let names: Vec<&str> = questions.iter().map(|q| q.name.as_str()).collect();
-    let issue = closed(&json!({
-        "type": { "type": "string", "enum": ["missing", "unsupported", "incorrect"] },
-        "severity": { "type": "string", "enum": ["minor", "major", "critical"] },
-        "criterion": { "type": "string", "enum": names },
-        "quote": text(200),
-        "description": text(400),
-        "suggested_fix": text(400),
-    }));
-    closed(&json!({
-        "scores": closed(&Value::Object(scores)),
-        "issues": { "type": "array", "items": issue, "maxItems": MAX_ISSUES },
-        "confidence": { "type": "number" },
-    }))
+    let issue = closed(object([
+        ("type", one_of(&["missing", "unsupported", "incorrect"])),
+        ("severity", one_of(&["minor", "major", "critical"])),
+        ("criterion", one_of(&names)),
+        ("quote", text(200)),
+        ("description", text(400)),
+        ("suggested_fix", text(400)),
+    ]));
+    let issues = object([
+        ("type", "array".into()),
+        ("items", issue),
+        ("maxItems", MAX_ISSUES.into()),
+    ]);
+    closed(object([
+        ("scores", closed(scores)),
+        ("issues", issues.into()),
+        ("confidence", plain("number")),
+    ]))
 }
 
-fn text(limit: u32) -> Value {
-    json!({ "type": "string", "maxLength": limit })
+/// A value of this type.
+fn plain(kind: &str) -> Value {
+    object([("type", kind.into())]).into()
+}
+
+/// A text of at most so many characters.
+pub(super) fn text(limit: u32) -> Value {
+    object([("type", "string".into()), ("maxLength", limit.into())]).into()
+}
+
+/// One of these texts.
+pub(super) fn one_of(texts: &[&str]) -> Value {
+    object([("type", "string".into()), ("enum", texts.into())]).into()
 }
 
 /// An object with these properties, all of them, and no other.
-pub(super) fn closed(properties: &Value) -> Value {
-    let required: Vec<&String> = properties
-        .as_object()
-        .map(|object| object.keys().collect())
-        .unwrap_or_default();
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
+pub(super) fn closed(properties: Map<String, Value>) -> Value {
+    let required: Vec<&str> = properties.keys().map(String::as_str).collect();
+    let required = required.into();
+    object([
+        ("type", "object".into()),
+        ("properties", properties.into()),
+        ("required", required),
+        ("additionalProperties", false.into()),
+    ])
+    .into()
+}
+
+/// These members. A schema is made for every run, and `json!` would copy what it is given at each level.
+pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+    let mut object = Map::with_capacity(N);
+    for (name, value) in members {
+        object.insert(name.to_owned(), value);
+    }
+    object
 }

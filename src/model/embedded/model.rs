@@ -13,6 +13,7 @@ use super::llama::{self, Llama};
 use super::slots::Slots;
 use super::template::ChatTemplate;
 use super::vocabulary::Vocabulary;
+use crate::model::openai::StructuredOutput;
 use crate::model::{
     ChatEvent, ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInfo,
 };
@@ -103,6 +104,10 @@ impl EmbeddedModel {
 impl ChatModel for EmbeddedModel {
     fn id(&self) -> &ModelId {
         &self.id
+    }
+
+    fn structured_output(&self) -> Option<StructuredOutput> {
+        Some(StructuredOutput::JsonSchema)
     }
 
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {

@@ -1,7 +1,7 @@
 //! One call of a model: request, answer, retries, adjustments.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -45,6 +45,11 @@ impl<Q> Endpoint<Q> {
             connection,
             quirks: Arc::new(Mutex::new(quirks)),
         }
+    }
+
+    /// What was learned so far.
+    pub(crate) fn learned(&self) -> MutexGuard<'_, Q> {
+        lock(&self.quirks)
     }
 }
 
@@ -316,6 +321,6 @@ fn with_advice(error: ModelError) -> ModelError {
 }
 
 /// The lock of a value that is only ever replaced as a whole, so that a panic elsewhere does not matter.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

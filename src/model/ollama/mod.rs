@@ -20,6 +20,7 @@ use super::http::call::{self, Adapter, Endpoint};
 use super::http::failure::Failure;
 use super::http::framing::Framing;
 use super::listing::{ListedModel, nearest};
+use super::openai::StructuredOutput;
 use super::{ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInfo};
 use crate::types::ModelId;
 
@@ -218,6 +219,14 @@ impl ChatModel for OllamaModel {
 
     fn address(&self) -> Option<String> {
         Some(self.options.connection.base_url.to_string())
+    }
+
+    fn structured_output(&self) -> Option<StructuredOutput> {
+        Some(if self.endpoint.learned().enforces_schemas() {
+            StructuredOutput::JsonSchema
+        } else {
+            StructuredOutput::Prompt
+        })
     }
 
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {

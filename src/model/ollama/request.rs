@@ -17,6 +17,13 @@ pub(crate) struct Quirks {
     dropped: BTreeSet<&'static str>,
 }
 
+impl Quirks {
+    /// Whether the server takes a schema and keeps to it.
+    pub(crate) fn enforces_schemas(&self) -> bool {
+        !self.dropped.contains("format")
+    }
+}
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,

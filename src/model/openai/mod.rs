@@ -231,6 +231,10 @@ impl ChatModel for OpenAiModel {
         Some(self.options.connection.base_url.to_string())
     }
 
+    fn structured_output(&self) -> Option<StructuredOutput> {
+        Some(self.endpoint.learned().structured_output())
+    }
+
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
         call::chat(self, request)
     }

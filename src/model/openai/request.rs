@@ -24,6 +24,15 @@ pub(crate) struct Quirks {
 }
 
 impl Quirks {
+    /// How the server is asked for JSON.
+    pub(crate) fn structured_output(&self) -> StructuredOutput {
+        if self.dropped.contains("response_format") {
+            StructuredOutput::Prompt
+        } else {
+            self.structured
+        }
+    }
+
     pub(crate) fn new(dialect: Dialect, wanted: Option<StructuredOutput>) -> Self {
         Self {
             structured: wanted.unwrap_or(dialect.structured),

@@ -1,3 +1,4 @@
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -50,10 +51,10 @@ pub enum Miss {
     Ambiguous(Vec<Range<usize>>),
 }
 
-/// A text in which passages are looked for, folded once.
+/// A text in which passages are looked for; folded once, when that is first needed.
 pub struct Haystack<'a> {
     text: &'a str,
-    folded: Folded,
+    folded: OnceCell<Folded>,
 }
 
 impl<'a> Haystack<'a> {
@@ -61,7 +62,7 @@ impl<'a> Haystack<'a> {
     pub fn new(text: &'a str) -> Self {
         Self {
             text,
-            folded: Folded::new(text),
+            folded: OnceCell::new(),
         }
     }
 
@@ -79,7 +80,10 @@ impl<'a> Haystack<'a> {
                 .match_indices(passage)
                 .map(|(start, found)| start..start + found.len())
                 .collect(),
-            Grade::Tolerant => self.folded.find(&fold(passage)),
+            Grade::Tolerant => {
+                let folded = self.folded.get_or_init(|| Folded::new(self.text));
+                folded.find(&fold(passage))
+            }
             Grade::Fuzzy => Vec::new(),
         }
     }

@@ -72,6 +72,28 @@ impl CommandConfig {
     /// The most `processes`.
     pub const MAX_PROCESSES: u64 = 4096;
 
+    /// A command that is one text, with the default for everything else.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let command = split(text)?;
+        if command.first().is_none_or(String::is_empty) {
+            return Err("it names no program".to_owned());
+        }
+        Ok(Self {
+            command,
+            extension: Self::default_extension(),
+            timeout: Self::default_timeout(),
+            memory: Self::default_memory(),
+            processes: Self::default_processes(),
+            cwd: None,
+            env: Vec::new(),
+            output: CommandVerdict::default(),
+            origin: Origin::default(),
+        })
+    }
+
     /// The rule in words, as writers and judges read it.
     pub fn describe(&self) -> String {
         let command = self.shown();
@@ -145,7 +167,7 @@ fn split(text: &str) -> Result<Vec<String>, String> {
         .find(|word| SHELL_WORDS.contains(&word.as_str()) || word.ends_with(';'));
     match shell {
         Some(word) => Err(format!(
-            "`{word}` is for a shell, and there is none here; if one is meant, write `command = [\"sh\", \"-c\", \"...\"]`"
+            "`{word}` is for a shell, and there is none here; if one is meant, say so: `sh -c '...'`"
         )),
         None => Ok(words),
     }

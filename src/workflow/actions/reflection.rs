@@ -163,6 +163,7 @@ impl Reflection {
         let workshop = Workshop {
             criteria: std::sync::Arc::clone(self.evaluator.criteria()),
             settings: self.settings.clone().or(&scene.world.limits),
+            prices: scene.world.prices.clone(),
         };
         let (world, node) = (scene.world, scene.node);
         let record = workshop

@@ -1,0 +1,98 @@
+//! `reflect history list`: one line for each run.
+
+use console::{Alignment, pad_str, truncate_str};
+use jiff::tz::TimeZone;
+
+use super::when;
+use crate::cli::args::ListArgs;
+use crate::cli::error::CliError;
+use crate::cli::printer;
+use crate::store::{RunFilter, RunSummary, Store, short_id};
+use crate::types::ExitCode;
+
+/// How wide the table of runs is where it is not printed to a terminal.
+const WIDTH: usize = 100;
+
+/// The runs that are asked for, as they are printed.
+pub(super) fn list(args: &ListArgs, store: Option<&Store>) -> Result<String, CliError> {
+    let filter = RunFilter {
+        limit: Some(u32::try_from(args.limit).unwrap_or(u32::MAX)),
+        command: args.command.clone(),
+        words: (!args.words.is_empty()).then(|| args.words.join(" ")),
+        since: args
+            .since
+            .as_deref()
+            .map(|it| when::parse("--since", it))
+            .transpose()?,
+        before: None,
+        model: args.model.clone(),
+        criteria: args.criteria.clone(),
+        success: match (args.success, args.failed) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        },
+    };
+    let all = RunFilter {
+        limit: filter.limit,
+        ..RunFilter::default()
+    };
+    let runs = match store {
+        Some(store) => store.runs(&filter)?,
+        None => Vec::new(),
+    };
+    if args.json {
+        let mut text = serde_json::to_string_pretty(&runs)
+            .map_err(|error| CliError::failure(error.to_string()))?;
+        text.push('\n');
+        return Ok(text);
+    }
+    if runs.is_empty() && args.limit > 0 {
+        printer::say(if filter == all {
+            "there are no runs yet"
+        } else {
+            "there are no such runs"
+        });
+    }
+    Ok(table(&runs))
+}
+
+/// One line for each run.
+fn table(runs: &[RunSummary]) -> String {
+    let width = console::Term::stdout()
+        .size_checked()
+        .map_or(WIDTH, |size| usize::from(size.1));
+    let mut out = String::new();
+    for run in runs {
+        let started = run.started.to_zoned(TimeZone::system());
+        let score = run
+            .score
+            .map_or("    ".to_owned(), |score| format!("{score:.2}"));
+        let state = match (run.convergence_reason, run.exit_code) {
+            (Some(reason), _) => serde_word(reason),
+            // A text that was judged, and was not good enough.
+            (None, Some(ExitCode::NotMet)) => "not_met".to_owned(),
+            (None, Some(_)) => "failed".to_owned(),
+            (None, None) => "unfinished".to_owned(),
+        };
+        let line = format!(
+            "{}  {}  {score}  {}  {}  {}",
+            short_id(run.run_id),
+            started.strftime("%Y-%m-%d %H:%M"),
+            pad_str(&state, 15, Alignment::Left, Some("…")),
+            pad_str(&run.criteria, 12, Alignment::Left, Some("…")),
+            run.title
+        );
+        out.push_str(truncate_str(&printer::without_controls(&line), width, "…").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// A word of ours as it stands in JSON.
+fn serde_word(value: impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}

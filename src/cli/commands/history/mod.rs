@@ -1,0 +1,89 @@
+//! `reflect history`: what the run log holds.
+
+mod diff;
+mod export;
+mod list;
+mod rm;
+mod show;
+mod when;
+
+use crate::cli::args::{Format, GlobalArgs, HistoryCommand};
+use crate::cli::error::CliError;
+use crate::cli::{paths, printer};
+use crate::report;
+use crate::store::Store;
+use crate::types::{ExitCode, RunRecord};
+
+/// Runs one of the history commands.
+pub(in crate::cli) fn run(
+    command: &HistoryCommand,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    let path = paths::store()?;
+    if let HistoryCommand::Path = command {
+        printer::print(&format!("{}\n", path.display()))?;
+        return Ok(ExitCode::Success);
+    }
+    let store = Store::open_existing(&path)?;
+    let text = match command {
+        HistoryCommand::Path => String::new(),
+        HistoryCommand::List(args) => list::list(args, store.as_ref())?,
+        HistoryCommand::Show {
+            run,
+            best,
+            draft,
+            format,
+        } => {
+            let store = there(store)?;
+            let events = store.events(store.find(run)?)?;
+            let record = RunRecord::from_events(&events);
+            match (best, draft) {
+                (true, _) => show::one_draft(
+                    &record,
+                    record.selected.or(record.best().map(|v| v.iteration)),
+                )?,
+                (false, Some(number)) => show::one_draft(&record, Some(*number))?,
+                (false, None) => match format {
+                    Format::Text => show::show(&record, &events),
+                    Format::Json => report::json(&record),
+                    Format::Markdown => report::markdown(&record),
+                    Format::Ndjson => show::lines(&events)?,
+                },
+            }
+        }
+        HistoryCommand::Diff {
+            one,
+            other,
+            words,
+            context,
+        } => diff::diff(
+            &there(store)?,
+            (one, other.as_deref()),
+            *words,
+            usize::from(*context),
+            global,
+        )?,
+        HistoryCommand::Export {
+            run,
+            format,
+            output,
+        } => export::export(&there(store)?, run, *format, output.as_deref())?,
+        HistoryCommand::Rm {
+            runs,
+            older_than,
+            all,
+            yes,
+        } => {
+            let which = rm::Which::of(runs, older_than.as_deref(), *all)?;
+            rm::rm(store, &which, *yes, global.quiet)?;
+            String::new()
+        }
+    };
+    printer::print(&text)?;
+    Ok(ExitCode::Success)
+}
+
+/// The run log of a command that needs one.
+fn there(store: Option<Store>) -> Result<Store, CliError> {
+    store.ok_or_else(|| CliError::usage("there are no runs yet"))
+}

@@ -1,0 +1,55 @@
+//! Points in time as people name them in flags.
+
+use jiff::civil::Date;
+use jiff::{Span, Timestamp, Zoned};
+
+use crate::cli::error::CliError;
+
+/// The time that a flag names: so long ago (`30d`, `12h`), the beginning of a day here (`2026-11-21`), or a moment
+/// (RFC 3339).
+pub(super) fn parse(flag: &str, text: &str) -> Result<Timestamp, CliError> {
+    at(&Zoned::now(), text.trim()).ok_or_else(|| {
+        CliError::usage(format!("{flag}: `{text}` is no age and no date"))
+            .hint("write `12h`, `30d` or `2w`, or a day as `2026-11-21`")
+    })
+}
+
+fn at(now: &Zoned, text: &str) -> Option<Timestamp> {
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Some(moment);
+    }
+    if let Ok(day) = text.parse::<Date>() {
+        let begin = day.to_zoned(now.time_zone().clone()).ok()?;
+        return Some(begin.timestamp());
+    }
+    let age: Span = text.parse().ok()?;
+    // One that is no age goes into the future.
+    let then = now.checked_sub(age).ok()?;
+    (then < *now).then(|| then.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    #[test]
+    fn ages_days_and_moments_are_read() {
+        let now = "2026-11-21T12:00:00Z".parse::<Timestamp>().unwrap();
+        let now = now.to_zoned(TimeZone::UTC);
+        for (text, then) in [
+            ("30d", "2026-10-22T12:00:00Z"),
+            ("2w", "2026-11-07T12:00:00Z"),
+            ("1d 12h", "2026-11-20T00:00:00Z"),
+            ("90m", "2026-11-21T10:30:00Z"),
+            ("2026-11-01", "2026-11-01T00:00:00Z"),
+            ("2026-11-01T05:00:00Z", "2026-11-01T05:00:00Z"),
+        ] {
+            assert_eq!(at(&now, text), Some(then.parse().unwrap()), "{text}");
+        }
+        for wrong in ["", "0d", "-3d", "soon", "30", "2026-13-01", "99999999y"] {
+            assert_eq!(at(&now, wrong), None, "{wrong}");
+        }
+    }
+}

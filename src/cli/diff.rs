@@ -1,0 +1,214 @@
+//! Differences between texts as they are shown on a terminal.
+
+use std::ops::Range;
+
+use console::Style;
+
+use super::printer;
+use crate::report::{Block, Change, Diff, Piece};
+
+/// How a difference is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Old lines, then new ones, as `diff -u` has it.
+    Lines,
+    /// Every line once, with `[-old-]` and `{+new+}` words in it.
+    Words,
+}
+
+/// The styles of a difference; none of them without colours.
+struct Styles {
+    name: Style,
+    place: Style,
+    removed: Style,
+    added: Style,
+}
+
+impl Styles {
+    fn new(colours: bool) -> Self {
+        let style = || Style::new().force_styling(colours);
+        Self {
+            name: style().bold(),
+            place: style().cyan(),
+            removed: style().red(),
+            added: style().green(),
+        }
+    }
+}
+
+/// The difference between texts of these names; empty where there is none.
+pub(super) fn render(
+    diff: &Diff<'_>,
+    (old, new): (&str, &str),
+    layout: Layout,
+    colours: bool,
+) -> String {
+    if diff.hunks.is_empty() {
+        return String::new();
+    }
+    let styles = Styles::new(colours);
+    let mut out = Out(String::new());
+    out.line(&styles.name, &format!("--- {old}"));
+    out.line(&styles.name, &format!("+++ {new}"));
+    for hunk in &diff.hunks {
+        let place = format!("@@ -{} +{} @@", lines(&hunk.old), lines(&hunk.new));
+        out.line(&styles.place, &place);
+        for block in &hunk.blocks {
+            match (block, layout) {
+                (Block::Same(text), Layout::Lines) => out.lines(None, " ", text),
+                (Block::Same(text), Layout::Words) => out.lines(None, "", text),
+                (Block::Removed(text), Layout::Lines) => {
+                    out.lines(Some(&styles.removed), "-", text);
+                }
+                (Block::Added(text), Layout::Lines) => out.lines(Some(&styles.added), "+", text),
+                (Block::Removed(text), Layout::Words) => {
+                    out.words(&[(&styles.removed, "[-", text, "-]")]);
+                }
+                (Block::Added(text), Layout::Words) => {
+                    out.words(&[(&styles.added, "{+", text, "+}")]);
+                }
+                (Block::Alike(pieces), Layout::Lines) => {
+                    out.side(pieces, Change::Removed, &styles.removed, "-");
+                    out.side(pieces, Change::Added, &styles.added, "+");
+                }
+                (Block::Alike(pieces), Layout::Words) => {
+                    let plain = Style::new();
+                    let marked: Vec<_> = pieces
+                        .iter()
+                        .map(|piece| match piece.change {
+                            Change::Same => (&plain, "", piece.text, ""),
+                            Change::Removed => (&styles.removed, "[-", piece.text, "-]"),
+                            Change::Added => (&styles.added, "{+", piece.text, "+}"),
+                        })
+                        .collect();
+                    out.words(&marked);
+                }
+            }
+        }
+    }
+    out.0
+}
+
+/// Lines as `diff -u` names them, from 1: the first, and how many; of none the one before.
+fn lines(range: &Range<usize>) -> String {
+    match range.len() {
+        0 => format!("{},0", range.start),
+        1 => format!("{}", range.start + 1),
+        more => format!("{},{more}", range.start + 1),
+    }
+}
+
+/// What is shown, as it comes about.
+struct Out(String);
+
+impl Out {
+    /// Text of a model or file, in this style, without control characters.
+    fn put(&mut self, style: Option<&Style>, text: &str) {
+        let text = printer::without_controls(text);
+        match style {
+            Some(style) if !text.is_empty() => {
+                self.0.push_str(&style.apply_to(&text).to_string());
+            }
+            _ => self.0.push_str(&text),
+        }
+    }
+
+    fn line(&mut self, style: &Style, text: &str) {
+        self.put(Some(style), text);
+        self.0.push('\n');
+    }
+
+    fn lines(&mut self, style: Option<&Style>, sign: &str, text: &str) {
+        for line in text.split('\n') {
+            self.put(style, &format!("{sign}{line}"));
+            self.0.push('\n');
+        }
+    }
+
+    /// One text of two that are alike, with what is only in it standing out.
+    fn side(&mut self, pieces: &[Piece<'_>], change: Change, style: &Style, sign: &str) {
+        let strong = style.clone().reverse();
+        self.put(Some(style), sign);
+        for piece in pieces {
+            let style = match piece.change {
+                Change::Same => style,
+                own if own == change => &strong,
+                _ => continue,
+            };
+            for (place, line) in piece.text.split('\n').enumerate() {
+                if place > 0 {
+                    self.0.push('\n');
+                    self.put(Some(style), sign);
+                }
+                self.put(Some(style), line);
+            }
+        }
+        self.0.push('\n');
+    }
+
+    /// Words, some of them between marks. A style ends with its line.
+    fn words(&mut self, words: &[(&Style, &str, &str, &str)]) {
+        for (style, before, text, after) in words {
+            let marked = format!("{before}{text}{after}");
+            for (place, line) in marked.split('\n').enumerate() {
+                if place > 0 {
+                    self.0.push('\n');
+                }
+                self.put(Some(style), line);
+            }
+        }
+        self.0.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::diff;
+
+    const OLD: &str = "one\nThe cat sat on the mat, and slept.\nthree\nfour\n";
+    const NEW: &str = "one\nThe dog sat on the mat, and slept.\nthree\n4\n5\n";
+
+    fn shown(layout: Layout, colours: bool) -> String {
+        render(&diff(OLD, NEW, 1), ("old", "new"), layout, colours)
+    }
+
+    #[test]
+    fn lines_are_shown_as_by_diff() {
+        assert_eq!(
+            shown(Layout::Lines, false),
+            "--- old\n+++ new\n@@ -1,4 +1,5 @@\n one\n-The cat sat on the mat, and slept.\n\
+             +The dog sat on the mat, and slept.\n three\n-four\n+4\n+5\n"
+        );
+        let coloured = shown(Layout::Lines, true);
+        assert!(coloured.contains("\u{1b}[31m"), "{coloured:?}");
+        assert_eq!(
+            console::strip_ansi_codes(&coloured),
+            shown(Layout::Lines, false)
+        );
+    }
+
+    #[test]
+    fn words_are_marked_with_and_without_colours() {
+        assert_eq!(
+            shown(Layout::Words, false),
+            "--- old\n+++ new\n@@ -1,4 +1,5 @@\none\n\
+             The [-cat-]{+dog+} sat on the mat, and slept.\nthree\n[-four-]\n{+4\n5+}\n"
+        );
+        let coloured = shown(Layout::Words, true);
+        assert_eq!(
+            console::strip_ansi_codes(&coloured),
+            shown(Layout::Words, false)
+        );
+    }
+
+    #[test]
+    fn nothing_is_shown_of_what_is_the_same_and_no_control_character() {
+        assert_eq!(
+            render(&diff(OLD, OLD, 3), ("a", "b"), Layout::Lines, true),
+            ""
+        );
+        let text = render(&diff("a", "\u{1b}[2J", 3), ("a", "b"), Layout::Lines, false);
+        assert!(text.ends_with("-a\n+\u{fffd}[2J\n"), "{text:?}");
+    }
+}

@@ -1,0 +1,277 @@
+//! What `reflect doctor` looks at, and how it says what it found.
+
+pub(super) mod models;
+pub(super) mod places;
+
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+
+use console::{Alignment, Style, pad_str};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::error::CliError;
+use super::printer;
+use crate::types::{ExitCode, SCHEMA_VERSION};
+
+/// What a check belongs to, and what it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Area {
+    /// One of a few words, for programs.
+    pub(super) name: &'static str,
+    /// Which of its kind, where there can be several.
+    pub(super) subject: Option<String>,
+}
+
+/// How good what was found is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// As it should be.
+    Ok,
+    /// Good to know.
+    Note,
+    /// A run works, but not as well as it could.
+    Warning,
+    /// A run would fail, with this code.
+    Failed(ExitCode),
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    /// A sign that tells without colours.
+    fn sign(self) -> (&'static str, Style) {
+        let style = Style::new();
+        match self {
+            Self::Ok => ("✓", style.green()),
+            Self::Note => ("·", style),
+            Self::Warning => ("!", style.yellow()),
+            Self::Failed(_) => ("✗", style.red()),
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Check {
+    name: &'static str,
+    level: Level,
+    finding: String,
+    advice: Option<String>,
+    measured: Map<String, Value>,
+}
+
+impl Check {
+    pub(super) fn new(name: &'static str, level: Level, finding: impl Into<String>) -> Self {
+        Self {
+            name,
+            level,
+            finding: finding.into(),
+            advice: None,
+            measured: Map::new(),
+        }
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub(super) fn advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// With a figure, if it is known.
+    #[must_use]
+    pub(super) fn figure(mut self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        if let Some(value) = value {
+            self.measured.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    checks: Vec<(Area, Check)>,
+}
+
+/// A check as `doctor --json` prints it.
+#[derive(Serialize)]
+struct Printed<'a> {
+    area: &'static str,
+    subject: Option<&'a str>,
+    check: &'static str,
+    level: &'static str,
+    finding: &'a str,
+    advice: Option<&'a str>,
+    measured: &'a Map<String, Value>,
+}
+
+impl Report {
+    /// Adds a check. Those of an area come one after the other.
+    pub(super) fn add(&mut self, area: &Area, check: Check) {
+        self.checks.push((area.clone(), check));
+    }
+
+    /// Adds what a run would fail with.
+    pub(super) fn failed(&mut self, area: Area, name: &'static str, error: &CliError) {
+        let mut lines = error.message.lines();
+        let mut finding = lines.next().unwrap_or_default().to_owned();
+        // A place in a file is shown in several lines, which say no more than the first and where it is.
+        if let Some(place) = lines.find_map(|line| line.trim().strip_prefix("--> ")) {
+            finding = format!("{place}: {finding}");
+        }
+        let check = Check::new(name, Level::Failed(error.code), finding);
+        let check = match &error.hint {
+            Some(hint) => check.advice(hint),
+            None => check,
+        };
+        self.checks.push((area, check));
+    }
+
+    /// The exit code of the worst that was found: what is wrong with the configuration has to be mended first.
+    pub(super) fn exit_code(&self) -> ExitCode {
+        let rank = |code: ExitCode| match code {
+            ExitCode::Success => 0,
+            ExitCode::Usage => 3,
+            ExitCode::Provider => 2,
+            _ => 1,
+        };
+        self.checks
+            .iter()
+            .filter_map(|(_, check)| match check.level {
+                Level::Failed(code) => Some(code),
+                _ => None,
+            })
+            .max_by_key(|code| rank(*code))
+            .unwrap_or(ExitCode::Success)
+    }
+
+    fn count(&self, level: &str) -> usize {
+        let of_level = self.checks.iter().filter(|(_, c)| c.level.name() == level);
+        of_level.count()
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let coloured = std::io::stdout().is_terminal() && console::colors_enabled();
+        let width = self.checks.iter().map(|(_, c)| c.name.chars().count());
+        let width = width.max().unwrap_or_default();
+        let mut out = String::new();
+        let mut last = None;
+        for (area, check) in &self.checks {
+            if last != Some(area) {
+                let between = if last.is_some() { "\n" } else { "" };
+                let subject = area.subject.as_deref().unwrap_or_default();
+                let title = format!("{} {subject}", area.name);
+                let title = printer::without_controls(title.trim_end()).into_owned();
+                let _ = writeln!(out, "{between}{title}");
+                last = Some(area);
+            }
+            let (sign, style) = check.level.sign();
+            let sign = style.force_styling(coloured).apply_to(sign);
+            let name = pad_str(check.name, width, Alignment::Left, None);
+            let finding = printer::without_controls(&check.finding);
+            let _ = writeln!(out, "  {sign} {name}  {finding}");
+            if let Some(advice) = &check.advice {
+                let advice = printer::without_controls(advice);
+                let _ = writeln!(out, "    {:width$}  → {advice}", "");
+            }
+        }
+        let number = |number: usize, what: &str| match number {
+            1 => format!("1 {what}"),
+            number => format!("{number} {what}s"),
+        };
+        let warnings = number(self.count("warning"), "warning");
+        let _ = match self.count("failed") {
+            0 => writeln!(out, "\nA run would work; {warnings}."),
+            failed => writeln!(
+                out,
+                "\nA run would fail: {}; {warnings}.",
+                number(failed, "fault")
+            ),
+        };
+        out
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Result<String, CliError> {
+        let checks: Vec<Printed<'_>> = self
+            .checks
+            .iter()
+            .map(|(area, check)| Printed {
+                area: area.name,
+                subject: area.subject.as_deref(),
+                check: check.name,
+                level: check.level.name(),
+                finding: &check.finding,
+                advice: check.advice.as_deref(),
+                measured: &check.measured,
+            })
+            .collect();
+        let code = self.exit_code();
+        let mut text = serde_json::to_string_pretty(&json!({
+            "schema_version": SCHEMA_VERSION,
+            "well": code == ExitCode::Success,
+            "exit_code": code,
+            "checks": checks,
+        }))
+        .map_err(|error| CliError::failure(error.to_string()))?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Area = Area {
+        name: "storage",
+        subject: None,
+    };
+
+    #[test]
+    fn the_worst_decides_the_exit_code() {
+        let mut report = Report::default();
+        assert_eq!(report.exit_code(), ExitCode::Success);
+        report.add(&HERE, Check::new("a", Level::Warning, "so"));
+        assert_eq!(report.exit_code(), ExitCode::Success);
+        for code in [ExitCode::Failure, ExitCode::Provider, ExitCode::Usage] {
+            report.add(&HERE, Check::new("b", Level::Failed(code), "so"));
+            assert_eq!(report.exit_code(), code);
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_found_can_rewrite_the_terminal() {
+        let mut report = Report::default();
+        let check = Check::new("model", Level::Note, "a\u{1b}[2Jb").advice("c\u{7}d");
+        report.add(&HERE, check);
+        assert!(!report.text().contains(['\u{1b}', '\u{7}']));
+    }
+
+    #[test]
+    fn a_fault_in_a_file_is_told_with_its_place() {
+        let mut report = Report::default();
+        let error = CliError::usage("there is no key `x`\n --> config.toml:2:1\n  |\n2 | x = 1");
+        report.failed(HERE, "settings", &error.hint("take it away"));
+        let text = report.text();
+        assert!(
+            text.contains("✗ settings  config.toml:2:1: there is no key `x`"),
+            "{text}"
+        );
+        assert!(text.contains("→ take it away"), "{text}");
+        assert!(
+            text.contains("A run would fail: 1 fault; 0 warnings."),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,448 @@
+//! The models that a run would use: whether they are there, and what they can do.
+
+use std::time::{Duration, Instant};
+
+use super::{Area, Check, Level, Report};
+use crate::cli::error::CliError;
+use crate::cli::models::{Backend, Member, Team};
+use crate::cli::printer;
+use crate::cli::settings::Plan;
+use crate::model::openai::StructuredOutput;
+use crate::model::{
+    Beginning, ChatModel, ErrorClass, InJson, JsonAnswer, ListedModel, ModelError, Think, Writing,
+    cost, measure_json, measure_writing, ollama, openai,
+};
+use crate::types::JudgeScore;
+
+/// A smaller window does not hold a longer draft with what is said about it, and the next one.
+const WINDOW: u64 = 8_192;
+
+/// Tokens per second below which a run of some drafts takes a walk.
+const SLOW: f64 = 8.0;
+
+/// What is waited for the first piece without wondering.
+const LONG_WAIT: Duration = Duration::from_secs(15);
+
+/// Below this share of the common beginning, a cache is of no use.
+const CACHED_SHARE: f64 = 0.5;
+
+/// Looks at every model that a run would use. Unless `no_calls`, asks each of them two small questions, which is
+/// said before.
+pub(in crate::cli) async fn examine(plan: &Plan, no_calls: bool, quiet: bool, report: &mut Report) {
+    let team = match Team::of(plan).await {
+        Ok(team) => team,
+        Err(error) => return report.failed(area(None), "choice", &error),
+    };
+    for member in &team.members {
+        let examination = Examination {
+            plan,
+            team: &team,
+            member,
+            area: area(Some(member)),
+            ask: !no_calls,
+            quiet,
+        };
+        if let Err(Fault { check, error }) = examination.run(report).await {
+            report.failed(examination.area, check, &error);
+        }
+    }
+}
+
+fn area(member: Option<&Member>) -> Area {
+    Area {
+        name: "model",
+        subject: member.map(|member| format!("{} ({})", member.name, member.role)),
+    }
+}
+
+/// What ends an examination: a check that a run would fail at.
+struct Fault {
+    check: &'static str,
+    error: CliError,
+}
+
+/// Makes an error one of this check.
+fn at<E: Into<CliError>>(check: &'static str) -> impl Fn(E) -> Fault {
+    move |error| Fault {
+        check,
+        error: error.into(),
+    }
+}
+
+/// The examination of one model.
+struct Examination<'a> {
+    plan: &'a Plan,
+    team: &'a Team<'a>,
+    member: &'a Member,
+    area: Area,
+    ask: bool,
+    quiet: bool,
+}
+
+impl Examination<'_> {
+    async fn run(&self, report: &mut Report) -> Result<(), Fault> {
+        let mut add = |check| report.add(&self.area, check);
+        if let Some(why) = &self.member.why {
+            add(Check::new("choice", Level::Ok, why.as_str()));
+        }
+        let backend = self.team.backend(self.member).map_err(at("endpoint"))?;
+        let local = match &backend {
+            Backend::Ollama(connection) | Backend::OpenAi(connection) => {
+                let key = self.team.key_origin(self.member, &backend);
+                add(match key.map_err(at("key"))? {
+                    Some(origin) => Check::new("key", Level::Ok, format!("from {origin}")),
+                    None => Check::new("key", Level::Ok, "none, and none is needed"),
+                });
+                add(endpoint(&backend).await.map_err(at("endpoint"))?);
+                connection.base_url.is_loopback()
+            }
+            Backend::Embedded | Backend::Scripted => true,
+        };
+        if let Some(check) = self.not_fetched(&backend) {
+            add(check);
+            return Ok(());
+        }
+        let model = self.team.open(self.member).await.map_err(at("model"))?;
+        let info = model.info().await.map_err(at("model"))?;
+        add(Check::new(
+            "model",
+            Level::Ok,
+            format!("{} is there", model.id()),
+        ));
+        let num_ctx = matches!(backend, Backend::Ollama(_))
+            .then(|| self.team.num_ctx())
+            .flatten();
+        add(window(info.context_window, num_ctx));
+        if self.ask {
+            self.measure(&*model, local, report).await
+        } else {
+            let finding = "how it writes, and JSON, probabilities and the prompt cache";
+            report.add(
+                &self.area,
+                Check::new("not measured", Level::Note, finding)
+                    .advice("leave out `--no-calls` to have it asked two small questions"),
+            );
+            Ok(())
+        }
+    }
+
+    /// Says so of a model of our own whose weights are not here: to fetch them is not for a doctor.
+    #[cfg(feature = "embedded")]
+    fn not_fetched(&self, backend: &Backend) -> Option<Check> {
+        use crate::model::embedded::weights::{DEFAULT_MODEL, DEFAULT_MODEL_BYTES, ModelSpec};
+        if !matches!(backend, Backend::Embedded) {
+            return None;
+        }
+        let text = self.member.name.model.as_deref().unwrap_or(DEFAULT_MODEL);
+        let spec: ModelSpec = text.parse().ok()?;
+        if matches!(spec, ModelSpec::Path(_)) {
+            return None;
+        }
+        let local = crate::cli::models::local().ok()?;
+        if local.iter().any(|model| model.spec == spec) {
+            return None;
+        }
+        let finding = match spec {
+            ModelSpec::Default => format!(
+                "it is not here yet: the first run fetches {} MB",
+                DEFAULT_MODEL_BYTES / 1_000_000
+            ),
+            _ => "it is not here yet: the first run fetches it".to_owned(),
+        };
+        Some(Check::new("model", Level::Warning, finding).advice(format!(
+            "`reflect models pull {text}` fetches it now, and then it can be measured"
+        )))
+    }
+
+    #[cfg(not(feature = "embedded"))]
+    #[expect(clippy::unused_self, reason = "the same signature as with the feature")]
+    fn not_fetched(&self, _: &Backend) -> Option<Check> {
+        None
+    }
+
+    /// Asks the two questions.
+    async fn measure(
+        &self,
+        model: &dyn ChatModel,
+        local: bool,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        let beginning = if local {
+            Beginning::Short
+        } else {
+            Beginning::Long
+        };
+        let (read, written) = cost(beginning);
+        if !self.quiet {
+            printer::say(&format!(
+                "asking {} two small questions: about {read} tokens to read, at most {written} to write",
+                model.id()
+            ));
+        }
+        let settings = self.plan.settings();
+        let think = settings.think.unwrap_or_default();
+        let writing = measure_writing(model, beginning, think)
+            .await
+            .map_err(at("answer"))?;
+        report.add(&self.area, speed(&writing));
+        report.add(&self.area, reasoning(&writing, think));
+        let in_json = measure_json(model, beginning, think)
+            .await
+            .map_err(at("structured output"))?;
+        report.add(&self.area, json(&in_json, model.structured_output()));
+        report.add(&self.area, probabilities(&in_json, settings.judge.score()));
+        report.add(&self.area, cache(&in_json, beginning));
+        for notice in in_json.notices {
+            report.add(&self.area, Check::new("learned", Level::Note, notice));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the server answers, and how soon, by a question that needs no model.
+async fn endpoint(backend: &Backend) -> Result<Check, ModelError> {
+    let begun = Instant::now();
+    let (connection, listed) = match backend {
+        Backend::Ollama(connection) => (connection, ollama::list_installed(connection).await),
+        Backend::OpenAi(connection) => (connection, openai::list_models(connection).await),
+        Backend::Embedded | Backend::Scripted => {
+            return Ok(Check::new("endpoint", Level::Ok, "in this process"));
+        }
+    };
+    let latency = begun.elapsed().as_millis();
+    let address = &connection.base_url;
+    let encrypted = connection.base_url.is_loopback() || address.url().scheme() == "https";
+    let check = match listed {
+        Ok(models) => said(&models, latency, &address.to_string(), encrypted),
+        // A server without a list may still have the model.
+        Err(error) if matches!(error.class, ErrorClass::NotFound | ErrorClass::Rejected) => {
+            let finding = format!("{address} answers in {latency} ms, and has no list of models");
+            Check::new("endpoint", Level::Note, finding)
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(check.figure("latency_ms", u64::try_from(latency).ok()))
+}
+
+fn said(models: &[ListedModel], latency: u128, address: &str, encrypted: bool) -> Check {
+    let number = match models.len() {
+        1 => "1 model".to_owned(),
+        number => format!("{number} models"),
+    };
+    let finding = format!("{address} answers in {latency} ms, and has {number}");
+    let check = if encrypted {
+        Check::new("endpoint", Level::Ok, finding)
+    } else {
+        Check::new(
+            "endpoint",
+            Level::Warning,
+            format!("{finding}; nothing is encrypted"),
+        )
+        .advice("use its https address: prompts, drafts and the key can be read on the way")
+    };
+    check.figure("models", Some(models.len()))
+}
+
+fn window(tokens: Option<u64>, num_ctx: Option<u64>) -> Check {
+    const NAME: &str = "context window";
+    let asked = num_ctx.map_or_else(String::new, |tokens| {
+        format!("; Ollama is asked for {tokens}, or more where the task needs it")
+    });
+    let check = match tokens {
+        Some(tokens) if tokens < WINDOW => {
+            Check::new(NAME, Level::Warning, format!("{tokens} tokens{asked}")).advice(
+                "enough for short drafts; start the server with a larger window, or use a model with one, for \
+                 drafts of more than some pages",
+            )
+        }
+        Some(tokens) => Check::new(NAME, Level::Ok, format!("{tokens} tokens{asked}")),
+        None => Check::new(NAME, Level::Note, "the server does not say"),
+    };
+    check
+        .figure("context_window", tokens)
+        .figure("num_ctx", num_ctx)
+}
+
+fn speed(writing: &Writing) -> Check {
+    let first = writing.first_piece;
+    let waited = first.map_or_else(
+        || "no piece of an answer came".to_owned(),
+        |first| format!("first piece after {:.1} s", first.as_secs_f64()),
+    );
+    let finding = match writing.tokens_per_second {
+        Some(rate) => format!("{waited}, then {rate:.0} tokens a second"),
+        None if first.is_some() => {
+            format!("{waited}; the rest was too short or too quick to be measured")
+        }
+        None => waited,
+    };
+    let check = if writing.tokens_per_second.is_some_and(|rate| rate < SLOW) {
+        Check::new("speed", Level::Warning, finding).advice(
+            "a draft of 500 words takes more than a minute; a smaller model or a stronger quantization is \
+             faster, and `reflect history` keeps what took long",
+        )
+    } else if first.is_some_and(|first| first > LONG_WAIT) {
+        Check::new("speed", Level::Warning, finding).advice(
+            "if the model had to be loaded, the next call is faster: ask again; for Ollama a longer \
+             `keep_alive` keeps it loaded",
+        )
+    } else {
+        Check::new("speed", Level::Ok, finding)
+    };
+    let ms = first.and_then(|first| u64::try_from(first.as_millis()).ok());
+    let rate = writing.tokens_per_second;
+    check.figure("first_piece_ms", ms).figure(
+        "tokens_per_second",
+        rate.map(|rate| (rate * 10.0).round() / 10.0),
+    )
+}
+
+fn reasoning(writing: &Writing, think: Think) -> Check {
+    let characters = writing.reasoning;
+    let check = match (characters, writing.answered) {
+        (0, true) => Check::new("reasoning", Level::Ok, "it answers without reasoning first"),
+        (0, false) => Check::new("reasoning", Level::Warning, "it answered with nothing").advice(
+            "if it reasons without showing it, give it more room with `--max-tokens`, or try `--think off`",
+        ),
+        (characters, answered) => {
+            let so = if answered {
+                "then it answers; it is kept apart from the answer"
+            } else {
+                "and came to no answer within the limit of this test"
+            };
+            let finding = format!("it reasons first, {characters} characters, {so}");
+            let check = Check::new("reasoning", Level::Note, finding);
+            if think == Think::Off {
+                check.advice("it does so in spite of `think = off`: the server does not obey it")
+            } else {
+                check.advice("`--think off` is faster where the server obeys it")
+            }
+        }
+    };
+    check.figure("reasoning_characters", Some(characters))
+}
+
+fn json(in_json: &InJson, asked: Option<StructuredOutput>) -> Check {
+    const NAME: &str = "structured output";
+    let asked = match asked {
+        Some(StructuredOutput::JsonSchema) => "asked for the schema",
+        Some(StructuredOutput::JsonObject) => "asked for some JSON object",
+        Some(StructuredOutput::Prompt) => "asked by the prompt alone",
+        None => "asked",
+    };
+    match in_json.answer {
+        JsonAnswer::AsTheSchema => {
+            let finding = format!("{asked}, it answers as the schema says");
+            Check::new(NAME, Level::Ok, finding)
+        }
+        JsonAnswer::SomeJson => {
+            let finding = format!("{asked}, it answers in JSON, but not as the schema says");
+            Check::new(NAME, Level::Warning, finding).advice(
+                "verdicts rely on what the prompt says about them; a server that enforces schemas is surer",
+            )
+        }
+        JsonAnswer::Text => Check::new(NAME, Level::Warning, format!("{asked}, it answers without JSON"))
+            .advice("verdicts may be unreadable: let another model judge with `--judge-model`"),
+        JsonAnswer::CutOff => Check::new(NAME, Level::Warning, "the answer was not complete within 600 tokens")
+            .advice("a judge that reasons long is slow and dear: try `--think off`, or another `--judge-model`"),
+    }
+}
+
+fn probabilities(in_json: &InJson, score: JudgeScore) -> Check {
+    const NAME: &str = "log-probabilities";
+    if in_json.logprobs {
+        return Check::new(
+            NAME,
+            Level::Ok,
+            "they arrive: `--judge-score expected` can be used",
+        );
+    }
+    match score {
+        JudgeScore::Expected => Check::new(NAME, Level::Warning, "they do not arrive").advice(
+            "`judge.score` is `expected`, but the median of some verdicts will count instead",
+        ),
+        JudgeScore::Verdict => Check::new(
+            NAME,
+            Level::Note,
+            "they do not arrive, and nothing needs them",
+        ),
+    }
+}
+
+fn cache(in_json: &InJson, beginning: Beginning) -> Check {
+    const NAME: &str = "prompt cache";
+    let usage = &in_json.usage;
+    let check = match (usage.cached, usage.prompt) {
+        (None, _) => Check::new(
+            NAME,
+            Level::Note,
+            "the server does not say what it took from a cache",
+        ),
+        (Some(cached), prompt) => {
+            let of = prompt.map_or_else(String::new, |prompt| format!(" of {prompt}"));
+            let finding = format!("{cached}{of} tokens of the second question came from it");
+            // No count of tokens comes near the precision that a float loses.
+            #[expect(clippy::cast_precision_loss, reason = "a few thousand at the most")]
+            let share = cached as f64 / f64::from(beginning.tokens());
+            if share >= CACHED_SHARE {
+                Check::new(NAME, Level::Ok, finding)
+            } else {
+                Check::new(NAME, Level::Warning, finding).advice(
+                    "every call of a run begins with the same text: a server that caches it answers sooner and \
+                     for less (llama.cpp: `cache_prompt`; vLLM: `--enable-prefix-caching`)",
+                )
+            }
+        }
+    };
+    check
+        .figure("prompt_tokens", usage.prompt)
+        .figure("cached_tokens", usage.cached)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::TokenUsage;
+
+    fn in_json(cached: Option<u64>) -> InJson {
+        InJson {
+            answer: JsonAnswer::AsTheSchema,
+            logprobs: false,
+            usage: TokenUsage::new(Some(300), Some(20), cached),
+            notices: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_cache_is_told_from_none_and_from_silence() {
+        let level = |cached| cache(&in_json(cached), Beginning::Short).level;
+        assert_eq!(level(Some(240)), Level::Ok);
+        assert_eq!(level(Some(0)), Level::Warning);
+        assert_eq!(level(None), Level::Note);
+    }
+
+    #[test]
+    fn probabilities_matter_where_the_score_is_made_of_them() {
+        let level = |score| probabilities(&in_json(None), score).level;
+        assert_eq!(level(JudgeScore::Verdict), Level::Note);
+        assert_eq!(level(JudgeScore::Expected), Level::Warning);
+    }
+
+    #[test]
+    fn slow_and_late_are_said() {
+        let level = |first, tokens_per_second| {
+            speed(&Writing {
+                first_piece: Some(Duration::from_secs(first)),
+                tokens_per_second,
+                reasoning: 0,
+                answered: true,
+                usage: TokenUsage::default(),
+            })
+            .level
+        };
+        assert_eq!(level(1, Some(40.0)), Level::Ok);
+        assert_eq!(level(1, Some(3.0)), Level::Warning);
+        assert_eq!(level(60, Some(40.0)), Level::Warning);
+        assert_eq!(level(1, None), Level::Ok);
+    }
+}

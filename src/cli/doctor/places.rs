@@ -1,0 +1,207 @@
+//! Files and folders that a run reads and writes, and programs that criteria may run.
+
+use std::path::Path;
+
+use super::{Area, Check, Level, Report};
+use crate::cli::args::GlobalArgs;
+use crate::cli::error::CliError;
+use crate::cli::paths;
+use crate::cli::settings::{self, Plan};
+use crate::config::{Config, PROJECT_FILE, VARIABLES};
+use crate::criteria;
+use crate::sandbox::{Language, check_interpreter};
+use crate::store::Store;
+use crate::types::ExitCode;
+
+pub(in crate::cli) const CONFIGURATION: Area = area("configuration");
+const CRITERIA: Area = area("criteria");
+const STORAGE: Area = area("storage");
+const PROGRAMS: Area = area("programs");
+
+const fn area(name: &'static str) -> Area {
+    Area {
+        name,
+        subject: None,
+    }
+}
+
+/// Reads the configuration; `None` if it is wrong.
+pub(in crate::cli) fn configuration(global: &GlobalArgs, report: &mut Report) -> Option<Config> {
+    let config = match settings::load(global) {
+        Ok(config) => config,
+        Err(error) => {
+            report.failed(CONFIGURATION, "files", &error);
+            return None;
+        }
+    };
+    report.add(&CONFIGURATION, user_file(config.user_path()));
+    let project = config.project_path().map_or_else(
+        || {
+            let finding = format!("no {PROJECT_FILE} in this folder or above it");
+            Check::new("project's file", Level::Note, finding)
+        },
+        |path| Check::new("project's file", Level::Ok, path.display().to_string()),
+    );
+    report.add(&CONFIGURATION, project);
+    let set: Vec<&str> = VARIABLES
+        .iter()
+        .map(|variable| variable.name)
+        .filter(|name| paths::env(name).is_some_and(|value| !value.is_empty()))
+        .collect();
+    if !set.is_empty() {
+        let check = Check::new("environment", Level::Note, set.join(", "));
+        report.add(&CONFIGURATION, check);
+    }
+    Some(config)
+}
+
+fn user_file(path: Option<&Path>) -> Check {
+    const NAME: &str = "user's file";
+    let Some(path) = path else {
+        return Check::new(
+            NAME,
+            Level::Warning,
+            "there is no home directory to look in",
+        )
+        .advice("set `REFLECT_CONFIG`");
+    };
+    let shown = path.display();
+    if !path.exists() {
+        return Check::new(NAME, Level::Note, format!("{shown} is not there"))
+            .advice("`reflect config init` writes it, with every setting explained");
+    }
+    if others_may_write(path) {
+        return Check::new(NAME, Level::Warning, format!("others can write to {shown}"))
+            .advice(format!("`chmod go-w {shown}`: it says where keys are sent"));
+    }
+    Check::new(NAME, Level::Ok, shown.to_string())
+}
+
+/// Where criteria are looked up, which are the default, and whose code is trusted.
+pub(in crate::cli) fn criteria(plan: &Plan, report: &mut Report) {
+    let settings = plan.settings();
+    let search = settings.criteria_path.as_deref().unwrap_or_default();
+    for folder in search {
+        let shown = folder.display();
+        let own = criteria::available(std::slice::from_ref(folder));
+        let check = match own.iter().filter(|set| set.path.is_some()).count() {
+            _ if !folder.is_dir() => Check::new(
+                "search path",
+                Level::Warning,
+                format!("{shown} is no folder"),
+            )
+            .advice("make it, or take it out of `criteria_path`"),
+            1 => Check::new("search path", Level::Ok, format!("{shown}: 1 file")),
+            files => Check::new("search path", Level::Ok, format!("{shown}: {files} files")),
+        };
+        report.add(&CRITERIA, check);
+    }
+    if search.is_empty() {
+        let check = Check::new("search path", Level::Note, "none: only the built-in sets");
+        report.add(&CRITERIA, check);
+    }
+    if let Some(name) = &settings.criteria {
+        let reach = |file: &Path| settings::reach(&plan.config, false, file);
+        match criteria::resolve(name, search, &reach) {
+            Ok(set) => {
+                let finding = format!("{name}: {} criteria", set.criteria.len());
+                report.add(&CRITERIA, Check::new("default", Level::Ok, finding));
+            }
+            Err(error) => report.failed(CRITERIA, "default", &CliError::from(error)),
+        }
+    }
+    for path in plan.config.trusted() {
+        let shown = path.display();
+        let check = if !path.exists() {
+            Check::new("trusted", Level::Warning, format!("{shown} is not there"))
+                .advice("take it out of `[trust] exec`")
+        } else if others_may_write(path) {
+            let finding = format!("{shown}: its code runs without asking, and others can write it");
+            Check::new("trusted", Level::Warning, finding)
+                .advice(format!("`chmod -R go-w {shown}`"))
+        } else {
+            let finding = format!("{shown}: its code runs without asking");
+            Check::new("trusted", Level::Ok, finding)
+        };
+        report.add(&CRITERIA, check);
+    }
+}
+
+/// Where runs are recorded. Makes nothing that stays.
+pub(in crate::cli) fn storage(report: &mut Report) {
+    let path = match paths::store() {
+        Ok(path) => path,
+        Err(error) => return report.failed(STORAGE, "run log", &error),
+    };
+    let shown = path.display();
+    match Store::open_existing(&path) {
+        Err(error) => return report.failed(STORAGE, "run log", &CliError::from(error)),
+        Ok(Some(_)) if others_may_read(&path) => {
+            let finding = format!("others can read {shown}, with all your prompts and drafts");
+            let check = Check::new("run log", Level::Warning, finding)
+                .advice(format!("`chmod 600 {shown}`"));
+            return report.add(&STORAGE, check);
+        }
+        Ok(Some(_)) => {
+            let finding = format!("{shown}, for you alone");
+            return report.add(&STORAGE, Check::new("run log", Level::Ok, finding));
+        }
+        Ok(None) => {}
+    }
+    // The first run will make it, with the folders that are missing.
+    let folder = path.ancestors().skip(1).find(|folder| folder.exists());
+    let folder = folder.unwrap_or(Path::new("."));
+    let check = match tempfile::tempfile_in(folder) {
+        Ok(_) => {
+            let finding = format!("{shown} will be made by the first run");
+            Check::new("run log", Level::Ok, finding)
+        }
+        Err(error) => {
+            let code = Level::Failed(ExitCode::Failure);
+            let finding = format!("{shown} cannot be made: {error}");
+            Check::new("run log", code, finding)
+                .advice("set `REFLECT_STATE_DIR` to a folder that you can write to, or go without the log (`--no-log`)")
+        }
+    };
+    report.add(&STORAGE, check);
+}
+
+/// What criteria with scripts need.
+pub(in crate::cli) fn programs(report: &mut Report) {
+    for (language, name) in [(Language::Python, "python3"), (Language::Prolog, "swipl")] {
+        let check = if check_interpreter(language).is_ok() {
+            Check::new(name, Level::Ok, format!("found, for scripts in {language}"))
+        } else {
+            let finding = format!("not found: criteria with scripts in {language} cannot be used");
+            Check::new(name, Level::Note, finding).advice("nothing else needs it; Lua is built in")
+        };
+        report.add(&PROGRAMS, check);
+    }
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs_err::metadata(path).map_or(0, |metadata| metadata.permissions().mode())
+}
+
+#[cfg(unix)]
+fn others_may_write(path: &Path) -> bool {
+    mode(path) & 0o022 != 0
+}
+
+#[cfg(unix)]
+fn others_may_read(path: &Path) -> bool {
+    mode(path) & 0o044 != 0
+}
+
+/// A user's folders are closed to others by the system's own rules.
+#[cfg(not(unix))]
+fn others_may_write(_: &Path) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn others_may_read(_: &Path) -> bool {
+    false
+}

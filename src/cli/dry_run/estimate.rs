@@ -1,0 +1,198 @@
+//! How many calls and tokens a run takes, about.
+
+use crate::evaluate::verdict_calls;
+use crate::model::Message;
+use crate::model::ollama::estimate_tokens;
+use crate::prompt::Prompts;
+use crate::types::{CompareConfig, Criteria, Criterion, Evaluator};
+
+/// Tokens of what a reviser is told about a draft.
+const FEEDBACK: u64 = 300;
+
+/// Tokens of a verdict: for itself, and for each criterion.
+const VERDICT: u64 = 120;
+const PER_CRITERION: u64 = 80;
+
+/// Tokens of a choice between two drafts.
+const CHOICE: u64 = 80;
+
+/// Two drafts are shown to a judge in both orders.
+const ORDERS: u64 = 2;
+
+/// What is to be done.
+pub(super) struct Work {
+    pub(super) prompts: Prompts,
+    /// Tokens of a draft.
+    pub(super) draft: u64,
+    /// Drafts that are written from nothing, or corrected.
+    pub(super) drafted: u32,
+    /// First drafts that are judged.
+    pub(super) judged: u32,
+    /// The fewest and the most revisions.
+    pub(super) revisions: (u32, u32),
+}
+
+/// The least and the most of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Estimate {
+    pub(super) calls: (u64, u64),
+    /// Tokens of prompts.
+    pub(super) read: (u64, u64),
+    /// Tokens of answers.
+    pub(super) written: (u64, u64),
+}
+
+/// Calls, tokens read, tokens written.
+#[derive(Clone, Copy, Default)]
+struct Cost(u64, u64, u64);
+
+impl Cost {
+    fn plus(self, other: Self) -> Self {
+        Self(self.0 + other.0, self.1 + other.1, self.2 + other.2)
+    }
+
+    fn times(self, number: u32) -> Self {
+        let number = u64::from(number);
+        Self(self.0 * number, self.1 * number, self.2 * number)
+    }
+}
+
+impl Estimate {
+    /// For this work; `first` are the tokens of the writer's first prompt.
+    pub(super) fn of(criteria: &Criteria, work: &Work, first: u64) -> Self {
+        let draft = work.draft;
+        let verdict = verdict(criteria, work);
+        let begin = Cost(1, first, draft)
+            .times(work.drafted)
+            .plus(verdict.times(work.judged))
+            .plus(probe(criteria, work));
+        let task = task(work);
+        let revision = Cost(1, task + draft + FEEDBACK, draft).plus(verdict);
+        // Drafts whose scores are close are laid before the judge.
+        let compared = if verdict.0 > 0 {
+            Cost(ORDERS, ORDERS * (task + 2 * draft), ORDERS * CHOICE)
+        } else {
+            Cost::default()
+        };
+        let (fewest, most) = work.revisions;
+        let least = begin.plus(revision.times(fewest));
+        let most = begin.plus(revision.plus(compared).times(most));
+        Self {
+            calls: (least.0, most.0),
+            read: (least.1, most.1),
+            written: (least.2, most.2),
+        }
+    }
+
+    /// Adds what another takes.
+    pub(super) fn add(&mut self, other: &Self) {
+        let add = |a: &mut (u64, u64), b: (u64, u64)| *a = (a.0 + b.0, a.1 + b.1);
+        add(&mut self.calls, other.calls);
+        add(&mut self.read, other.read);
+        add(&mut self.written, other.written);
+    }
+}
+
+/// Calls for one draft to be judged.
+pub(super) fn verdicts(criteria: &Criteria) -> u64 {
+    let asked = verdict_calls(criteria);
+    let asked: u64 = asked.iter().map(|call| u64::from(call.samples)).sum();
+    asked + comparisons(criteria)
+}
+
+/// Calls of judges who compare, for one draft.
+fn comparisons(criteria: &Criteria) -> u64 {
+    let compares = |criterion: &&Criterion| {
+        matches!(
+            criterion.evaluator,
+            Evaluator::Compare(CompareConfig::Pairwise { .. })
+        )
+    };
+    ORDERS * criteria.criteria.iter().filter(compares).count() as u64
+}
+
+/// What judging one draft takes.
+fn verdict(criteria: &Criteria, work: &Work) -> Cost {
+    let mut cost = Cost::default();
+    for call in verdict_calls(criteria) {
+        // What cannot be filled in is not asked.
+        let Ok(messages) = work.prompts.evaluate("", &call.criteria) else {
+            continue;
+        };
+        let written = VERDICT + PER_CRITERION * call.criteria.len() as u64;
+        cost = cost.plus(Cost(1, tokens(&messages) + work.draft, written).times(call.samples));
+    }
+    let compared = comparisons(criteria);
+    let read = tokens(&work.prompts.compare("", "", None)) + 2 * work.draft;
+    cost.plus(Cost(compared, compared * read, compared * CHOICE))
+}
+
+/// What trying the judge takes: two planted texts.
+fn probe(criteria: &Criteria, work: &Work) -> Cost {
+    if criteria.judge_settings.probe() && !verdict_calls(criteria).is_empty() {
+        verdict(criteria, work).times(2)
+    } else {
+        Cost::default()
+    }
+}
+
+/// Tokens of what every prompt of a run begins with.
+fn task(work: &Work) -> u64 {
+    tokens(&work.prompts.draft(None))
+}
+
+/// Tokens of messages.
+pub(super) fn tokens(messages: &[Message]) -> u64 {
+    messages
+        .iter()
+        .map(|message| estimate_tokens(&message.content))
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Task;
+
+    fn criteria(text: &str) -> Criteria {
+        crate::criteria::parse(&format!("name = 'x'\n{text}"), "x.toml").unwrap()
+    }
+
+    fn of(criteria: &Criteria, revisions: (u32, u32)) -> Estimate {
+        let work = Work {
+            prompts: Prompts::new(&Task::new("Write."), criteria),
+            draft: 100,
+            drafted: 1,
+            judged: 1,
+            revisions,
+        };
+        Estimate::of(criteria, &work, 50)
+    }
+
+    const HARD: &str = "[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 9\n";
+    const SOFT: &str = "[[criteria]]\nname = 'clear'\ndescription = 'Clear.'\n";
+
+    #[test]
+    fn hard_checks_take_no_calls() {
+        let estimate = of(&criteria(HARD), (0, 2));
+        assert_eq!(estimate.calls, (1, 3));
+        assert_eq!(estimate.written, (100, 300));
+        assert!(
+            estimate.read.0 == 50 && estimate.read.1 > 250,
+            "{estimate:?}"
+        );
+    }
+
+    #[test]
+    fn a_judge_is_asked_for_each_draft_and_each_sample() {
+        // A draft and its verdict; then twice a revision, its verdict, and both orders of a comparison.
+        assert_eq!(of(&criteria(SOFT), (0, 2)).calls, (2, 10));
+        let thrice = criteria(&format!("[judge]\nsamples = 3\n{SOFT}"));
+        assert_eq!(of(&thrice, (0, 0)).calls, (4, 4));
+        let apart = criteria(&format!(
+            "[judge]\nmode = 'separate'\n{SOFT}[[criteria]]\nname = 'warm'\ndescription = 'Warm.'\n"
+        ));
+        assert_eq!(of(&apart, (1, 1)).calls.0, 1 + 2 + 1 + 2);
+        assert_eq!(verdicts(&apart), 2);
+    }
+}

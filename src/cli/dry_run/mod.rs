@@ -1,0 +1,428 @@
+//! `--dry-run`: what a command would do, found out without a model, without a network and without a trace.
+
+mod estimate;
+mod rehearsal;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use self::estimate::{Estimate, Work};
+use self::rehearsal::first_request;
+use super::args::{EvaluateArgs, Format, GlobalArgs, OutputArgs, RunArgs};
+use super::error::CliError;
+use super::models::{self, Foreseen};
+use super::settings::Plan;
+use super::{exec, input, knowledge, printer, settings};
+use crate::engine::{Start, Text};
+use crate::evaluate::verdict_calls;
+use crate::evidence::Gatherer;
+use crate::model::{Message, Role};
+use crate::prompt::Prompts;
+use crate::types::{Criteria, Evaluator, ExitCode, SCHEMA_VERSION, Task};
+
+/// What would be done.
+struct DryRun<'a> {
+    plan: &'a Plan,
+    models: Foreseen,
+    /// Whom the first call asks and what for; `None` if no model is needed.
+    first: Option<First>,
+    /// What comes after it, a sentence each.
+    then: Vec<String>,
+    estimate: Estimate,
+}
+
+/// The first call.
+struct First {
+    /// Of whom: `the model that writes`.
+    whom: String,
+    /// What: `a draft`.
+    what: &'static str,
+    messages: Vec<Message>,
+}
+
+/// What a run of the loop would do; the arguments are those of the run.
+pub(super) async fn of_run(
+    args: &RunArgs,
+    global: &GlobalArgs,
+    judged: bool,
+    read: impl FnOnce() -> Result<(Task, Start), CliError>,
+) -> Result<ExitCode, CliError> {
+    args.check()?;
+    check(&args.output)?;
+    let plan = settings::run(args, judged, global)?;
+    let tools = exec::tools(&plan, args.allow_exec)?;
+    let templates = settings::templates(&plan)?;
+    exec::check_names(
+        &exec::writer_tools(&args.tools, args.allow_exec)?,
+        args.flow.reflect_on_tools.as_deref(),
+    )?;
+    let (mut task, start) = read()?;
+    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
+    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
+    let models = models::foresee(&plan)?;
+    let settings = &plan.settings().loop_settings;
+    let revisions = settings.max_iterations().saturating_sub(1);
+    let (first, work) = match &start {
+        Start::Text(text) => {
+            let prompts = prompts(
+                &plan,
+                &task,
+                &text.content,
+                evidence.as_deref(),
+                Evidence::Stays,
+            )?
+            .with_templates(templates);
+            let draft = draft_tokens(&text.content);
+            let first = first_verdict(&plan.criteria, &prompts, &text.content)?;
+            let work = Work {
+                prompts,
+                draft,
+                drafted: 0,
+                judged: 1,
+                revisions: (0, revisions),
+            };
+            (first, work)
+        }
+        Start::Task | Start::Correction { .. } => {
+            let corrects = !judged;
+            let draft = start.text().map_or_else(
+                || models::likely_draft(&plan),
+                |text| draft_tokens(&text.content),
+            );
+            let criteria = Arc::new(plan.criteria.clone());
+            let loop_settings = plan.settings().loop_settings.clone();
+            let shown = templates.clone();
+            let messages = first_request(&task, criteria, |builder| {
+                builder
+                    .start(start)
+                    .settings(loop_settings)
+                    .tools(tools)
+                    .evidence(evidence)
+                    .templates(shown)
+            })
+            .await
+            .map_err(|error| CliError::usage(error.to_string()))?;
+            let first = messages.map(|messages| First {
+                whom: "the model that writes".to_owned(),
+                what: if corrects { "a correction" } else { "a draft" },
+                messages,
+            });
+            let least = settings.min_iterations().saturating_sub(1);
+            let work = Work {
+                prompts: Prompts::new(&task, &plan.criteria).with_templates(templates),
+                draft,
+                drafted: 1,
+                judged: u32::from(!corrects),
+                revisions: if corrects { (0, 0) } else { (least, revisions) },
+            };
+            (first, work)
+        }
+    };
+    let first_tokens = first
+        .as_ref()
+        .map(|first| estimate::tokens(&first.messages));
+    let dry = DryRun {
+        then: then(&plan, &work),
+        estimate: Estimate::of(&plan.criteria, &work, first_tokens.unwrap_or_default()),
+        plan: &plan,
+        models,
+        first,
+    };
+    dry.print(args.output.format)
+}
+
+/// What a judgement of texts would do; `read` reads them.
+pub(super) fn of_texts(
+    args: &EvaluateArgs,
+    global: &GlobalArgs,
+    read: impl FnOnce() -> Result<Vec<Text>, CliError>,
+) -> Result<ExitCode, CliError> {
+    check(&args.output)?;
+    let plan = settings::evaluate(args, global)?;
+    exec::tools(&plan, args.allow_exec)?;
+    let templates = settings::templates(&plan)?;
+    let mut task = input::read_known_task(
+        args.prompt.as_deref(),
+        args.prompt_file.as_deref(),
+        args.system.as_deref(),
+        &args.files,
+    )?;
+    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
+    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
+    let texts = read()?;
+    let models = models::foresee(&plan)?;
+    let mut first = None;
+    let mut estimate = Estimate::default();
+    let mut lines = Vec::new();
+    for text in &texts {
+        let content = &text.content;
+        let prompts = prompts(&plan, &task, content, evidence.as_deref(), Evidence::Fresh)?
+            .with_templates(templates.clone());
+        if first.is_none() {
+            first = first_verdict(&plan.criteria, &prompts, content)?;
+        }
+        let work = Work {
+            prompts,
+            draft: draft_tokens(content),
+            drafted: 0,
+            judged: 1,
+            revisions: (0, 0),
+        };
+        if lines.is_empty() {
+            lines = then(&plan, &work);
+        }
+        estimate.add(&Estimate::of(&plan.criteria, &work, 0));
+    }
+    if texts.len() > 1 {
+        lines.push(format!("so it goes for each of the {} texts", texts.len()));
+    }
+    let dry = DryRun {
+        plan: &plan,
+        models,
+        first,
+        then: lines,
+        estimate,
+    };
+    dry.print(args.output.format)
+}
+
+fn check(output: &OutputArgs) -> Result<(), CliError> {
+    if output.format == Format::Ndjson {
+        return Err(CliError::usage(
+            "`--dry-run` makes no events, which `--format ndjson` would print",
+        )
+        .hint("use `--format json`"));
+    }
+    Ok(())
+}
+
+/// Where evidence for a text stands in a prompt.
+#[derive(Clone, Copy)]
+enum Evidence {
+    /// Before the text, for the whole run.
+    Stays,
+    /// Behind it.
+    Fresh,
+}
+
+/// The prompts for a text that is there, with the evidence that is found for it.
+fn prompts(
+    plan: &Plan,
+    task: &Task,
+    text: &str,
+    gatherer: Option<&Gatherer>,
+    place: Evidence,
+) -> Result<Prompts, CliError> {
+    let mut prompts = Prompts::new(task, &plan.criteria);
+    if let Some(gatherer) = gatherer {
+        let found = gatherer.for_text(task, text).map_err(CliError::failure)?;
+        match place {
+            Evidence::Stays => prompts.show_evidence(&found),
+            Evidence::Fresh => prompts.show_fresh_evidence(&found),
+        }
+    }
+    Ok(prompts)
+}
+
+fn draft_tokens(text: &str) -> u64 {
+    crate::model::ollama::estimate_tokens(text)
+}
+
+/// What the judge is asked first, about a text; `None` if there is no judge.
+fn first_verdict(
+    criteria: &Criteria,
+    prompts: &Prompts,
+    text: &str,
+) -> Result<Option<First>, CliError> {
+    let calls = verdict_calls(criteria);
+    let Some(call) = calls.first() else {
+        return Ok(None);
+    };
+    Ok(Some(First {
+        whom: call.model.map_or_else(
+            || "the model that judges".to_owned(),
+            |model| format!("{model}, which judges"),
+        ),
+        what: "a verdict",
+        messages: prompts.evaluate(text, &call.criteria).map_err(|problem| {
+            CliError::usage(format!("a prompt cannot be filled in: {problem}"))
+        })?,
+    }))
+}
+
+/// What comes after the first call, a sentence each.
+fn then(plan: &Plan, work: &Work) -> Vec<String> {
+    let criteria = &plan.criteria;
+    let mut lines = Vec::new();
+    if work.judged > 0 {
+        let hard = criteria
+            .criteria
+            .iter()
+            .filter(|criterion| !matches!(criterion.evaluator, Evaluator::Llm(_)))
+            .count();
+        let calls = estimate::verdicts(criteria);
+        lines.push(match (hard, calls) {
+            (0, calls) => format!("a draft is judged in {}", plural(calls, "call")),
+            (hard, 0) => format!("a draft is judged by {}, without a model", plural(hard as u64, "hard check")),
+            (hard, calls) => format!(
+                "a draft is judged by {} first, then in {}; where a required check fails, no model is asked",
+                plural(hard as u64, "hard check"),
+                plural(calls, "call")
+            ),
+        });
+    }
+    let (_, revisions) = work.revisions;
+    if revisions > 0 {
+        lines.push(format!(
+            "until it meets the criteria, up to {}, each judged in the same way; each call holds the task, the \
+             criteria, the best draft and what is wrong with it",
+            plural(u64::from(revisions), "revision")
+        ));
+    }
+    lines
+}
+
+fn plural(number: u64, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}
+
+impl DryRun<'_> {
+    fn print(&self, format: Format) -> Result<ExitCode, CliError> {
+        let text = if format == Format::Json {
+            let mut text = serde_json::to_string_pretty(&self.json())
+                .map_err(|error| CliError::failure(error.to_string()))?;
+            text.push('\n');
+            text
+        } else {
+            printer::without_controls(&self.text()).into_owned()
+        };
+        printer::print(&text)?;
+        Ok(ExitCode::Success)
+    }
+
+    /// Each model, with what it does.
+    fn models(&self) -> Vec<(&'static str, String)> {
+        const FOUND: &str = "found when the run starts: a running Ollama's, else that of a provider whose key is \
+             set, else the embedded one";
+        let writer = match (&self.models.writer, &self.models.wanted) {
+            (Some((name, why)), _) => format!("{name}, {why}"),
+            (None, Some(name)) => {
+                format!(
+                    "{name}; whose it is, is found when the run starts: a running Ollama's, else that of a provider whose key is set"
+                )
+            }
+            (None, None) => FOUND.to_owned(),
+        };
+        let judge = self.models.judge.clone();
+        let judge = judge.unwrap_or_else(|| "the same".to_owned());
+        let mut all = vec![("writes", writer)];
+        if estimate::verdicts(&self.plan.criteria) > 0 && self.plan.judged {
+            all.push(("judges", judge));
+        }
+        let stronger = self.models.stronger.clone();
+        all.extend(stronger.map(|name| ("takes over", name)));
+        all
+    }
+
+    fn text(&self) -> String {
+        let mut out =
+            String::from("dry run: no model is asked, and nothing is written\n\nsettings\n");
+        // Writing to a text does not fail.
+        for (key, value, origin) in self.settings() {
+            let _ = writeln!(out, "  {key} = {value}  # {origin}");
+        }
+        out.push_str("\nmodels\n");
+        for (role, model) in self.models() {
+            let _ = writeln!(out, "  {role}: {model}");
+        }
+        match &self.first {
+            Some(first) => {
+                let _ = writeln!(out, "\nfirst call: {}, from {}", first.what, first.whom);
+                for message in &first.messages {
+                    let _ = writeln!(out, "--- {}\n{}", role(message.role), message.content);
+                }
+                out.push_str("---\n");
+            }
+            None => out.push_str("\nno call is made to begin with\n"),
+        }
+        if !self.then.is_empty() {
+            out.push_str("\nthen\n");
+        }
+        for line in &self.then {
+            let _ = writeln!(out, "  {line}");
+        }
+        let estimate = &self.estimate;
+        let _ = writeln!(
+            out,
+            "\nestimate (a guess, not a limit; calls that fail or cannot be read are made again)\n  \
+             calls           {}\n  tokens read     {}\n  tokens written  {}",
+            range(estimate.calls),
+            range(estimate.read),
+            range(estimate.written)
+        );
+        out
+    }
+
+    /// Every setting that is set, with its value and where that comes from.
+    fn settings(&self) -> Vec<(String, Value, String)> {
+        let entries = self.plan.resolved.entries().into_iter();
+        entries
+            .filter_map(|entry| {
+                let (value, origin) = entry.value?;
+                Some((entry.key, value, origin.to_string()))
+            })
+            .collect()
+    }
+
+    fn json(&self) -> Value {
+        let settings: serde_json::Map<String, Value> = self
+            .settings()
+            .into_iter()
+            .map(|(key, value, origin)| (key, json!({ "value": value, "origin": origin })))
+            .collect();
+        let models: serde_json::Map<String, Value> = self
+            .models()
+            .into_iter()
+            .map(|(role, model)| (role.replace(' ', "_"), model.into()))
+            .collect();
+        let least_and_most = |(least, most): (u64, u64)| json!({ "least": least, "most": most });
+        json!({
+            "schema_version": SCHEMA_VERSION,
+            "dry_run": true,
+            "settings": settings,
+            "models": models,
+            "first_call": self.first.as_ref().map(|first| json!({
+                "of": first.whom,
+                "for": first.what,
+                "messages": first.messages,
+            })),
+            "then": self.then,
+            "estimate": {
+                "calls": least_and_most(self.estimate.calls),
+                "tokens_read": least_and_most(self.estimate.read),
+                "tokens_written": least_and_most(self.estimate.written),
+            },
+        })
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    }
+}
+
+fn range((least, most): (u64, u64)) -> String {
+    if least == most {
+        least.to_string()
+    } else {
+        format!("{least} to {most}")
+    }
+}

@@ -1,0 +1,60 @@
+//! Whether a limit on cost can be kept: only where every model that may be asked has a price.
+
+use super::error::CliError;
+use super::printer;
+use super::settings::Plan;
+use crate::config::Origin;
+use crate::types::ModelId;
+
+/// The limit on cost that is in force for a run that may ask these models.
+///
+/// A user who sets a limit means it: without prices there is no run. Criteria and projects are other people's,
+/// who do not know the user's prices; theirs then has no effect, which is said.
+///
+/// # Errors
+/// If the user's limit cannot be kept.
+pub(super) fn limit<'a>(
+    plan: &Plan,
+    models: impl Iterator<Item = &'a ModelId>,
+    quiet: bool,
+) -> Result<Option<f64>, CliError> {
+    let Some(limit) = plan.settings().loop_settings.max_cost else {
+        return Ok(None);
+    };
+    let prices = plan.config.prices();
+    let mut unknown: Vec<String> = models
+        .filter(|model| prices.of(model).is_none())
+        .map(ToString::to_string)
+        .collect();
+    unknown.sort();
+    unknown.dedup();
+    let Some(first) = unknown.first() else {
+        return Ok(Some(limit));
+    };
+    let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
+    let names = names.join(" and ");
+    let origin = plan.resolved.origin("loop.max_cost");
+    let foreign = match origin {
+        Some(Origin::Criteria(_)) => true,
+        Some(Origin::File { path, .. }) => plan.config.project_path() == Some(path),
+        _ => false,
+    };
+    let hint = format!(
+        "write `[prices.\"{first}\"]` with `input` and `output`, per million tokens, into your config file \
+         (`reflect config path`)"
+    );
+    if foreign {
+        if !quiet {
+            let origin = origin.map(ToString::to_string).unwrap_or_default();
+            printer::say(&format!(
+                "warning: `max_cost` of {origin} has no effect, since no price is known of {names}\nhint: {hint}"
+            ));
+        }
+        return Ok(None);
+    }
+    let said_by = origin.map_or_else(|| "--max-cost".to_owned(), ToString::to_string);
+    Err(CliError::usage(format!(
+        "the cost cannot be limited ({said_by}), since no price is known of {names}"
+    ))
+    .hint(hint))
+}

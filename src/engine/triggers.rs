@@ -1,0 +1,202 @@
+//! What is reflected on before the next draft is written: one function a trigger. The seed (003 §2.3) names the
+//! triggers and their settings; what exactly they mean is defined here. `completion` needs none: every version is
+//! judged.
+
+use super::gate;
+use crate::model::{ErrorClass, Reply};
+use crate::types::{LoopSettings, Trigger};
+
+/// Scores are rounded to a millionth; what differs by less is the same.
+const SAME: f64 = 1e-9;
+/// The most characters of a reflection that the writer is told: a few sentences were asked for.
+const MAX_TEXT: usize = 2000;
+/// Replies that say that there is nothing to say.
+const NOTHING: [&str; 5] = [
+    "nothing",
+    "none",
+    "there is nothing",
+    "nothing to mend",
+    "n/a",
+];
+
+/// Something that went wrong, which the writer looks back at before it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Setback {
+    /// A version's score fell well below that of the best one.
+    Drop { best: u32, worse: u32 },
+    /// Replies were no drafts.
+    Failure,
+}
+
+impl Setback {
+    /// The trigger that it is.
+    pub(super) fn trigger(self) -> Trigger {
+        match self {
+            Self::Drop { .. } => Trigger::QualityDrop,
+            Self::Failure => Trigger::Error,
+        }
+    }
+}
+
+/// `quality_drop`: the score of a version that did not win is below the best one's by more than `threshold`; 0 for
+/// never.
+pub(super) fn quality_drop(best: f64, score: f64, threshold: f64) -> bool {
+    threshold > 0.0 && best - score > threshold + SAME
+}
+
+/// `error`: a reply that was no draft is reflected on once for each version, after as many replies as are asked for
+/// without it: a first draft's fault is told once before, without a call.
+pub(super) fn error(on: bool, rejections: u32, without: u32, reflected: bool) -> bool {
+    on && !reflected && rejections >= without
+}
+
+/// `tool_result`, or `error` for a tool that failed: whether a tool's result is reflected on, and why.
+pub(super) fn tool_result(tool: &str, failed: bool, settings: &LoopSettings) -> Option<Trigger> {
+    if failed && settings.reflect_on_error() {
+        return Some(Trigger::Error);
+    }
+    let named = settings.reflect_on_tools.as_ref();
+    let is_named = named.is_none_or(|names| names.iter().any(|name| name == tool));
+    is_named.then_some(Trigger::ToolResult)
+}
+
+/// What of a reply is told to the writer; `None` if it is of no use: empty, cut off, refused, or that there is
+/// nothing to say.
+pub(super) fn usable(reply: &Reply) -> Option<String> {
+    gate::check_reply(reply).ok()?;
+    let text = reply.text.trim();
+    let plain = text.trim_matches(|c: char| !c.is_alphanumeric());
+    if plain.is_empty() || NOTHING.iter().any(|word| plain.eq_ignore_ascii_case(word)) {
+        return None;
+    }
+    Some(shortened(text, MAX_TEXT))
+}
+
+/// Whether a call failed because of what it was about, so that other calls of the run may well succeed. Where
+/// there is nobody to ask, there is nobody to reflect either.
+pub(super) fn is_about_the_prompt(class: ErrorClass) -> bool {
+    match class {
+        ErrorClass::ContextTooLong
+        | ErrorClass::Rejected
+        | ErrorClass::CutOff
+        | ErrorClass::Protocol => true,
+        ErrorClass::Auth
+        | ErrorClass::Quota
+        | ErrorClass::Rate
+        | ErrorClass::NotFound
+        | ErrorClass::Unreachable
+        | ErrorClass::Transient => false,
+    }
+}
+
+/// The beginning of a text, to the end of a word.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(most) else {
+        return text.to_owned();
+    };
+    let head = &text[..end];
+    let head = head
+        .rfind(char::is_whitespace)
+        .map_or(head, |at| &head[..at]);
+    format!("{} …", head.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::EndReason;
+
+    fn reply(text: &str, end: EndReason) -> Reply {
+        Reply {
+            text: text.to_owned(),
+            end: Some(end),
+            ..Reply::default()
+        }
+    }
+
+    #[test]
+    fn a_drop_is_a_fall_by_more_than_the_threshold() {
+        assert!(quality_drop(0.85, 0.6, 0.1));
+        assert!(!quality_drop(0.7, 0.6, 0.1), "by just as much");
+        assert!(!quality_drop(0.6, 0.85, 0.1));
+        assert!(!quality_drop(1.0, 0.0, 0.0), "off");
+        assert!(
+            !quality_drop(1.0, 0.0, 1.0),
+            "by more than all is impossible"
+        );
+    }
+
+    #[test]
+    fn an_error_is_reflected_on_once_and_only_where_that_is_wanted() {
+        assert!(error(true, 2, 2, false));
+        assert!(!error(true, 1, 2, false), "the note comes first");
+        assert!(!error(true, 3, 2, true), "once");
+        assert!(!error(false, 2, 2, false), "off");
+    }
+
+    #[test]
+    fn a_tool_is_reflected_on_where_it_is_named_or_failed() {
+        let settings = |names: Option<&[&str]>, on_error| LoopSettings {
+            reflect_on_tools: names.map(|names| names.iter().map(|&it| it.to_owned()).collect()),
+            reflect_on_error: Some(on_error),
+            ..LoopSettings::default()
+        };
+        let (named, error) = (Some(Trigger::ToolResult), Some(Trigger::Error));
+        for (names, on_error, failed, expected) in [
+            (None, false, false, named),
+            (None, false, true, named),
+            (None, true, true, error),
+            (Some(&["wc"][..]), false, false, named),
+            (Some(&["cat"]), false, true, None),
+            (Some(&[]), false, false, None),
+            (Some(&[]), true, true, error),
+            (Some(&[]), true, false, None),
+        ] {
+            let settings = settings(names, on_error);
+            assert_eq!(
+                tool_result("wc", failed, &settings),
+                expected,
+                "{settings:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_of_no_use_is_not_used() {
+        for text in ["", " \n", "Nothing.", "**None**", "…"] {
+            assert_eq!(usable(&reply(text, EndReason::Stop)), None, "{text:?}");
+        }
+        for end in [
+            EndReason::Length,
+            EndReason::Refused("no".to_owned()),
+            EndReason::Repetition,
+        ] {
+            assert_eq!(usable(&reply("Keep the roof.", end)), None);
+        }
+        let kept = usable(&reply(" Nothing was kept.\n", EndReason::Stop));
+        assert_eq!(kept.as_deref(), Some("Nothing was kept."));
+    }
+
+    #[test]
+    fn nobody_reflects_where_nobody_answers() {
+        for class in [ErrorClass::Auth, ErrorClass::Quota, ErrorClass::Unreachable] {
+            assert!(!is_about_the_prompt(class));
+        }
+        assert!(is_about_the_prompt(ErrorClass::ContextTooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn a_shortened_text_is_a_beginning(text in "(?s).{0,80}", most in 1_usize..60) {
+            let short = shortened(&text, most);
+            if text.chars().count() <= most {
+                prop_assert_eq!(short, text);
+            } else {
+                prop_assert!(short.chars().count() <= most + 2);
+                prop_assert!(text.starts_with(short.trim_end_matches(" …")));
+            }
+        }
+    }
+}

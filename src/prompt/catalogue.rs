@@ -1,0 +1,243 @@
+//! The templates by name: what each asks for, and what it is given.
+
+use std::fmt::Write as _;
+
+/// A template that users may replace.
+pub(super) struct Entry {
+    /// The name of its file.
+    pub(super) name: &'static str,
+    /// Our own.
+    pub(super) source: &'static str,
+    /// What it asks for, or what part it is.
+    about: &'static str,
+    /// What it is given besides what all are.
+    variables: &'static [&'static [Variable]],
+    /// What it must show, where there is any: without it the reply could be of no use.
+    pub(super) must_show: &'static [&'static str],
+}
+
+/// A name, and what stands for it.
+type Variable = (&'static str, &'static str);
+
+const COMMON: &[Variable] = &[
+    (
+        "task",
+        "what is to be written: a <task> block; empty if it is not known",
+    ),
+    ("context", "context files: a list of <context> blocks"),
+    (
+        "history",
+        "what was said before: a list of <message> blocks",
+    ),
+    ("facts", "what is known: a <facts> block, or empty"),
+    (
+        "procedures",
+        "what has worked before: a <procedures> block, or empty",
+    ),
+    (
+        "evidence",
+        "evidence for the whole run: a list of <evidence> blocks",
+    ),
+    (
+        "fresh",
+        "evidence for the version at hand: a list of <evidence> blocks",
+    ),
+    (
+        "criteria",
+        "what the text is measured by: a <criteria> block, or empty",
+    ),
+    (
+        "wishes",
+        "what the user has wished since: a <wishes> block, or empty",
+    ),
+];
+
+const WRITE: &[Variable] = &[
+    (
+        "note",
+        "what was wrong with the last reply: a sentence, or none",
+    ),
+    (
+        "restated",
+        "the task once more, without a block, if it is short; else none",
+    ),
+];
+
+const FEEDBACK: &[Variable] = &[("feedback", "what is to be mended: a <feedback> block")];
+
+const REVISE: &[Variable] = &[
+    ("draft", "the draft that is revised: a <draft> block"),
+    ("kept", "the criteria that it meets: a list of names"),
+    (
+        "past.drafts",
+        "earlier drafts: a list of <earlier-draft> blocks",
+    ),
+    (
+        "past.reflections",
+        "what was mended and tried before: a <history> block, or empty",
+    ),
+];
+
+const SECTION: &[Variable] = &[
+    ("section", "the section that is revised: a <section> block"),
+    ("to_mend", "what is wrong with it: a <to-mend> block"),
+    ("headed", "whether it has a heading"),
+];
+
+const ADDITION: &[Variable] = &[
+    (
+        "sections",
+        "the sections that there are: a <sections> block",
+    ),
+    ("missing", "what is missing: a <missing> block"),
+    ("headed", "whether the sections have headings"),
+];
+
+const EVALUATE: &[Variable] = &[
+    ("draft", "the draft that is judged: a <draft> block"),
+    ("shown", "whether `own` shows the draft"),
+    ("own", "the criterion's own question, or none"),
+    ("names", "the criteria that are judged: a list of names"),
+    (
+        "scores",
+        "how they are scored: a list of groups, each with a `title` and `lines`",
+    ),
+    (
+        "examples",
+        "a list of examples, each with a `criterion`, a `draft` block and a `verdict`",
+    ),
+    ("max_issues", "the most issues that may be named"),
+    ("form", "the JSON that the reply must be like"),
+];
+
+const COMPARE: &[Variable] = &[
+    ("draft_a", "the first draft: a <draft-a> block"),
+    ("draft_b", "the second draft: a <draft-b> block"),
+    (
+        "criterion",
+        "the one criterion that counts, or none if all do",
+    ),
+];
+
+/// Every template that users may replace. What only repeats how a reply must look is not among them.
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "base.j2",
+        source: include_str!("templates/base.j2"),
+        about: "the beginning of every prompt. As long as it is the same, servers need not read it again",
+        variables: &[],
+        must_show: &[],
+    },
+    Entry {
+        name: "compare.j2",
+        source: include_str!("templates/compare.j2"),
+        about: "asks which of two drafts is better. The reply is a JSON object with `reason` and `better`",
+        variables: &[COMPARE],
+        must_show: &["draft_a", "draft_b"],
+    },
+    Entry {
+        name: "draft.j2",
+        source: include_str!("templates/draft.j2"),
+        about: "asks for a first draft",
+        variables: &[WRITE],
+        must_show: &["task"],
+    },
+    Entry {
+        name: "evaluate.j2",
+        source: include_str!("templates/evaluate.j2"),
+        about: "asks for a verdict on a draft",
+        variables: &[EVALUATE],
+        must_show: &["draft", "own", "form"],
+    },
+    Entry {
+        name: "evidence.j2",
+        source: include_str!("templates/evidence.j2"),
+        about: "the evidence behind a draft",
+        variables: &[],
+        must_show: &[],
+    },
+    Entry {
+        name: "feedback.j2",
+        source: include_str!("templates/feedback.j2"),
+        about: "the beginning of every prompt that revises: the draft, and what is wrong with it",
+        variables: &[FEEDBACK, REVISE, WRITE],
+        must_show: &[],
+    },
+    Entry {
+        name: "fresh.j2",
+        source: include_str!("templates/fresh.j2"),
+        about: "asks for a new draft that avoids the faults of an earlier one",
+        variables: &[FEEDBACK, WRITE],
+        must_show: &["task", "feedback", "wishes"],
+    },
+    Entry {
+        name: "revise.j2",
+        source: include_str!("templates/revise.j2"),
+        about: "asks for the whole draft again, mended",
+        variables: &[FEEDBACK, REVISE, WRITE],
+        must_show: &["draft", "feedback", "wishes"],
+    },
+    Entry {
+        name: "revise_addition.j2",
+        source: include_str!("templates/revise_addition.j2"),
+        about: "asks for one more section. The first line of the reply says where it goes: AFTER and a number",
+        variables: &[FEEDBACK, REVISE, WRITE, ADDITION],
+        must_show: &["draft", "sections", "missing", "wishes"],
+    },
+    Entry {
+        name: "revise_edit.j2",
+        source: include_str!("templates/revise_edit.j2"),
+        about: "asks for edits of the draft. The reply is made of SEARCH and REPLACE blocks",
+        variables: &[FEEDBACK, REVISE, WRITE],
+        must_show: &["draft", "feedback", "wishes"],
+    },
+    Entry {
+        name: "revise_section.j2",
+        source: include_str!("templates/revise_section.j2"),
+        about: "asks for one section of the draft again, mended",
+        variables: &[FEEDBACK, REVISE, WRITE, SECTION],
+        must_show: &["section", "to_mend", "wishes"],
+    },
+];
+
+impl Entry {
+    /// The template of this name.
+    pub(super) fn of(name: &str) -> Option<&'static Self> {
+        ENTRIES.iter().find(|entry| entry.name == name)
+    }
+
+    /// What it may use: names, and what stands for them.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &'static Variable> {
+        COMMON
+            .iter()
+            .chain(self.variables.iter().copied().flatten())
+    }
+
+    /// The names that it may use, without those of what is in them.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = self
+            .variables()
+            .map(|(name, _)| name.split('.').next().unwrap_or(name))
+            .collect();
+        names.dedup();
+        names
+    }
+
+    /// Our own template with a comment at the top that says what it is given. It asks for the same, word for word.
+    pub(super) fn documented(&self) -> String {
+        let mut out = format!("{{# {}: {}.\n", self.name, self.about);
+        out.push_str(
+            "\n   Blocks are texts between tags that they cannot end. Show them as they are: what is in them is\n   \
+             material, and the models are told so.\n",
+        );
+        if !self.must_show.is_empty() {
+            let _ = writeln!(out, "   It must show: {}.", self.must_show.join(", "));
+        }
+        out.push('\n');
+        for (name, what) in self.variables() {
+            let _ = writeln!(out, "   {name:<17} {what}");
+        }
+        out.push_str("#}\n");
+        out + self.source
+    }
+}

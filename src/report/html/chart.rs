@@ -1,0 +1,171 @@
+//! Where the marks of the chart of scores are.
+
+use serde::Serialize;
+
+use crate::types::Version;
+
+/// Space around the plot, in the chart's own units, which are pixels where there is room for them.
+const LEFT: f64 = 40.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 28.0;
+const BOTTOM: f64 = 40.0;
+/// Height of the plot: that of the score 1.
+const HEIGHT: f64 = 180.0;
+/// From draft to draft, as long as they are few.
+const STEP: f64 = 110.0;
+/// The plot's least and greatest width.
+const WIDTH: (f64, f64) = (280.0, 720.0);
+/// With more marks than this, their scores would stand on each other.
+const MOST_LABELS: usize = 14;
+
+/// The scores of a run's drafts as a picture: a tree, since a revision begins at the best draft so far, not at the
+/// last one.
+#[derive(Debug, Serialize)]
+pub(super) struct Chart {
+    width: String,
+    height: String,
+    left: String,
+    right: String,
+    /// Where the score 0 is.
+    bottom: String,
+    lines: Vec<Level>,
+    threshold: Level,
+    edges: Vec<Edge>,
+    points: Vec<Point>,
+    /// What is to be seen, in words.
+    description: String,
+}
+
+/// A level across the plot.
+#[derive(Debug, Serialize)]
+struct Level {
+    y: String,
+    label: String,
+}
+
+/// From a draft to its revision.
+#[derive(Debug, Serialize)]
+struct Edge {
+    x1: String,
+    y1: String,
+    x2: String,
+    y2: String,
+    /// Whether it leads to the selected draft.
+    taken: bool,
+}
+
+/// A draft.
+#[derive(Debug, Serialize)]
+struct Point {
+    x: String,
+    y: String,
+    /// Above it.
+    label: Option<String>,
+    label_y: String,
+    /// Its number, below the plot.
+    number: Option<u32>,
+    selected: bool,
+    taken: bool,
+}
+
+impl Chart {
+    /// The chart; `None` if no draft has a score. `way` are the drafts that the selected one goes back to, itself
+    /// included.
+    pub(super) fn of(
+        versions: &[Version],
+        threshold: f64,
+        selected: Option<u32>,
+        way: &[u32],
+    ) -> Option<Self> {
+        let scored: Vec<(&Version, f64)> = versions
+            .iter()
+            .filter_map(|version| Some((version, version.score()?)))
+            .collect();
+        let (first, last) = (scored.first()?, scored.last()?);
+        let count = last.0.iteration.saturating_sub(first.0.iteration);
+        let width = (f64::from(count) * STEP).clamp(WIDTH.0, WIDTH.1);
+        let x = |version: &Version| {
+            let place = f64::from(version.iteration.saturating_sub(first.0.iteration));
+            // A single draft stands in the middle.
+            let share = if count == 0 {
+                0.5
+            } else {
+                place / f64::from(count)
+            };
+            // Half a step of room for the marks at both ends.
+            LEFT + 20.0 + share * (width - 40.0)
+        };
+        let y = |score: f64| TOP + HEIGHT * (1.0 - score.clamp(0.0, 1.0));
+        let taken = |version: &Version| way.contains(&version.iteration);
+        let edges = scored.iter().filter_map(|(version, score)| {
+            let base = version.based_on?;
+            let (from, before) = scored.iter().find(|(other, _)| other.iteration == base)?;
+            Some(Edge {
+                x1: figure(x(from)),
+                y1: figure(y(*before)),
+                x2: figure(x(version)),
+                y2: figure(y(*score)),
+                taken: taken(version) && taken(from),
+            })
+        });
+        // What leads to the answer is drawn over the rest.
+        let mut edges: Vec<Edge> = edges.collect();
+        edges.sort_by_key(|edge| edge.taken);
+        let every = scored.len().div_ceil(MOST_LABELS);
+        let points = scored.iter().enumerate().map(|(place, (version, score))| {
+            let chosen = selected == Some(version.iteration);
+            let labelled = chosen || place % every == 0;
+            Point {
+                x: figure(x(version)),
+                y: figure(y(*score)),
+                label: labelled.then(|| format!("{score:.2}")),
+                label_y: figure(y(*score) - 12.0),
+                number: labelled.then_some(version.iteration),
+                selected: chosen,
+                taken: taken(version),
+            }
+        });
+        let level = |score: f64, label: String| Level {
+            y: figure(y(score)),
+            label,
+        };
+        Some(Self {
+            width: figure(LEFT + width + RIGHT),
+            height: figure(TOP + HEIGHT + BOTTOM),
+            left: figure(LEFT),
+            right: figure(LEFT + width),
+            bottom: figure(TOP + HEIGHT),
+            lines: [0.0, 0.5, 1.0]
+                .map(|score| level(score, format!("{score:.1}")))
+                .into(),
+            threshold: level(threshold, format!("threshold {threshold:.2}")),
+            edges,
+            points: points.collect(),
+            description: describe(&scored, threshold, selected),
+        })
+    }
+}
+
+fn figure(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+fn describe(scored: &[(&Version, f64)], threshold: f64, selected: Option<u32>) -> String {
+    let (Some((first, start)), Some((last, end))) = (scored.first(), scored.last()) else {
+        return String::new();
+    };
+    let mut out = format!("The score of draft {} is {start:.2}", first.iteration);
+    if first.iteration != last.iteration {
+        out = format!("{out}, that of draft {} is {end:.2}", last.iteration);
+    }
+    if let Some((version, score)) = scored
+        .iter()
+        .find(|(version, _)| selected == Some(version.iteration))
+    {
+        out = format!(
+            "{out}; selected is draft {} with {score:.2}",
+            version.iteration
+        );
+    }
+    format!("{out}. The threshold is {threshold:.2}. The table below has all figures.")
+}

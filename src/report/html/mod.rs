@@ -1,0 +1,78 @@
+//! A report on runs as one HTML file: nothing of it is elsewhere, nothing in it runs, and what comes from a user,
+//! a model or a file stands in it as text. The template decides how it looks, [`view`] what there is to show.
+
+mod chart;
+mod view;
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
+
+use self::view::Page;
+use crate::types::Stamped;
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_syntax(
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()
+            .expect("the usual delimiters are valid"),
+    );
+    // Everything that is shown goes this way: it is text, whatever its name or kind.
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(|out, state, value| match value.as_str().map(printable) {
+        Some(Cow::Owned(text)) => escape_formatter(out, state, &Value::from(text)),
+        _ => escape_formatter(out, state, value),
+    });
+    for (name, source) in [
+        ("page", include_str!("page.html")),
+        ("head", include_str!("head.html")),
+        ("run", include_str!("run.html")),
+        ("chart", include_str!("chart.html")),
+        ("version", include_str!("version.html")),
+        ("diff", include_str!("diff.html")),
+    ] {
+        environment
+            .add_template(name, source)
+            .expect("our own templates are valid: a test renders them all");
+    }
+    environment
+});
+
+/// A report on these runs, each given by its events in order, as one HTML file. One run is the whole page; several
+/// have a part of it each.
+pub fn html(runs: &[&[Stamped]]) -> String {
+    let page = Page::of(runs);
+    TEMPLATES
+        .get_template("page")
+        .and_then(|template| {
+            template.render(context! {
+                page => Value::from(Serde(&page)),
+                style => Value::from_safe_string(include_str!("style.css").to_owned()),
+                program => env!("CARGO_PKG_VERSION"),
+            })
+        })
+        .expect("our own templates are valid: a test renders them all")
+}
+
+/// The text without what HTML cannot hold or a reader cannot see: line breaks of other systems become ours, other
+/// control characters visible.
+fn printable(text: &str) -> Cow<'_, str> {
+    let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if text.contains(control) {
+        text.replace("\r\n", "\n")
+            .replace(control, "\u{fffd}")
+            .into()
+    } else {
+        text.into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Taking runs out of the log.
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use uuid::Uuid;
+
+use super::{Store, StoreError};
+
+/// How often runs that are too old are looked for; also the age at which a run that did not end has surely stopped.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// Which runs are kept. By default all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retention {
+    /// Those of so many days.
+    pub days: Option<u32>,
+    /// The latest, so many.
+    pub runs: Option<u32>,
+}
+
+impl Store {
+    /// Takes these runs out of the log for good: nothing of their texts is left in the file. Says how many
+    /// there were.
+    pub fn remove(&mut self, runs: &[Uuid]) -> Result<usize, StoreError> {
+        let path = self.path.clone();
+        let wrap = |error| StoreError::from_sqlite(&path, error);
+        let ids: Vec<String> = runs.iter().map(Uuid::to_string).collect();
+        let removed = self
+            .in_transaction(|connection| {
+                let mut removed = 0;
+                for id in &ids {
+                    let run: Option<i64> = connection
+                        .prepare_cached("SELECT n FROM run WHERE id = ?1")?
+                        .query_row([id], |row| row.get(0))
+                        .optional()?;
+                    if let Some(run) = run {
+                        remove(connection, run)?;
+                        removed += 1;
+                    }
+                }
+                Ok(removed)
+            })
+            .map_err(wrap)?;
+        if removed > 0 {
+            // The index would keep the words of what is gone until it happens to be tidied.
+            self.connection
+                .execute_batch("INSERT INTO words (words) VALUES ('optimize')")
+                .map_err(wrap)?;
+        }
+        self.shrink();
+        Ok(removed)
+    }
+
+    /// Forgets what judges said: their verdicts quote drafts.
+    pub fn forget_verdicts(&mut self) -> Result<(), StoreError> {
+        let forgotten =
+            self.in_transaction(|connection| connection.execute("DELETE FROM verdict", []));
+        forgotten.map_err(|error| StoreError::from_sqlite(&self.path, error))?;
+        self.shrink();
+        Ok(())
+    }
+
+    /// Takes out the runs that are not to be kept, at most once a day; says how many. A run that may still go on is
+    /// left alone.
+    pub fn keep(&mut self, retention: Retention) -> Result<usize, StoreError> {
+        self.keep_at(Timestamp::now(), retention)
+    }
+
+    pub(super) fn keep_at(
+        &mut self,
+        now: Timestamp,
+        retention: Retention,
+    ) -> Result<usize, StoreError> {
+        if retention == Retention::default() {
+            return Ok(0);
+        }
+        let path = self.path.clone();
+        let wrap = |error| StoreError::from_sqlite(&path, error);
+        let done: Option<i64> = self
+            .connection
+            .query_row(
+                "SELECT done FROM upkeep WHERE task = 'retention'",
+                [],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(wrap)?;
+        let ago = |time: SignedDuration| (now - time).as_millisecond();
+        if done.is_some_and(|done| done > ago(DAY) && done <= now.as_millisecond()) {
+            return Ok(0);
+        }
+        let oldest = retention.days.map(|days| {
+            ago(SignedDuration::from_hours(
+                24 * i64::from(days.min(100_000)),
+            ))
+        });
+        self.in_transaction(|connection| {
+            connection.execute(
+                "INSERT OR REPLACE INTO upkeep (task, done) VALUES ('retention', ?1)",
+                [now.as_millisecond()],
+            )?;
+            let runs: Vec<i64> = connection
+                .prepare(
+                    "SELECT n FROM run WHERE (ended IS NOT NULL OR started < ?3)
+                         AND (started < ?1 OR (?2 IS NOT NULL AND n NOT IN (
+                             SELECT n FROM run ORDER BY started DESC, n DESC LIMIT ?2)))",
+                )?
+                .query_map(params![oldest, retention.runs, ago(DAY)], |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            runs.iter().try_for_each(|run| remove(connection, *run))?;
+            Ok(runs.len())
+        })
+        .map_err(wrap)
+    }
+
+    fn in_transaction<T>(
+        &mut self,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        // What is deleted is overwritten, not only let go of.
+        self.connection
+            .pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let result = change(&transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    }
+
+    /// Gives room back that nothing stands in any more, if that is most of the file. Another process that is at
+    /// work keeps this from being done now, and it is no harm.
+    fn shrink(&self) {
+        let pages = |name| -> rusqlite::Result<i64> {
+            self.connection
+                .pragma_query_value(None, name, |row| row.get(0))
+        };
+        if let (Ok(free), Ok(all)) = (pages("freelist_count"), pages("page_count"))
+            && free > all / 2
+        {
+            let _ = self.connection.execute_batch("VACUUM");
+        }
+        let _ = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    }
+}
+
+fn remove(connection: &Connection, run: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("DELETE FROM words WHERE rowid = ?1")?
+        .execute([run])?;
+    // Its events go with it.
+    connection
+        .prepare_cached("DELETE FROM run WHERE n = ?1")?
+        .execute([run])
+        .map(drop)
+}

@@ -1,0 +1,256 @@
+//! `reflect history`: finding runs again, comparing, exporting and removing them.
+
+use std::fs;
+
+use crate::harness::{Ran, Test};
+use crate::plan::{BOTH, FIRST, SECOND, draft, usual_server, with_server};
+use crate::support::server::{Protocol, Reply, Server};
+
+/// A run of two drafts, `The first draft.` and `The second draft.`.
+fn one_run() -> Ran {
+    draft(&usual_server(), Protocol::OpenAi).run()
+}
+
+/// Another run in the same world, with another prompt.
+fn another(ran: &Ran, prompt: &str) -> Ran {
+    let server = usual_server();
+    ran.then(["draft", prompt, "-c", "criteria.toml", "--no-cache"])
+        .env("OPENAI_BASE_URL", format!("{}/v1", server.url()))
+        .run()
+}
+
+/// The prompts of the runs that are listed.
+#[track_caller]
+fn listed(ran: &Ran, args: &[&str]) -> Vec<String> {
+    let args = [&["history", "list", "--json"], args].concat();
+    let runs = ran.then(args).run().json();
+    let titles = runs.as_array().expect("runs").iter();
+    titles
+        .map(|run| run["title"].as_str().expect("a title").to_owned())
+        .collect()
+}
+
+#[test]
+fn runs_are_found_by_words_and_by_what_is_known_of_them() {
+    let ran = one_run();
+    another(&ran, "Explain ownership.\nBe brief about zebras.");
+    let (one, other) = ("Write a line.", "Explain ownership.");
+    for (args, expected) in [
+        (&[][..], &[other, one][..]),
+        (&["zebra"], &[other]),
+        (&["EXPL", "own"], &[other]),
+        (&["\"second draft\""], &[other, one]),
+        (&["\"draft second\""], &[]),
+        (&["line", "zebra"], &[]),
+        (&["-n", "1"], &[other]),
+        (&["--since", "1h"], &[other, one]),
+        (&["--since", "2100-01-01"], &[]),
+        (&["--model", "openai:TEST"], &[other, one]),
+        (&["--model", "qwen"], &[]),
+        (&["--command", "draft"], &[other, one]),
+        (&["--command", "evaluate"], &[]),
+        (&["--criteria", "house"], &[other, one]),
+        (&["--criteria", "hous"], &[]),
+        (&["--success"], &[other, one]),
+        (&["--failed"], &[]),
+    ] {
+        assert_eq!(listed(&ran, args), expected, "{args:?}");
+    }
+    ran.then(["history", "list", "giraffe"])
+        .stdout("")
+        .stderr_has("there are no such runs")
+        .run();
+    ran.then(["history", "list", "?!"])
+        .code(2)
+        .stderr_has("`?!` has no word to look for")
+        .run();
+    ran.then(["history", "list", "--since", "soon"])
+        .code(2)
+        .stderr_has("--since: `soon` is no age and no date")
+        .stderr_has("hint: write `12h`")
+        .run();
+}
+
+#[test]
+fn drafts_are_compared() {
+    let ran = one_run();
+    let diff = |args: &[&str]| ran.then([&["history", "diff"], args].concat());
+    let lines = diff(&[]).run().stdout;
+    assert!(
+        lines.ends_with("@@ -1 +1 @@\n-The first draft.\n+The second draft.\n"),
+        "{lines}"
+    );
+    assert!(
+        lines.starts_with("--- ") && lines.contains(" draft 1\n+++ "),
+        "{lines}"
+    );
+    let words = diff(&["last:2", "last:1", "--words"]).run().stdout;
+    assert!(
+        words.ends_with("The [-second-]{+first+} draft.\n"),
+        "{words}"
+    );
+    let coloured = diff(&["--color=always"]).run().stdout;
+    assert!(coloured.contains("\u{1b}[31m-"), "{coloured:?}");
+    diff(&["last:1", "last:1"])
+        .stdout("")
+        .stderr_has("draft 1 are the same")
+        .run();
+    another(&ran, "Write another line.");
+    diff(&["last", "last:2"]).stdout("").run();
+    for (args, said) in [
+        (
+            &["last:7"][..],
+            "`last:7`: the run has no draft 7\nhint: it has the drafts 1, 2",
+        ),
+        (&["last:x"], "`last:x` names no draft"),
+        (&["ffffffff"], "there is no run `ffffffff`"),
+    ] {
+        diff(args).code(2).stderr_has(said).run();
+    }
+}
+
+#[test]
+fn a_run_is_exported_in_the_form_that_is_asked_for() {
+    let ran = one_run();
+    let export = |args: &[&str]| ran.then([&["history", "export"], args].concat());
+    let markdown = export(&[]).run().stdout;
+    assert!(
+        markdown.starts_with("The second draft.\n\n---\n"),
+        "{markdown}"
+    );
+    assert_eq!(
+        export(&["last", "--format", "markdown"]).run().stdout,
+        markdown
+    );
+    assert_eq!(export(&["--format", "json"]).run().json(), ran.history());
+    export(&["-o", "out.html"]).stdout("").stderr("").run();
+    let page = ran.read("out.html");
+    assert!(page.starts_with("<!doctype html>") && page.contains("The second draft."));
+    assert_eq!(export(&["--format", "html"]).run().stdout, page);
+    // The flag goes before the name.
+    export(&["-o", "out.json", "--format", "md"]).run();
+    assert_eq!(ran.read("out.json"), markdown);
+    export(&["-o", "nowhere/x.html"])
+        .code(1)
+        .stderr_has("cannot write `nowhere/x.html`")
+        .run();
+}
+
+#[test]
+fn runs_are_taken_out() {
+    let ran = one_run();
+    for prompt in ["Two.", "Three.", "Four."] {
+        another(&ran, prompt);
+    }
+    let rm = |args: &[&str]| ran.then([&["history", "rm"], args].concat());
+    rm(&["last"])
+        .stdout("")
+        .stderr("1 run taken out of the log\n")
+        .run();
+    assert_eq!(listed(&ran, &[]), ["Three.", "Two.", "Write a line."]);
+    // One that is not there: nothing happens.
+    rm(&["last", "ffffffff"])
+        .code(2)
+        .stderr_has("there is no run `ffffffff`")
+        .run();
+    rm(&["--older-than", "1h"])
+        .stderr("0 runs taken out of the log\n")
+        .run();
+    rm(&["--all"])
+        .code(2)
+        .stderr_has("3 runs would be taken out of the log for good\nhint: say so with `--yes`")
+        .run();
+    assert_eq!(listed(&ran, &[]).len(), 3);
+    for args in [
+        &[][..],
+        &["last", "--all"],
+        &["--all", "--older-than", "1d"],
+    ] {
+        rm(args).code(2).run();
+    }
+    rm(&["--older-than", "2100-01-01"]).code(2).run();
+    rm(&["--all", "--yes", "-q"]).stderr("").run();
+    assert!(listed(&ran, &[]).is_empty());
+    rm(&["last"]).code(2).run();
+    Test::new()
+        .args(["history", "rm", "last"])
+        .code(2)
+        .stderr_has("there are no runs yet")
+        .run();
+}
+
+#[test]
+fn the_log_is_where_it_is_said_to_be() {
+    let ran = one_run();
+    let path = ran.then(["history", "path"]).stderr("").run().stdout;
+    assert!(fs::metadata(path.trim_end()).expect("a file").is_file());
+    let none = Test::new().args(["history", "path"]).run();
+    assert!(
+        fs::metadata(none.stdout.trim_end()).is_err(),
+        "nothing is made"
+    );
+}
+
+#[test]
+fn old_runs_go_where_the_settings_say_so() {
+    let ran = one_run();
+    another(&ran, "Two.");
+    let server = usual_server();
+    let config = |text: &str, code: i32| {
+        ran.then([
+            "draft",
+            "Three.",
+            "-c",
+            "criteria.toml",
+            "--config",
+            "config.toml",
+        ])
+        .env("OPENAI_BASE_URL", format!("{}/v1", server.url()))
+        .file("config.toml", text)
+        .code(code)
+    };
+    config("[history]\nkeep_runs = 0\n", 2)
+        .stderr_has("config.toml:2:13")
+        .stderr_has("`history.keep_runs` must be at least 1")
+        .run();
+    // What is about to begin is not counted yet.
+    config("[history]\nkeep_runs = 1\n", 0).run();
+    assert_eq!(listed(&ran, &[]), ["Three.", "Two."]);
+}
+
+#[test]
+fn the_errors_of_a_correction_and_the_reasons_of_strategies_are_shown() {
+    for protocol in BOTH {
+        let server = Server::start();
+        server.reply(Reply::text("The sky is blue, and the sea as well."));
+        let ran = with_server(&server, protocol)
+            .args([
+                "revise",
+                "text.md",
+                "--errors",
+                "errors",
+                "--strategy",
+                "full_rewrite",
+            ])
+            .file("text.md", "The sky is green, and the sea as well.")
+            .file("errors", "the sky is not green")
+            .run();
+        let shown = ran.then(["history", "show"]).run().stdout;
+        assert!(shown.contains("incorrect: the sky is not green"), "{shown}");
+    }
+    let ran = one_run();
+    let shown = ran.then(["history", "show"]).run().stdout;
+    let events = ran
+        .then(["history", "show", "--format", "ndjson"])
+        .run()
+        .lines();
+    let reasons: Vec<&str> = events
+        .iter()
+        .filter(|event| event["event"] == "strategy")
+        .map(|event| event["reason"].as_str().expect("a reason"))
+        .collect();
+    for reason in reasons {
+        assert!(shown.contains(reason), "{reason}: {shown}");
+    }
+    assert_eq!(ran.drafts(), [FIRST, SECOND]);
+}
