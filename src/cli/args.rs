@@ -392,6 +392,10 @@ pub(super) struct WorkflowArgs {
     #[arg(long)]
     pub dry_run: bool,
 
+    /// Reflect on the result of this node, which has the trigger `manual` in the file; repeatable
+    #[arg(long, value_name = "NODE")]
+    pub reflect: Vec<String>,
+
     /// Exit with 3 if the state has this value in the end, for example `success=false`; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub fail_on_state: Vec<String>,

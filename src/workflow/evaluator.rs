@@ -228,7 +228,10 @@ impl Evaluator {
     ) -> Result<Evaluation, Failure> {
         let judge = if criteria.need_judge() {
             let chosen = scene.world.models.open(choice).await?;
-            Some(JudgeModel::new(chosen.model, chosen.sampling, chosen.think))
+            Some(JudgeModel {
+                cache: scene.world.verdicts.clone().filter(|_| criteria.judge_settings.cache()),
+                ..JudgeModel::new(chosen.model, chosen.sampling, chosen.think)
+            })
         } else {
             None
         };

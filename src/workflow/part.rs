@@ -1,5 +1,6 @@
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -125,12 +126,29 @@ impl Part {
             .ok_or_else(|| self.wanted("a whole number of at least 1"))
     }
 
-    /// A number from 0 to 1.
-    pub(super) fn share(&self) -> Result<f64, SourceError> {
+    /// A whole number, which may be 0.
+    pub(super) fn whole_number(&self) -> Result<u64, SourceError> {
+        self.value()
+            .as_u64()
+            .ok_or_else(|| self.wanted("a whole number of at least 0"))
+    }
+
+    /// A number between two others, these included.
+    pub(super) fn number(&self, low: f64, high: f64) -> Result<f64, SourceError> {
         self.value()
             .as_f64()
-            .filter(|number| (0.0..=1.0).contains(number))
-            .ok_or_else(|| self.wanted("a number from 0 to 1"))
+            .filter(|number| (low..=high).contains(number))
+            .ok_or_else(|| self.wanted(&format!("a number from {low} to {high}")))
+    }
+
+    /// A time in seconds: a day at most.
+    pub(super) fn time(&self) -> Result<Duration, SourceError> {
+        self.number(0.0, 86_400.0).map(Duration::from_secs_f64)
+    }
+
+    /// A number from 0 to 1.
+    pub(super) fn share(&self) -> Result<f64, SourceError> {
+        self.number(0.0, 1.0)
     }
 
     /// One of some words.

@@ -11,6 +11,7 @@ use super::state::State;
 use super::template::{self, Names};
 use super::triggers::{Step, Triggers};
 use super::world::{Scene, World, since};
+use crate::source;
 use crate::types::{ExitCode, SCHEMA_VERSION, TokenUsage};
 
 /// The most steps of a run: edges may lead back.
@@ -81,6 +82,32 @@ impl Workflow {
                         "`{name}` of the input is {value}, and {what} is wanted (`state_schema`)"
                     ),
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with asking for a reflection on these nodes' results.
+    ///
+    /// # Errors
+    /// If there is no such node, or nobody says how it is reflected on.
+    pub fn check_manual(&self, asked: &[String]) -> Result<(), Failure> {
+        for name in asked {
+            let Some(node) = self.nodes.iter().find(|node| node.name == *name) else {
+                let names = self.nodes.iter().map(|node| node.name.as_str());
+                let near = source::similar(name, names.clone());
+                let hint = near.map_or_else(
+                    || format!("there are {}", source::list(names)),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                let failure = Failure::new(ExitCode::Usage, format!("there is no node `{name}`"));
+                return Err(failure.hint(hint));
+            };
+            let mut triggers = [&node.triggers, &self.triggers].into_iter().flatten();
+            if !triggers.any(Triggers::is_manual) {
+                let message = format!("nothing says how to reflect on the node `{name}`");
+                return Err(Failure::new(ExitCode::Usage, message)
+                    .hint("give it, or the workflow, a `reflection` with `triggers: [manual]`"));
             }
         }
         Ok(())

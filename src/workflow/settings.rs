@@ -3,13 +3,17 @@ use serde_json::Value;
 use super::part::Part;
 use super::template::Names;
 use super::world::ModelChoice;
+use crate::model::Sampling;
 use crate::source::SourceError;
 
 /// `settings:` of a workflow, as far as it is ours.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
-    /// The model of every call that names none.
+    /// The model of every call that names none, and the most time that a call may take.
     llm: ModelChoice,
+    /// How models that write choose tokens, where a call does not say. A judge is to say the same of the same text,
+    /// and is left alone.
+    sampling: Sampling,
 }
 
 impl Settings {
@@ -41,7 +45,16 @@ impl Settings {
                 provider: text("provider")?,
                 model: text("model")?.or(text("default_model")?),
                 api_base: text("api_base")?.or(text("base_url")?),
+                timeout: llm.get("timeout").map(|part| part.time()).transpose()?,
                 ..ModelChoice::default()
+            },
+            sampling: Sampling {
+                temperature: llm
+                    .get("temperature")
+                    .map(|part| part.number(0.0, 2.0))
+                    .transpose()?,
+                max_tokens: llm.get("max_tokens").map(|part| part.count()).transpose()?,
+                ..Sampling::default()
             },
         })
     }
@@ -52,8 +65,14 @@ impl Settings {
             provider: choice.provider.or_else(|| self.llm.provider.clone()),
             model: choice.model.or_else(|| self.llm.model.clone()),
             api_base: choice.api_base.or_else(|| self.llm.api_base.clone()),
+            timeout: choice.timeout.or(self.llm.timeout),
             ..choice
         }
+    }
+
+    /// How a call chooses tokens, with what it leaves open.
+    pub(super) fn sampling(&self, own: &Sampling) -> Sampling {
+        own.or(&self.sampling)
     }
 }
 

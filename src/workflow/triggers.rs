@@ -13,11 +13,12 @@ use super::world::Scene;
 use crate::source::SourceError;
 
 /// What may bring a reflection about.
-const TRIGGERS: [&str; 5] = [
+const TRIGGERS: [&str; 6] = [
     "completion",
     "step_interval",
     "error",
     "tool_result",
+    "manual",
     "quality_drop",
 ];
 
@@ -45,6 +46,8 @@ pub(super) struct Triggers {
     tools: Vec<String>,
     /// How far the score must fall.
     drop: Option<f64>,
+    /// Where the user asks for it.
+    manual: bool,
     reflection: Reflection,
 }
 
@@ -120,6 +123,7 @@ impl Triggers {
             error,
             tools,
             drop,
+            manual: is_named("manual"),
             reflection: Reflection::of(&call, None)?,
         })
     }
@@ -128,8 +132,17 @@ impl Triggers {
         self.reflection.programs(list);
     }
 
+    /// Whether the user may ask for a reflection.
+    pub(super) fn is_manual(&self) -> bool {
+        self.manual
+    }
+
     /// The trigger that a step sets off, and why.
-    fn set_off(&self, step: &Step<'_>, node: &str) -> Option<(&'static str, String)> {
+    fn set_off(&self, step: &Step<'_>, scene: &Scene<'_>) -> Option<(&'static str, String)> {
+        let node = scene.node;
+        if self.manual && scene.world.manual.iter().any(|asked| asked == node) {
+            return Some(("manual", "you have asked for it".to_owned()));
+        }
         let named = |tool: &String| tool == step.action_name || tool == node;
         if let (Some(least), (Some(before), Some(now))) = (self.drop, step.scores)
             && before - now > least
@@ -157,7 +170,7 @@ impl Triggers {
         result: &Value,
         scene: &Scene<'_>,
     ) -> Option<Result<Value, Failure>> {
-        let (trigger, reason) = self.set_off(step, scene.node)?;
+        let (trigger, reason) = self.set_off(step, scene)?;
         scene.world.emit(&Event::Trigger {
             node: scene.node,
             trigger,

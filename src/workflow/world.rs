@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::event::{Event, Observer};
 use super::failure::Failure;
 use super::template::Names;
-use crate::evaluate::Tools;
+use crate::evaluate::{Tools, VerdictCache};
 use crate::model::{CallEvent, ChatEvent, ChatModel, Sampling, Think};
 use crate::prompt::Templates;
 use crate::types::{LoopSettings, Prices, TokenUsage};
@@ -26,8 +26,12 @@ pub struct ModelChoice {
     pub api_base: Option<String>,
     /// How often a call is made again after a fault that may pass.
     pub retries: Option<u32>,
-    /// The most seconds that a call may take.
-    pub timeout: Option<f64>,
+    /// The longest wait before the first of these times; it doubles with each one.
+    pub first_wait: Option<Duration>,
+    /// The longest wait of all.
+    pub longest_wait: Option<Duration>,
+    /// The most time that a call may take, with all of that.
+    pub timeout: Option<Duration>,
     /// Whether it is to judge, and not to write.
     pub judges: bool,
 }
@@ -39,6 +43,8 @@ pub struct ChosenModel {
     pub model: Arc<dyn ChatModel>,
     /// How it chooses tokens, unless a call says otherwise.
     pub sampling: Sampling,
+    /// How it chooses tokens whatever a call says, as the user wants it for this run.
+    pub decided: Sampling,
     /// How much it reasons.
     pub think: Think,
 }
@@ -59,6 +65,10 @@ pub struct World {
     pub tools: Tools,
     /// Where models come from.
     pub models: Arc<dyn ModelSource>,
+    /// Nodes whose results are to be reflected on by the trigger `manual`.
+    pub manual: Vec<String>,
+    /// Where judges' verdicts are kept; `None` to ask each time.
+    pub verdicts: Option<Arc<dyn VerdictCache>>,
     /// The limits that hold for every loop, whatever the file says: on tokens, cost and time.
     pub limits: LoopSettings,
     /// What the models cost; empty where that is not known.
@@ -83,6 +93,8 @@ impl World {
         Self {
             tools,
             models,
+            manual: Vec::new(),
+            verdicts: None,
             limits: LoopSettings::default(),
             prices: Prices::default(),
             templates: None,
@@ -162,7 +174,7 @@ impl Scene<'_> {
     }
 }
 
-pub(super) fn milliseconds(time: std::time::Duration) -> u64 {
+pub(super) fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

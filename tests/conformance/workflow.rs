@@ -53,6 +53,7 @@ impl ModelSource for Script {
         Ok(ChosenModel {
             model: Arc::<ScriptedModel>::clone(model),
             sampling: Sampling::default(),
+            decided: Sampling::default(),
             think: Think::default(),
         })
     }

@@ -16,7 +16,7 @@ use crate::cli::observers::{Lines, RunLog};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
-use crate::cli::store::SharedStore;
+use crate::cli::store::{self, SharedStore};
 use crate::cli::{exec, interrupt, settings};
 use crate::engine::Observer as _;
 use crate::types::{Event as LoopEvent, ExitCode};
@@ -64,6 +64,9 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
     workflow
         .check_input(&input)
         .map_err(|it| failed(&it, None))?;
+    workflow
+        .check_manual(&args.reflect)
+        .map_err(|it| failed(&it, None))?;
     if args.check {
         printer::print(&format!("{}: ok\n", args.file.display()))?;
         return Ok(ExitCode::Success);
@@ -93,6 +96,7 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
             .is_ok_and(|file| plan.config.trusts(&file));
     let limits = plan.settings().loop_settings.clone();
     let prices = plan.config.prices().clone();
+    let verdicts = plan.settings().judge.cache().then(|| store::kept_verdicts(store.as_ref()));
     let models = FileModels::new(plan, &text, trusted, global.quiet).shared();
     let mut world = World::new(tools, models, Box::new(watch.clone()), cancel);
     world.limits.max_total_tokens = limits.max_total_tokens;
@@ -100,6 +104,8 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
     world.limits.max_time = limits.max_time;
     world.prices = prices;
     world.templates = templates;
+    world.manual.clone_from(&args.reflect);
+    world.verdicts = verdicts;
     world.folder = folder_of(&args.file);
     let outcome = workflow.run(input, &world).await;
     finish(args, &workflow, &outcome, &expectations, output, &watch)

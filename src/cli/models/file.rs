@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::settings::Plan;
 use crate::cli::{prices, printer};
 use crate::config::{HumanDuration, Origin, Settings};
-use crate::model::BaseUrl;
+use crate::model::{BaseUrl, Sampling};
 use crate::types::Task;
 use crate::workflow::{ChosenModel, Failure, ModelChoice, ModelSource};
 
@@ -44,19 +44,34 @@ impl FileModels {
     fn is_decided(&self) -> bool {
         ["model", "provider", "base_url"]
             .iter()
-            .filter_map(|key| self.plan.resolved.origin(key))
-            .any(Origin::is_of_session)
+            .any(|key| self.is_said(key))
+    }
+
+    /// Whether the user has said this for this call.
+    fn is_said(&self, key: &str) -> bool {
+        let origin = self.plan.resolved.origin(key);
+        origin.is_some_and(Origin::is_of_session)
+    }
+
+    /// What the user has said for this call of how tokens are chosen.
+    fn decided(&self) -> Sampling {
+        let said = self.plan.settings().sampling();
+        Sampling {
+            temperature: said.temperature.filter(|_| self.is_said("temperature")),
+            top_p: said.top_p.filter(|_| self.is_said("top_p")),
+            seed: said.seed.filter(|_| self.is_said("seed")),
+            max_tokens: said.max_tokens.filter(|_| self.is_said("max_tokens")),
+        }
     }
 
     /// The user's settings with what the file says over them, as far as it may.
     fn settings(&self, choice: &ModelChoice) -> Result<Settings, CliError> {
         let mut settings = self.plan.settings().clone();
-        settings.retries = choice.retries.or(settings.retries);
-        if let Some(seconds) = choice.timeout {
-            let time = std::time::Duration::try_from_secs_f64(seconds).ok();
-            settings.timeouts.total = time
-                .and_then(HumanDuration::new)
-                .or(settings.timeouts.total);
+        if let Some(retries) = choice.retries.filter(|_| !self.is_said("retries")) {
+            settings.retries = Some(retries);
+        }
+        if let Some(time) = choice.timeout.filter(|_| !self.is_said("timeouts.total")) {
+            settings.timeouts.total = HumanDuration::new(time).or(settings.timeouts.total);
         }
         if let Some(address) = choice.api_base.as_ref().filter(|_| !self.is_decided()) {
             let url = BaseUrl::openai(address)
@@ -115,7 +130,8 @@ impl FileModels {
 
     async fn open_choice(&self, choice: &ModelChoice) -> Result<ChosenModel, CliError> {
         let settings = self.settings(choice)?;
-        let mut providers = Providers::new(&self.plan.config, &settings);
+        let mut providers = Providers::new(&self.plan.config, &settings)
+            .with_waits(choice.first_wait, choice.longest_wait);
         let (name, at_given_address) = if self.is_decided() {
             let chosen = choose::writer(&self.plan, &providers).await?;
             let judge = if choice.judges {
@@ -151,6 +167,7 @@ impl FileModels {
         Ok(ChosenModel {
             model: opened.model,
             sampling,
+            decided: self.decided(),
             think: settings.think.unwrap_or_default(),
         })
     }
@@ -160,10 +177,14 @@ impl FileModels {
 impl ModelSource for FileModels {
     async fn open(&self, choice: &ModelChoice) -> Result<ChosenModel, Failure> {
         let key = if self.is_decided() {
-            format!(
-                "{}/{:?}/{:?}",
-                choice.judges, choice.retries, choice.timeout
-            )
+            // Whatever model the file names, it is not the one that is opened.
+            let asked = ModelChoice {
+                provider: None,
+                model: None,
+                api_base: None,
+                ..choice.clone()
+            };
+            format!("{asked:?}")
         } else {
             format!("{choice:?}")
         };

@@ -1,10 +1,12 @@
 //! `llm.call`: asks a model.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::{Action, Call, Kind};
-use crate::model::{ChatRequest, EndReason, Message, Purpose, Role, Sampling, call};
+use super::{Action, Call, Kind, response_format};
+use crate::model::{ChatRequest, EndReason, Message, Purpose, ResponseSchema, Role, Sampling, call};
 use crate::source::SourceError;
 use crate::types::TokenUsage;
 use crate::workflow::failure::Failure;
@@ -29,11 +31,9 @@ pub(super) const KIND: Kind = Kind {
         "max_tokens",
         "max_retries",
         "timeout",
-        "response_format",
-        // What the reference knows and our client decides by itself.
         "base_delay",
         "max_delay",
-        "stream",
+        "response_format",
     ],
     read: |call| Ok(Box::new(LlmCall::read(call)?)),
 };
@@ -44,6 +44,8 @@ struct LlmCall {
     model: Option<Part>,
     choice: ModelChoice,
     sampling: Sampling,
+    /// What the answer has to be, if that is not any text.
+    schema: Option<Arc<ResponseSchema>>,
     settings: Settings,
 }
 
@@ -78,22 +80,17 @@ impl LlmCall {
                 .map(|part| part.text().map(str::to_owned))
                 .transpose()
         };
-        let number = |key: &str, low: f64, high: f64| match call.get(key) {
-            None => Ok(None),
-            Some(part) => part
-                .value()
-                .as_f64()
-                .filter(|number| (low..=high).contains(number))
-                .map(Some)
-                .ok_or_else(|| part.wanted(&format!("a number from {low} to {high}"))),
+        let number = |key: &str, low, high| {
+            call.get(key)
+                .map(|part| part.number(low, high))
+                .transpose()
         };
+        let time = |key: &str| call.get(key).map(Part::time).transpose();
         let retries = match call.get("max_retries") {
             None => None,
             Some(part) => Some(
-                part.value()
-                    .as_u64()
-                    .and_then(|number| u32::try_from(number).ok())
-                    .ok_or_else(|| part.wanted("a whole number"))?,
+                u32::try_from(part.whole_number()?)
+                    .map_err(|_| part.error("that is too often"))?,
             ),
         };
         Ok(Self {
@@ -104,15 +101,23 @@ impl LlmCall {
                 model: None,
                 api_base: text("api_base")?,
                 retries,
-                timeout: number("timeout", 0.1, 86_400.0)?,
+                first_wait: time("base_delay")?,
+                longest_wait: time("max_delay")?,
+                timeout: time("timeout")?,
                 judges: false,
             },
             sampling: Sampling {
                 temperature: number("temperature", 0.0, 2.0)?,
                 top_p: number("top_p", 0.0, 1.0)?,
-                seed: call.get("seed").and_then(|part| part.value().as_u64()),
+                seed: call.get("seed").map(Part::whole_number).transpose()?,
                 max_tokens: call.get("max_tokens").map(Part::count).transpose()?,
             },
+            schema: call
+                .get("response_format")
+                .map(response_format::read)
+                .transpose()?
+                .flatten()
+                .map(Arc::new),
             settings: call.settings.clone(),
         })
     }
@@ -178,13 +183,11 @@ impl Action for LlmCall {
         let choice = from_state(self.settings.complete(choice), scene.names);
         let chosen = scene.world.models.open(&choice).await?;
         let mut request = ChatRequest::new(Purpose::Write, messages);
-        let own = &self.sampling;
-        request.sampling = Sampling {
-            temperature: own.temperature.or(chosen.sampling.temperature),
-            top_p: own.top_p.or(chosen.sampling.top_p),
-            seed: own.seed.or(chosen.sampling.seed),
-            max_tokens: own.max_tokens.or(chosen.sampling.max_tokens),
-        };
+        request.sampling = chosen
+            .decided
+            .or(&self.settings.sampling(&self.sampling))
+            .or(&chosen.sampling);
+        request.schema.clone_from(&self.schema);
         request.think = chosen.think;
         let observe = |event: crate::model::CallEvent<'_>| scene.observe(event);
         let reply = call(&*chosen.model, request, &observe).await?;

@@ -6,6 +6,7 @@ mod correct;
 mod evaluate;
 mod llm_call;
 pub(super) mod reflection;
+mod response_format;
 mod set;
 mod validate;
 
