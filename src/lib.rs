@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`cli`] | what can be typed, and everything that is shown |
 //! | [`report`] | text, Markdown and JSON of a run |
+//! | [`workflow`] | YAML files of nodes that generate, evaluate, correct and loop |
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
 //! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
@@ -76,3 +77,4 @@ pub mod sandbox;
 pub mod source;
 pub mod store;
 pub mod types;
+pub mod workflow;

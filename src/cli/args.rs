@@ -124,6 +124,8 @@ pub(super) enum Command {
     /// Judge texts by criteria, without writing anything: a gate for CI
     #[command(visible_alias = "critique")]
     Evaluate(Box<EvaluateArgs>),
+    /// Run a workflow: a YAML file of nodes that generate, evaluate, correct, and loop
+    Run(Box<WorkflowArgs>),
     /// Look at earlier runs, and go on with one
     #[command(subcommand, arg_required_else_help = true)]
     History(HistoryCommand),
@@ -373,6 +375,112 @@ pub(super) struct EvaluateArgs {
     /// Where the report goes, and how.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// `reflect run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reflect run profile.yaml --input '{\"request\": \"a profile of Ada\"}'
+  reflect run article.yaml --input @brief.json --format json -o article.json
+  reflect run code.yaml --allow-exec --fail-on-state tests.success=false
+  reflect run profile.yaml --check
+
+A model that is named here goes before the file's own.
+Exit codes: 0 done, 3 the last loop's draft does not meet its criteria (see `on_failure` in the file).")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(super) struct WorkflowArgs {
+    /// The workflow
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// What it is given: a JSON object, or `@FILE` with one; `@-` for standard input
+    #[arg(short, long, value_name = "JSON|@FILE")]
+    pub input: Option<String>,
+
+    /// Only say what is wrong with the file, and where; nothing runs
+    #[arg(long, conflicts_with = "dry_run")]
+    pub check: bool,
+
+    /// Only say what would be done; nothing runs
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Reflect on the result of this node, which has the trigger `manual` in the file; repeatable
+    #[arg(long, value_name = "NODE")]
+    pub reflect: Vec<String>,
+
+    /// Exit with 3 if the state has this value in the end, for example `success=false`; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub fail_on_state: Vec<String>,
+
+    /// Let the workflow run programs on this machine (commands, and code in Python and Prolog), read JSON
+    /// Schemas outside of its folder, and say where models are
+    #[arg(long)]
+    pub allow_exec: bool,
+
+    /// Which models are asked, and how.
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    /// Stop a loop once so many tokens are used
+    #[arg(
+        long,
+        value_name = "N",
+        hide_short_help = true,
+        help_heading = "Limits"
+    )]
+    pub max_total_tokens: Option<u64>,
+
+    /// Stop a loop once it has cost so much, by the prices in your configuration
+    #[arg(
+        long,
+        value_name = "X",
+        hide_short_help = true,
+        help_heading = "Limits"
+    )]
+    pub max_cost: Option<f64>,
+
+    /// Stop a loop after this time, for example 90s or 10m
+    #[arg(
+        long,
+        value_name = "TIME",
+        hide_short_help = true,
+        help_heading = "Limits"
+    )]
+    pub max_time: Option<String>,
+
+    /// Write the answer to a file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
+
+    /// What to print
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        help_heading = "Output"
+    )]
+    pub format: WorkflowFormat,
+
+    /// Exit with 0 also where the criteria are not met or a limit was reached
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub exit_zero: bool,
+
+    /// Keep no record of the loops
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub no_log: bool,
+}
+
+/// What a workflow prints on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum WorkflowFormat {
+    /// What the last node gave.
+    Text,
+    /// The result with the whole state, as one JSON object.
+    Json,
+    /// The events, one JSON object a line.
+    Ndjson,
 }
 
 /// `reflect doctor`.

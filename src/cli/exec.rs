@@ -5,10 +5,12 @@ use std::path::Path;
 
 use super::error::CliError;
 use super::settings::Plan;
+use crate::config::Config;
 use crate::engine::WriterTool;
 use crate::evaluate::{ExecPermission, Tools};
 use crate::sandbox::{Language, check_interpreter, check_program};
 use crate::types::{CommandConfig, Criterion, Evaluator, Origin, ScriptConfig, ScriptLanguage};
+use crate::workflow::{self, ProgramKind};
 
 /// The most lines of one script that are shown.
 const MAX_LINES: usize = 100;
@@ -57,6 +59,78 @@ pub(super) fn tools(plan: &Plan, allowed: bool) -> Result<Tools, CliError> {
     } else {
         tools.allow(ExecPermission::given_by_user())
     })
+}
+
+/// What a workflow may use. `allowed` is the user's word for this call.
+///
+/// # Errors
+/// If it runs programs that nobody has allowed.
+pub(super) fn workflow_tools(
+    programs: &[workflow::Program],
+    config: &Config,
+    allowed: bool,
+) -> Result<Tools, CliError> {
+    let trusted = |program: &workflow::Program| {
+        let file = program.file.as_deref();
+        file.is_some_and(|file| config.trusts(file))
+    };
+    let refused: Vec<&workflow::Program> = programs
+        .iter()
+        .filter(|program| !allowed && !trusted(program))
+        .collect();
+    if !refused.is_empty() {
+        let mut message =
+            "this workflow runs code on this machine, which has not been allowed:".to_owned();
+        for program in &refused {
+            let place = match &program.file {
+                Some(file) => format!("{}:{}", file.display(), program.line),
+                None => format!("line {}", program.line),
+            };
+            let _ = write!(message, "\n  {place}: the node `{}` ", program.node);
+            match &program.what {
+                ProgramKind::Command(command) => {
+                    let _ = write!(message, "runs the command\n      {command}");
+                }
+                ProgramKind::Script(language, code) => {
+                    let _ = write!(message, "runs this {language} code");
+                    show_code(code, &mut message);
+                }
+            }
+        }
+        let file = refused.iter().find_map(|it| it.file.as_deref());
+        return Err(CliError::usage(visible(&message)).hint(how_to_allow(file, config.user_path())));
+    }
+    for program in programs {
+        if let ProgramKind::Script(language, _) = &program.what {
+            check_interpreter(*language).map_err(|problem| {
+                CliError::usage(format!("the node `{}` cannot run: {problem}", program.node))
+            })?;
+        }
+    }
+    // Lua needs no leave, and conditions of a file may have some.
+    let own = std::env::current_exe().map_err(|error| {
+        CliError::failure(format!(
+            "cannot find this program itself, to run scripts: {error}"
+        ))
+    })?;
+    let tools = Tools::with_worker(own);
+    Ok(if programs.is_empty() {
+        tools
+    } else {
+        tools.allow(ExecPermission::given_by_user())
+    })
+}
+
+/// The lines of a script, as many as are shown.
+fn show_code(code: &str, out: &mut String) {
+    let lines = code.trim_end().lines();
+    let count = lines.clone().count();
+    for line in lines.take(MAX_LINES) {
+        let _ = write!(out, "\n      {line}");
+    }
+    if count > MAX_LINES {
+        let _ = write!(out, "\n      [... {} more lines ...]", count - MAX_LINES);
+    }
 }
 
 /// The tools of this run, as they were typed. `allowed` as for [`tools`].
@@ -199,14 +273,7 @@ impl<'c> Program<'c> {
                 if let Some(script) = &config.origin.script {
                     let _ = write!(out, " of {}", script.display());
                 }
-                let lines = config.code.trim_end().lines();
-                let count = lines.clone().count();
-                for line in lines.take(MAX_LINES) {
-                    let _ = write!(out, "\n      {line}");
-                }
-                if count > MAX_LINES {
-                    let _ = write!(out, "\n      [... {} more lines ...]", count - MAX_LINES);
-                }
+                show_code(&config.code, out);
             }
         }
     }
@@ -218,9 +285,14 @@ fn not_allowed(refused: &[&Program<'_>], user_file: Option<&Path>) -> CliError {
     for program in refused {
         program.show(&mut message);
     }
+    let file = refused.iter().find_map(|it| it.origin.file.as_deref());
+    CliError::usage(visible(&message)).hint(how_to_allow(file, user_file))
+}
+
+/// What to do where something is not allowed to run that is written in this file.
+fn how_to_allow(file: Option<&Path>, user_file: Option<&Path>) -> String {
     let mut hint =
         "if you trust what is shown, allow it for this call with `--allow-exec`".to_owned();
-    let file = refused.iter().find_map(|it| it.origin.file.as_deref());
     if let Some((file, config)) = file.and_then(Path::to_str).zip(user_file) {
         let entry = toml::Value::String(file.to_owned());
         let _ = write!(
@@ -229,7 +301,7 @@ fn not_allowed(refused: &[&Program<'_>], user_file: Option<&Path>) -> CliError {
             config.display()
         );
     }
-    CliError::usage(visible(&message)).hint(hint)
+    hint
 }
 
 /// The text with what changes the direction of writing made visible: else code could be shown in another

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{
-    EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs,
+    EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs, WorkflowArgs,
 };
 use super::error::CliError;
 use super::{paths, printer};
@@ -73,6 +73,37 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
     Ok(Plan {
         tools: args.tools.len(),
         ..plan
+    })
+}
+
+/// What `reflect run` sets.
+pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
+    if args.model.stronger_model.is_some() {
+        return Err(CliError::usage(
+            "--stronger-model: the loops of a workflow have no model that takes over",
+        )
+        .hint("name the model of each part in the file, or leave it out"));
+    }
+    let flags = Settings {
+        profile: global.profile.clone(),
+        loop_settings: LoopSettings {
+            max_total_tokens: args.max_total_tokens,
+            max_cost: args.max_cost,
+            max_time: duration("--max-time", args.max_time.as_deref())?
+                .map(|time| time.get().as_secs_f64()),
+            ..LoopSettings::default()
+        },
+        ..model_flags(&args.model)?
+    };
+    let config = load(global)?;
+    let resolved = config.resolve(&flags, None)?;
+    Ok(Plan {
+        config,
+        resolved,
+        criteria: no_criteria(),
+        evidence: false,
+        judged: false,
+        tools: 0,
     })
 }
 

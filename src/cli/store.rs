@@ -53,13 +53,15 @@ pub(super) fn verdicts(
     criteria: &Criteria,
     store: Option<&SharedStore>,
 ) -> Option<Arc<dyn VerdictCache>> {
-    if !criteria.need_judge() || !criteria.judge_settings.cache() {
-        return None;
-    }
-    Some(match store {
+    (criteria.need_judge() && criteria.judge_settings.cache()).then(|| kept_verdicts(store))
+}
+
+/// The cache of all verdicts of a command, whatever they are about.
+pub(super) fn kept_verdicts(store: Option<&SharedStore>) -> Arc<dyn VerdictCache> {
+    match store {
         Some(store) => Arc::new(store.clone()),
         None => Arc::new(MemoryCache::default()),
-    })
+    }
 }
 
 /// What cannot be read or kept is no loss: the judge is asked again.

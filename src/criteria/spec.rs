@@ -38,16 +38,17 @@ const ALIASES: &[(&str, &str)] = &[("evaluator_type", "type"), ("code", "run")];
 /// Reads the file of a single evaluator: YAML, JSON or TOML, by its ending.
 /// `reach` says which files it may refer to, from its full path.
 pub fn load(path: &Path, reach: &dyn Fn(&Path) -> Reach) -> Result<Criteria, SourceError> {
-    of_data(&Data::read(path)?.with_reach(reach))
+    of_data(&Data::read(path)?.with_reach(reach), None)
 }
 
 /// Reads the text of a single evaluator; the name stands for its path.
 pub fn parse(text: &str, name: &str, format: DataFormat) -> Result<Criteria, SourceError> {
-    of_data(&Data::parse(&Source::new(name, text), format)?)
+    of_data(&Data::parse(&Source::new(name, text), format)?, None)
 }
 
-fn of_data(data: &Data) -> Result<Criteria, SourceError> {
-    let spec = Spec::of(data)?;
+/// Reads a single evaluator that stands in a larger file; `default` is its type if it names none.
+pub fn of_data(data: &Data, default: Option<&'static str>) -> Result<Criteria, SourceError> {
+    let spec = Spec::of(data, default)?;
     let evaluator = match spec.kind {
         "schema" => spec.schema()?,
         "llm" => spec.llm()?,
@@ -97,7 +98,7 @@ struct Spec<'a> {
 }
 
 impl<'a> Spec<'a> {
-    fn of(data: &'a Data) -> Result<Self, SourceError> {
+    fn of(data: &'a Data, default: Option<&'static str>) -> Result<Self, SourceError> {
         let Value::Object(map) = data.value() else {
             return Err(data
                 .error("", "an evaluator is an object with a `type`")
@@ -111,11 +112,10 @@ impl<'a> Spec<'a> {
                 .find_map(|name| map.get(name).map(|value| (value, pointer::join("", name))))
         };
         let kind = match written("type") {
-            None => {
-                return Err(data
-                    .error("", "the key `type` is missing")
-                    .help(known_types()));
-            }
+            None => default.ok_or_else(|| {
+                data.error("", "the key `type` is missing")
+                    .help(known_types())
+            })?,
             Some((Value::String(name), place)) => TYPES
                 .iter()
                 .map(|(kind, _)| *kind)

@@ -3,11 +3,9 @@ mod reflect;
 mod steps;
 mod tools;
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -15,13 +13,14 @@ use super::adapt::Approach;
 use super::builder::LoopBuilder;
 use super::critique::describe;
 use super::decide::{self, Decider};
+use super::drive::{Worker, drive};
 use super::early::{EarlyStop, Reading};
 use super::ending::ending;
 use super::evidence;
 use super::gate::{self, NotADraft, Occasion};
 use super::ledger::Ledger;
 use super::log::{Log, Observer};
-use super::machine::{Abilities, Given, Happened, Next, State, step};
+use super::machine::{Abilities, Given, Happened, Next, State};
 use super::replay::Recorded;
 use super::similarity::similarity;
 use super::start::Start;
@@ -249,7 +248,7 @@ impl Loop {
             history: revise::History::default(),
             early: EarlyStop::new(&self.criteria, &self.settings),
         };
-        run.drive(run_id, cancel).await;
+        run.go(run_id, cancel).await;
         log.into_record()
     }
 
@@ -402,55 +401,58 @@ enum Lost {
     },
 }
 
+impl Worker for Run<'_, '_> {
+    async fn perform(&mut self, next: Next, state: &State) -> Happened {
+        self.candidates = state.candidates(&self.settings);
+        let happened = match next {
+            Next::Draft { iteration } => {
+                if let Err(happened) = self.consult(iteration, None).await {
+                    return happened;
+                }
+                let told = self.told();
+                if self.in_steps {
+                    return self.draft_in_steps(iteration, told).await;
+                }
+                let messages = self.prompts.draft(told.as_deref());
+                self.draft(iteration, messages, Vec::new()).await
+            }
+            Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
+            Next::Revise {
+                iteration,
+                based_on,
+                approach,
+            } => self.revise(iteration, based_on, approach).await,
+            Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
+            Next::Compare {
+                incumbent,
+                challenger,
+            } => self.compare(incumbent, challenger).await,
+            Next::AskUser { iteration, stops } => self.ask_user(iteration, stops).await,
+            Next::TakeEdit {
+                iteration,
+                based_on,
+            } => self.take_edit(iteration, based_on),
+            Next::Reflect { iteration, on } => self.reflect(iteration, on).await,
+            Next::Stop(_) => Happened::Cancelled,
+        };
+        self.warn_of_templates();
+        happened
+    }
+}
+
 impl Run<'_, '_> {
-    /// Does what the machine says until it says stop.
-    async fn drive(mut self, run_id: Uuid, cancel: &CancellationToken) {
-        let deadline = self
-            .settings
-            .max_time()
-            .map(|limit| Instant::now() + limit.saturating_sub(self.log.used()));
-        let mut state = State::new(Abilities {
+    /// Runs to the end.
+    async fn go(mut self, run_id: Uuid, cancel: &CancellationToken) {
+        let state = State::new(Abilities {
             compare: self.plan.criteria.need_judge(),
             stronger: self.plan.stronger.is_some(),
             // What was decided before is done again, also where nobody decides any more.
             decide: self.decider.is_some() || self.log.was_decided(),
         });
-        let mut happened = self.begin();
-        let reason = loop {
-            let (new, next, decisions) = step(state, happened, &self.settings, self.log.spent());
-            state = new;
-            for decision in decisions {
-                self.log.emit(Event::Decision {
-                    iteration: decision.iteration,
-                    choice: decision.choice,
-                    incumbent: decision.incumbent,
-                    reason: decision.reason,
-                });
-            }
-            if let Next::Stop(reason) = next {
-                break reason;
-            }
-            if let Next::TakeEdit { .. } = next {
-                // Nothing is waited for, and nothing may come between: what a user has written is never lost.
-                happened = self.perform(next).await;
-                continue;
-            }
-            self.candidates = state.candidates(&self.settings);
-            happened = {
-                // What is recorded is never cut short: it would be lost.
-                let replays = self.log.went_on();
-                let work = pin!(self.perform(next));
-                tokio::select! {
-                    biased;
-                    () = cancel.cancelled(), if !replays => Happened::Cancelled,
-                    // What is done at once, as all that is recorded is, has taken no time.
-                    happened = work => happened,
-                    () = cancel.cancelled() => Happened::Cancelled,
-                    () = sleep_until(deadline) => Happened::TimeUp,
-                }
-            };
-            self.warn_of_templates();
-        };
+        let begin = (state, self.begin());
+        let (log, settings) = (self.log, self.settings.clone());
+        let (reason, state) = drive(&mut self, log, &settings, begin, cancel).await;
+        self.warn_of_templates();
         self.end(run_id, reason, &state);
     }
 
@@ -516,40 +518,6 @@ impl Run<'_, '_> {
             ending.exit_code,
             self.error,
         );
-    }
-
-    async fn perform(&mut self, next: Next) -> Happened {
-        match next {
-            Next::Draft { iteration } => {
-                if let Err(happened) = self.consult(iteration, None).await {
-                    return happened;
-                }
-                let told = self.told();
-                if self.in_steps {
-                    return self.draft_in_steps(iteration, told).await;
-                }
-                let messages = self.prompts.draft(told.as_deref());
-                self.draft(iteration, messages, Vec::new()).await
-            }
-            Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
-            Next::Revise {
-                iteration,
-                based_on,
-                approach,
-            } => self.revise(iteration, based_on, approach).await,
-            Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
-            Next::Compare {
-                incumbent,
-                challenger,
-            } => self.compare(incumbent, challenger).await,
-            Next::AskUser { iteration, stops } => self.ask_user(iteration, stops).await,
-            Next::TakeEdit {
-                iteration,
-                based_on,
-            } => self.take_edit(iteration, based_on),
-            Next::Reflect { iteration, on } => self.reflect(iteration, on).await,
-            Next::Stop(_) => Happened::Cancelled,
-        }
     }
 
     async fn ask_user(&mut self, iteration: u32, stops: Option<ConvergenceReason>) -> Happened {
@@ -1001,13 +969,6 @@ impl Run<'_, '_> {
 fn issues_of(version: &Version) -> &[Issue] {
     let evaluation = version.evaluation.as_ref();
     evaluation.map_or(&[], |evaluation| &evaluation.issues)
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod panel;
 mod passage;
 mod preference;
 mod regex;
+mod returned;
 mod schema;
 mod script;
 mod subject;
@@ -32,6 +33,7 @@ pub use self::judge::{
     JudgeModel, MemoryCache, OtherModel, VerdictCache, VerdictCall, verdict_calls, verdict_tokens,
 };
 pub use self::panel::Panel;
+pub use self::returned::read_returned;
 pub use self::subject::{Earlier, Progress, Subject};
 pub use self::tools::{ExecPermission, Tools};
 pub use self::watch::{Hopeless, Watch};

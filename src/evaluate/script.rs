@@ -136,6 +136,7 @@ impl HardCheck for ScriptCheck {
             code: self.code.clone(),
             output: json!(subject.draft),
             state: self.state(subject),
+            bare_names: false,
         };
         let outcome = match self
             .pool

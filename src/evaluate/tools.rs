@@ -1,7 +1,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::sandbox::ScriptPool;
+use crate::sandbox::{Language, Limits, ScriptOutcome, ScriptPool, ScriptRequest};
+
+/// The most characters of what a script printed that are shown.
+const MAX_PRINTS: usize = 500;
 
 /// Proof that the user has allowed the programs that criteria name to run on this machine: commands, and
 /// the interpreters of Python and Prolog. Criteria files are other people's; nothing in this library
@@ -49,18 +52,53 @@ impl Tools {
         }
     }
 
+    /// Runs a script for its value, as the `script` evaluator runs one for its verdict.
+    ///
+    /// # Errors
+    /// Why there is no value; among other things that nobody has allowed it to run.
+    pub async fn run_script(
+        &self,
+        language: Language,
+        request: &ScriptRequest,
+        limits: &Limits,
+    ) -> Result<ScriptOutcome, String> {
+        if language != Language::Lua {
+            self.exec()?;
+        }
+        let outcome = self.scripts()?.evaluate(language, request, limits).await;
+        outcome.map_err(|error| {
+            let prints = error.prints.trim();
+            if prints.is_empty() {
+                error.to_string()
+            } else {
+                format!(
+                    "{error}; it printed: {}",
+                    super::answer::clip(prints, MAX_PRINTS)
+                )
+            }
+        })
+    }
+
+    /// Whether programs may run.
+    ///
+    /// # Errors
+    /// That nobody has allowed it.
+    pub fn may_run_programs(&self) -> Result<ExecPermission, String> {
+        self.exec()
+    }
+
     /// The interpreters.
     pub(super) fn scripts(&self) -> Result<Arc<ScriptPool>, String> {
-        self.scripts.clone().ok_or_else(|| {
-            "these criteria have scripts, and there is nothing to run them".to_owned()
-        })
+        self.scripts
+            .clone()
+            .ok_or_else(|| "there are scripts, and there is nothing to run them".to_owned())
     }
 
     /// The permission, if it was given.
     pub(super) fn exec(&self) -> Result<ExecPermission, String> {
         self.exec
             .clone()
-            .ok_or_else(|| "these criteria run programs, and nobody has allowed that".to_owned())
+            .ok_or_else(|| "this runs programs, and nobody has allowed that".to_owned())
     }
 }
 

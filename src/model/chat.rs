@@ -151,6 +151,19 @@ pub struct Sampling {
     pub max_tokens: Option<u32>,
 }
 
+impl Sampling {
+    /// What is set here, and where nothing is, what is set below.
+    #[must_use]
+    pub fn or(&self, below: &Self) -> Self {
+        Self {
+            temperature: self.temperature.or(below.temperature),
+            top_p: self.top_p.or(below.top_p),
+            seed: self.seed.or(below.seed),
+            max_tokens: self.max_tokens.or(below.max_tokens),
+        }
+    }
+}
+
 /// How much a model reasons before it answers.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
@@ -179,6 +192,21 @@ pub struct ResponseSchema {
     pub name: String,
     /// A JSON Schema of the strict kind: objects closed, every property required.
     pub schema: serde_json::Value,
+}
+
+impl ResponseSchema {
+    /// What every JSON object meets, and nothing else.
+    pub fn any_object() -> Self {
+        Self {
+            name: "object".to_owned(),
+            schema: serde_json::json!({ "type": "object" }),
+        }
+    }
+
+    /// Whether every JSON object meets it: some servers have a way of their own to say so.
+    pub fn is_any_object(&self) -> bool {
+        self.schema == Self::any_object().schema
+    }
 }
 
 /// A piece of an answer.

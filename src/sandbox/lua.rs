@@ -163,6 +163,13 @@ impl Run {
         for (name, value) in values {
             globals.raw_set(name, from_json(lua, &value)?)?;
         }
+        if request.bare_names {
+            for (name, value) in state {
+                if globals.raw_get::<LuaValue>(name.as_str())?.is_nil() {
+                    globals.raw_set(name.as_str(), from_json(lua, value)?)?;
+                }
+            }
+        }
         let json = lua.create_table()?;
         json.raw_set("null", lua.null())?;
         json.raw_set(

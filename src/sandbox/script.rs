@@ -68,6 +68,9 @@ pub struct ScriptRequest {
     /// The state of the loop.
     #[serde(default)]
     pub state: Map<String, Value>,
+    /// Whether Lua and Python also see each name of the state by itself, but for those that the language has.
+    #[serde(default)]
+    pub bare_names: bool,
 }
 
 /// What a script returned.

@@ -1,6 +1,6 @@
 # The Python worker: one request a line on standard input, one answer a line on standard output.
 # Each script runs in a fork of its own, so that nothing of it is left for the next.
-import ast, gc, io, json, os, re, signal, sys
+import ast, builtins, gc, io, json, os, re, signal, sys
 
 NAME = "<script>"
 GLOBALS = ("state", "output", "reflection_output", "reflection_errors",
@@ -168,6 +168,11 @@ def evaluate(line):
         "json": json,
         "re": re,
     }
+
+    if request.get("bare_names"):
+        for key, value in state.items():
+            if key.isidentifier() and not hasattr(builtins, key):
+                names.setdefault(key, value)
 
     def late(number, frame):
         raise TimeLimit()

@@ -128,18 +128,22 @@ impl Data {
 
     /// The value under a key of an object, with its places.
     pub fn get(&self, key: &str) -> Option<Self> {
-        let value = self.value.get(key)?.clone();
-        let from = pointer::join("", key);
+        self.at(&pointer::join("", key))
+    }
+
+    /// The value that a JSON Pointer leads to, with its places.
+    pub fn at(&self, from: &str) -> Option<Self> {
+        let value = self.value.pointer(from)?.clone();
         let places = match &self.places {
             Places::Json => {
                 let mut places = HashMap::new();
-                list_json(self, &value, &from, "", &mut places);
+                list_json(self, &value, from, "", &mut places);
                 places
             }
             Places::Listed(all) => all
                 .iter()
                 .filter_map(|(pointer, span)| {
-                    let rest = pointer.strip_prefix(&from)?;
+                    let rest = pointer.strip_prefix(from)?;
                     (rest.is_empty() || rest.starts_with('/'))
                         .then(|| (rest.to_owned(), span.clone()))
                 })
@@ -150,6 +154,15 @@ impl Data {
             source: self.source.clone(),
             places: Places::Listed(places),
         })
+    }
+
+    /// The same data, but for these keys of the object that it is.
+    #[must_use]
+    pub fn without(mut self, keys: &[&str]) -> Self {
+        if let Value::Object(object) = &mut self.value {
+            object.retain(|key, _| !keys.contains(&key.as_str()));
+        }
+        self
     }
 
     /// The place of the value that a JSON Pointer leads to, or of the nearest one around it.

@@ -72,6 +72,15 @@ impl Source {
         }
     }
 
+    /// The same text up to this byte, with all places as they are.
+    #[must_use]
+    pub fn until(&self, end: usize) -> Self {
+        Self {
+            text: self.text.get(..end).unwrap_or(&self.text).into(),
+            ..self.clone()
+        }
+    }
+
     /// Which files it may refer to for data. Default: those in its folder.
     pub fn reach(&self) -> Reach {
         self.reach

@@ -53,3 +53,4 @@ mod script;
 mod signals;
 mod spec;
 mod triggers;
+mod workflow;

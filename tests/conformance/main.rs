@@ -12,3 +12,5 @@ mod evaluate;
 mod program;
 mod reflexion;
 mod rows;
+#[cfg(unix)]
+mod workflow;

@@ -14,6 +14,7 @@ pub(crate) fn request(code: &str, output: Value) -> ScriptRequest {
     ScriptRequest {
         code: code.to_owned(),
         output,
+        bare_names: false,
         state: Map::from_iter([
             ("reflection_iteration".to_owned(), json!(3)),
             ("name".to_owned(), json!("Ada")),

@@ -10,4 +10,5 @@ pub(super) mod history;
 pub(super) mod models;
 pub(super) mod resume;
 pub(super) mod revise;
+pub(super) mod run;
 mod session;

@@ -115,6 +115,29 @@ pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
     }
 }
 
+/// The model that writes, where a file names one without its provider: of the provider that is set, or that is
+/// there.
+pub(super) async fn writer_named(
+    plan: &Plan,
+    providers: &Providers<'_>,
+    model: Option<String>,
+) -> Result<Chosen, CliError> {
+    let Some(model) = model else {
+        return writer(plan, providers).await;
+    };
+    if plan.settings().provider.is_none() && plan.settings().base_url.is_none() {
+        return found(plan, providers, Some(model)).await;
+    }
+    let chosen = writer(plan, providers).await?;
+    Ok(Chosen {
+        name: ModelName {
+            model: Some(model),
+            ..chosen.name
+        },
+        ..chosen
+    })
+}
+
 /// The model that judges, if it is another one.
 pub(super) fn judge(
     plan: &Plan,

@@ -81,6 +81,13 @@ impl<'a> Providers<'a> {
         }
     }
 
+    /// The same, with other waits before failed calls are made again: the longest before the first, and of all.
+    pub(super) fn with_waits(mut self, first: Option<Duration>, longest: Option<Duration>) -> Self {
+        self.retries.base = first.unwrap_or(self.retries.base);
+        self.retries.cap = longest.unwrap_or(self.retries.cap);
+        self
+    }
+
     /// The same, with the address that the user gives for this provider.
     pub(in crate::cli) fn with_given_address(mut self, provider: &str) -> Self {
         self.at_given_address = Some(provider.to_owned());

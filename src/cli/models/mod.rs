@@ -4,6 +4,7 @@ mod choose;
 mod connect;
 #[cfg(feature = "embedded")]
 mod embedded;
+mod file;
 mod foreseen;
 mod name;
 mod team;
@@ -23,6 +24,7 @@ use crate::types::{Evaluator, ModelId, Task};
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
 pub(super) use self::embedded::{fetch, local};
+pub(super) use self::file::FileModels;
 pub(super) use self::foreseen::{Foreseen, foresee};
 pub(super) use self::name::known as known_providers;
 pub(super) use self::team::{Member, Team};

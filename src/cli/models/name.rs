@@ -101,6 +101,11 @@ pub(in crate::cli) fn known(config: &Config) -> Vec<String> {
     known
 }
 
+/// Whether there is a provider of this name.
+pub(super) fn known_provider(provider: &str, config: &Config) -> bool {
+    is_known(provider, config)
+}
+
 fn is_known(provider: &str, config: &Config) -> bool {
     known(config).iter().any(|known| known == provider)
 }

@@ -134,6 +134,9 @@ pub(crate) fn body(
         .as_deref()
         .filter(|_| free("response_format"))
         .and_then(|schema| match quirks.structured {
+            StructuredOutput::JsonSchema if schema.is_any_object() => {
+                Some(ResponseFormat::JsonObject)
+            }
             StructuredOutput::JsonSchema => Some(ResponseFormat::JsonSchema {
                 json_schema: JsonSchema {
                     name: &schema.name,

@@ -1,0 +1,234 @@
+//! `llm.call`: asks a model.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+
+use super::{Action, Call, Kind, response_format};
+use crate::model::{
+    ChatRequest, EndReason, Message, Purpose, ResponseSchema, Role, Sampling, call,
+};
+use crate::source::SourceError;
+use crate::types::TokenUsage;
+use crate::workflow::failure::Failure;
+use crate::workflow::part::Part;
+use crate::workflow::settings::{Settings, from_state};
+use crate::workflow::template;
+use crate::workflow::world::{ModelChoice, Scene};
+
+pub(super) const KIND: Kind = Kind {
+    name: "llm.call",
+    aliases: &["actions.llm_call", "llm.chat"],
+    keys: &[
+        "prompt",
+        "system",
+        "messages",
+        "model",
+        "provider",
+        "api_base",
+        "temperature",
+        "top_p",
+        "seed",
+        "max_tokens",
+        "max_retries",
+        "timeout",
+        "base_delay",
+        "max_delay",
+        "response_format",
+    ],
+    read: |call| Ok(Box::new(LlmCall::read(call)?)),
+};
+
+struct LlmCall {
+    question: Question,
+    /// May be templates.
+    model: Option<Part>,
+    choice: ModelChoice,
+    sampling: Sampling,
+    /// What the answer has to be, if that is not any text.
+    schema: Option<Arc<ResponseSchema>>,
+    settings: Settings,
+}
+
+enum Question {
+    /// A list of messages.
+    Messages(Vec<(Role, Part)>),
+    /// What the user says, after what the system says.
+    Prompt { system: Option<Part>, prompt: Part },
+}
+
+impl LlmCall {
+    fn read(call: &Call) -> Result<Self, SourceError> {
+        let question = match (call.get("messages"), call.get("prompt")) {
+            (Some(messages), _) => Question::Messages(read_messages(messages)?),
+            (None, Some(prompt)) => Question::Prompt {
+                system: call.get("system").cloned(),
+                prompt: prompt.clone(),
+            },
+            (None, None) => {
+                let hint = "say what the model is asked, or give a list of `messages`";
+                return Err(call.missing(KIND.name, "prompt", hint));
+            }
+        };
+        for key in ["prompt", "system", "model"] {
+            if let Some(part) = call.get(key) {
+                part.text()?;
+                template::check(part)?;
+            }
+        }
+        let text = |key: &str| {
+            call.get(key)
+                .map(|part| part.text().map(str::to_owned))
+                .transpose()
+        };
+        let number =
+            |key: &str, low, high| call.get(key).map(|part| part.number(low, high)).transpose();
+        let time = |key: &str| call.get(key).map(Part::time).transpose();
+        let retries = match call.get("max_retries") {
+            None => None,
+            Some(part) => Some(
+                u32::try_from(part.whole_number()?).map_err(|_| part.error("that is too often"))?,
+            ),
+        };
+        Ok(Self {
+            question,
+            model: call.get("model").cloned(),
+            choice: ModelChoice {
+                provider: text("provider")?.filter(|provider| provider != "auto"),
+                model: None,
+                api_base: text("api_base")?,
+                retries,
+                first_wait: time("base_delay")?,
+                longest_wait: time("max_delay")?,
+                timeout: time("timeout")?,
+                judges: false,
+            },
+            sampling: Sampling {
+                temperature: number("temperature", 0.0, 2.0)?,
+                top_p: number("top_p", 0.0, 1.0)?,
+                seed: call.get("seed").map(Part::whole_number).transpose()?,
+                max_tokens: call.get("max_tokens").map(Part::count).transpose()?,
+            },
+            schema: call
+                .get("response_format")
+                .map(response_format::read)
+                .transpose()?
+                .flatten()
+                .map(Arc::new),
+            settings: call.settings.clone(),
+        })
+    }
+
+    fn messages(&self, scene: &Scene<'_>) -> Result<Vec<Message>, SourceError> {
+        let fill =
+            |role, part: &Part| Ok(Message::new(role, template::fill_text(part, scene.names)?));
+        match &self.question {
+            Question::Messages(messages) => messages
+                .iter()
+                .map(|(role, part)| fill(*role, part))
+                .collect(),
+            Question::Prompt { system, prompt } => {
+                let system = system.as_ref().map(|part| fill(Role::System, part));
+                system
+                    .into_iter()
+                    .chain([fill(Role::User, prompt)])
+                    .collect()
+            }
+        }
+    }
+}
+
+fn read_messages(part: &Part) -> Result<Vec<(Role, Part)>, SourceError> {
+    let items = part.items();
+    if items.is_empty() {
+        return Err(part.wanted("a list of messages, each with a `role` and its `content`,"));
+    }
+    items
+        .iter()
+        .map(|item| {
+            item.check_keys(&["role", "content"])?;
+            let role = match item.get("role") {
+                None => Role::User,
+                Some(role) => match role.word(&["system", "user", "assistant"])? {
+                    "system" => Role::System,
+                    "assistant" => Role::Assistant,
+                    _ => Role::User,
+                },
+            };
+            let content = item
+                .get("content")
+                .ok_or_else(|| item.error("this message has no `content`"))?;
+            content.text()?;
+            template::check(&content)?;
+            Ok((role, content))
+        })
+        .collect()
+}
+
+#[async_trait(?Send)]
+impl Action for LlmCall {
+    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
+        let messages = self.messages(scene)?;
+        let model = match &self.model {
+            Some(part) => Some(template::fill_text(part, scene.names)?),
+            None => None,
+        };
+        let choice = ModelChoice {
+            model,
+            ..self.choice.clone()
+        };
+        let choice = from_state(self.settings.complete(choice), scene.names);
+        let chosen = scene.world.models.open(&choice).await?;
+        let mut request = ChatRequest::new(Purpose::Write, messages);
+        request.sampling = chosen
+            .decided
+            .or(&self.settings.sampling(&self.sampling))
+            .or(&chosen.sampling);
+        request.schema.clone_from(&self.schema);
+        request.think = chosen.think;
+        let observe = |event: crate::model::CallEvent<'_>| scene.observe(event);
+        let reply = call(&*chosen.model, request, &observe).await?;
+        match &reply.end {
+            Some(EndReason::Refused(why)) => {
+                return Err(Failure::of_code(format!("the model refused: {why}")));
+            }
+            Some(EndReason::Repetition) => {
+                return Err(Failure::of_code(
+                    "the model lost itself in repeating one passage",
+                ));
+            }
+            _ => {}
+        }
+        let mut result = json!({ "content": reply.text, "usage": usage(&reply.usage) });
+        if reply.attempts > 1 {
+            result["attempts"] = json!(reply.attempts);
+        }
+        if reply.end == Some(EndReason::Length) {
+            result["cut_off"] = json!(true);
+        }
+        Ok(result)
+    }
+
+    fn answer<'r>(&self, result: &'r Value) -> &'r Value {
+        &result["content"]
+    }
+
+    fn draft(&self, result: Value) -> Value {
+        result.get("content").cloned().unwrap_or(result)
+    }
+}
+
+/// Token counts under the names that everybody else uses.
+pub(in crate::workflow) fn usage(usage: &TokenUsage) -> Value {
+    let mut map = Map::new();
+    for (key, count) in [
+        ("prompt_tokens", usage.prompt),
+        ("completion_tokens", usage.completion),
+        ("total_tokens", usage.total),
+        ("cached_tokens", usage.cached),
+    ] {
+        map.insert(key.to_owned(), json!(count));
+    }
+    Value::Object(map)
+}

@@ -1,0 +1,684 @@
+//! `reflection.loop`: generator, evaluator and corrector as one run of the engine.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+
+use super::llm_call::usage as usage_value;
+use super::{Action, Call, Kind, ReadAction};
+use crate::engine::{Studio, StudioError, Workshop, Written};
+use crate::model::{CallEvent, CallObserver};
+use crate::source::SourceError;
+use crate::types::{
+    ConvergenceReason, CriterionResult, Evaluation, ExitCode, LoopSettings, OnFailure, RunRecord,
+    Stamped, Status, Task, TokenUsage,
+};
+use crate::workflow::evaluator::{Evaluator, Judged};
+use crate::workflow::event::Event;
+use crate::workflow::failure::Failure;
+use crate::workflow::part::Part;
+use crate::workflow::program::Program;
+use crate::workflow::template::{Names, text_of};
+use crate::workflow::world::{Scene, since};
+
+pub(super) const KIND: Kind = Kind {
+    name: "reflection.loop",
+    aliases: &["actions.reflection_loop"],
+    keys: &[
+        "generator",
+        "evaluator",
+        "corrector",
+        "max_iterations",
+        "on_failure",
+        "score_threshold",
+        "return_best",
+        "regenerate",
+    ],
+    read: |call| Ok(Box::new(Reflection::read(call)?)),
+};
+
+/// The most iterations that a file may ask for.
+const MAX_ITERATIONS: u32 = 10_000;
+
+/// The loop's own fields: nothing that a draft says goes over them.
+const OWN: [&str; 11] = [
+    "success",
+    "valid",
+    "exhausted",
+    "convergence_reason",
+    "reflection_iteration",
+    "reflection_output",
+    "reflection_errors",
+    "reflection_history",
+    "reflection_best",
+    "reflection_best_score",
+    "state",
+];
+
+/// A loop as the file describes it.
+pub(in crate::workflow) struct Reflection {
+    generator: Option<ReadAction>,
+    evaluator: Evaluator,
+    corrector: Option<ReadAction>,
+    settings: LoopSettings,
+    /// Whether what the corrector says goes into the state and never becomes the draft.
+    regenerate: bool,
+}
+
+impl Reflection {
+    fn read(call: &Call) -> Result<Self, SourceError> {
+        let Some(generator) = call.get("generator") else {
+            let hint = "say who writes: an `action` with its parameters, or `run` with code";
+            return Err(call.missing(KIND.name, "generator", hint));
+        };
+        Self::of(call, Some(call.inner(generator)?))
+    }
+
+    /// A loop whose first draft is there already.
+    pub(in crate::workflow) fn of(
+        call: &Call,
+        generator: Option<ReadAction>,
+    ) -> Result<Self, SourceError> {
+        let Some(evaluator) = call.get("evaluator") else {
+            let hint = "say who judges: `type: schema`, `llm` or `custom`, with its keys";
+            return Err(call.missing(KIND.name, "evaluator", hint));
+        };
+        let threshold = call.get("score_threshold").map(Part::share).transpose()?;
+        let max_iterations = match call.get("max_iterations") {
+            None => None,
+            Some(part) => match part.value().as_i64() {
+                Some(number) if number < 1 => {
+                    return Err(part.error("`max_iterations` must be at least 1"));
+                }
+                _ => Some(part.count()?),
+            },
+        };
+        if let Some(part) = call.get("max_iterations")
+            && max_iterations > Some(MAX_ITERATIONS)
+        {
+            return Err(part.error(&format!("`max_iterations` may be {MAX_ITERATIONS} at most")));
+        }
+        let on_failure = match (call.get("on_failure"), call.get("return_best")) {
+            (Some(part), None) => {
+                Some(match part.word(&["return_best", "return_last", "raise"])? {
+                    "return_last" => OnFailure::ReturnLast,
+                    "raise" => OnFailure::Raise,
+                    _ => OnFailure::ReturnBest,
+                })
+            }
+            (None, Some(part)) if !part.flag()? => Some(OnFailure::ReturnLast),
+            (None, _) => None,
+            (Some(_), Some(part)) => {
+                return Err(part
+                    .error_at_key("there are both `on_failure` and `return_best`")
+                    .help("keep `on_failure`"));
+            }
+        };
+        Ok(Self {
+            generator,
+            evaluator: Evaluator::read(evaluator, &[])?
+                .or_threshold(threshold)
+                .with_settings(&call.settings),
+            corrector: call
+                .get("corrector")
+                .map(|part| call.inner(part))
+                .transpose()?,
+            settings: LoopSettings {
+                max_iterations,
+                on_failure,
+                ..LoopSettings::default()
+            },
+            regenerate: call.get("regenerate").map_or(Ok(false), Part::flag)?,
+        })
+    }
+
+    /// Runs the loop.
+    pub(in crate::workflow) async fn reflect(
+        &self,
+        scene: &Scene<'_>,
+        beginning: Beginning<'_>,
+    ) -> Result<Value, Failure> {
+        let mut names = scene.names.clone();
+        // What an earlier loop has left behind is not about this one.
+        for key in ["reflection_best", "reflection_best_score"] {
+            names.state.remove(key);
+        }
+        names.state.set("reflection_iteration", json!(1));
+        names.state.set("reflection_errors", beginning.errors);
+        names.state.set("reflection_history", json!([]));
+        let own = self.generator.as_ref().map(|it| &*it.action);
+        let mut bench = Bench {
+            plan: self,
+            scene: *scene,
+            names,
+            generator: beginning.generator.or(own),
+            given: beginning.given,
+            current: None,
+            attempts: Vec::new(),
+            best: None,
+            failure: None,
+        };
+        let workshop = Workshop {
+            criteria: std::sync::Arc::clone(self.evaluator.criteria()),
+            settings: self.settings.clone().or(&scene.world.limits),
+            prices: scene.world.prices.clone(),
+        };
+        let (world, node) = (scene.world, scene.node);
+        let record = workshop
+            .run(
+                &Task::new(""),
+                &mut bench,
+                &mut |event: &Stamped| world.emit(&Event::Loop { node, event }),
+                &world.cancel,
+            )
+            .await;
+        bench.finish(&record)
+    }
+}
+
+#[async_trait(?Send)]
+impl Action for Reflection {
+    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
+        self.reflect(scene, Beginning::default()).await
+    }
+
+    fn programs(&self, list: &mut Vec<Program>) {
+        for part in [&self.generator, &self.corrector].into_iter().flatten() {
+            part.action.programs(list);
+        }
+        self.evaluator.programs(list);
+    }
+
+    fn spreads(&self) -> bool {
+        true
+    }
+
+    fn answer<'r>(&self, result: &'r Value) -> &'r Value {
+        &result["reflection_output"]
+    }
+
+    fn draft(&self, result: Value) -> Value {
+        result.get("reflection_output").cloned().unwrap_or(result)
+    }
+}
+
+/// What a loop begins with.
+pub(in crate::workflow) struct Beginning<'a> {
+    /// The first draft, where it is there already.
+    pub(in crate::workflow) given: Option<Value>,
+    /// Who writes, instead of the loop's own generator.
+    pub(in crate::workflow) generator: Option<&'a dyn Action>,
+    /// What is known to be wrong.
+    pub(in crate::workflow) errors: Value,
+}
+
+impl Default for Beginning<'_> {
+    fn default() -> Self {
+        Self {
+            given: None,
+            generator: None,
+            errors: json!([]),
+        }
+    }
+}
+
+/// A draft that was made, or an attempt at one.
+struct Attempt {
+    output: Value,
+    valid: bool,
+    score: Option<f64>,
+    errors: Value,
+    /// Whether there is no draft.
+    failed: bool,
+}
+
+/// The attempt that is under way.
+struct Current {
+    draft: Value,
+    /// Why there is no draft.
+    problem: Option<String>,
+    begun: Instant,
+    usage: TokenUsage,
+    judged: Option<Judged>,
+}
+
+/// A loop under way.
+struct Bench<'a> {
+    plan: &'a Reflection,
+    scene: Scene<'a>,
+    /// What templates and code see: the state of the moment.
+    names: Names,
+    /// Who writes.
+    generator: Option<&'a dyn Action>,
+    /// The first draft, where it is there already.
+    given: Option<Value>,
+    current: Option<Current>,
+    attempts: Vec<Attempt>,
+    /// The attempt with the highest score.
+    best: Option<usize>,
+    failure: Option<Failure>,
+}
+
+/// What a corrector has said.
+enum Corrected {
+    /// The next draft.
+    Draft(Value),
+    /// Something for the generator to know.
+    Known(Map<String, Value>),
+    Nothing,
+}
+
+impl Bench<'_> {
+    /// Runs an action with the state of the moment, and adds up what its calls take.
+    async fn act(
+        &mut self,
+        action: &dyn Action,
+        calls: &CallObserver<'_>,
+    ) -> Result<Value, Failure> {
+        let usage = Mutex::new(TokenUsage::default());
+        let observe = |event: CallEvent<'_>| {
+            if let CallEvent::End(report) = &event {
+                *usage.lock().unwrap_or_else(PoisonError::into_inner) += report.usage;
+            }
+            calls(event);
+        };
+        let scene = Scene {
+            names: &self.names,
+            calls: Some(&observe),
+            ..self.scene
+        };
+        let result = action.run(&scene).await;
+        let used = *usage.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(current) = &mut self.current {
+            current.usage += used;
+        }
+        result
+    }
+
+    /// Has the last draft corrected, if somebody corrects, and if there was a draft.
+    async fn correct(&mut self, calls: &CallObserver<'_>) -> Result<Corrected, Failure> {
+        let plan = self.plan;
+        let failed = self.attempts.last().is_some_and(|attempt| attempt.failed);
+        let Some(ReadAction { name, action }) = plan.corrector.as_ref().filter(|_| !failed) else {
+            return Ok(Corrected::Nothing);
+        };
+        match self.act(&**action, calls).await {
+            Ok(result) => Ok(corrected(name, &**action, result, plan.regenerate)),
+            Err(failure) if failure.is_final() => Err(failure),
+            Err(failure) => {
+                let error = json!({
+                    "message": format!("Corrector failed: {failure}"),
+                    "type": "corrector_error",
+                    "path": "",
+                });
+                self.names.state.push("reflection_errors", error.clone());
+                self.names.state.change_last("reflection_history", |entry| {
+                    if let Some(Value::Array(errors)) = entry.get_mut("errors") {
+                        errors.push(error);
+                    }
+                });
+                Ok(Corrected::Nothing)
+            }
+        }
+    }
+
+    async fn generate(&mut self, calls: &CallObserver<'_>) -> Result<Value, Failure> {
+        match self.generator {
+            Some(action) => {
+                let result = self.act(action, calls).await?;
+                Ok(action.draft(result))
+            }
+            // There is nobody to write: what there is, is judged once more.
+            None => Ok(self
+                .attempts
+                .last()
+                .map_or(Value::Null, |last| last.output.clone())),
+        }
+    }
+
+    async fn next(
+        &mut self,
+        iteration: u32,
+        calls: &CallObserver<'_>,
+    ) -> Result<(Value, Option<u32>), Failure> {
+        let known = |errors: &Value| errors.as_array().is_some_and(|errors| !errors.is_empty());
+        let wrong = self.names.state.get("reflection_errors").is_some_and(known);
+        let corrected = match self.given.take() {
+            Some(given) => Corrected::Draft(given),
+            // What is wrong is known, though there is no draft.
+            None if iteration > 1 || wrong => self.correct(calls).await?,
+            None => Corrected::Nothing,
+        };
+        self.names
+            .state
+            .set("reflection_iteration", json!(iteration));
+        match corrected {
+            Corrected::Draft(draft) => {
+                return Ok((draft, iteration.checked_sub(1).filter(|base| *base > 0)));
+            }
+            Corrected::Known(known) => self.names.state.merge(known),
+            Corrected::Nothing => {}
+        }
+        Ok((self.generate(calls).await?, None))
+    }
+
+    /// Takes a verdict in, or that there was no draft.
+    fn settle(&mut self, judged: Option<&Judged>) {
+        let Some(current) = self.current.take() else {
+            return;
+        };
+        let iteration = self.attempts.len() + 1;
+        let attempt = match (&current.problem, judged) {
+            (Some(problem), _) => Attempt {
+                output: Value::Null,
+                valid: false,
+                score: Some(0.0),
+                errors: json!([{ "message": format!("Generator failed: {problem}"), "path": "" }]),
+                failed: true,
+            },
+            (None, Some(judged)) => Attempt {
+                output: judged.value.clone().unwrap_or(current.draft),
+                valid: judged.valid,
+                score: judged.score,
+                errors: json!(judged.errors),
+                failed: false,
+            },
+            (None, None) => Attempt {
+                output: current.draft,
+                valid: false,
+                score: None,
+                errors: json!([]),
+                failed: false,
+            },
+        };
+        let higher = |best: usize| {
+            attempt.score > self.attempts.get(best).and_then(|best| best.score) || attempt.valid
+        };
+        if !attempt.failed && attempt.score.is_some() && self.best.is_none_or(higher) {
+            self.best = Some(self.attempts.len());
+        }
+        let state = &mut self.names.state;
+        state.push(
+            "reflection_history",
+            json!({
+                "iteration": iteration,
+                "output": attempt.output,
+                "score": attempt.score,
+                "valid": attempt.valid,
+                "errors": attempt.errors,
+                "evaluation": judged.map(Judged::to_value),
+                "usage": usage_value(&current.usage),
+                "duration_ms": since(current.begun),
+            }),
+        );
+        state.set("reflection_errors", attempt.errors.clone());
+        if !attempt.failed {
+            state.set("reflection_output", attempt.output.clone());
+        }
+        self.attempts.push(attempt);
+        if let Some(best) = self.best.and_then(|best| self.attempts.get(best)) {
+            state.set("reflection_best", best.output.clone());
+            state.set("reflection_best_score", json!(best.score));
+        }
+    }
+
+    /// What the loop returns.
+    fn finish(mut self, record: &RunRecord) -> Result<Value, Failure> {
+        // One that was never judged belongs to the history, too.
+        let last = self.current.as_mut().and_then(|last| last.judged.take());
+        self.settle(last.as_ref());
+        let history = self
+            .names
+            .state
+            .get("reflection_history")
+            .cloned()
+            .unwrap_or_default();
+        let code = record.exit_code.unwrap_or(ExitCode::Failure);
+        let reason = record.convergence_reason;
+        let count = self.attempts.len();
+        let at = |iteration: Option<u32>| {
+            let index = usize::try_from(iteration?).ok()?.checked_sub(1)?;
+            self.attempts.get(index).filter(|attempt| !attempt.failed)
+        };
+        let best = at(record.incumbent);
+        let selected = at(record.selected).or(best);
+        let result =
+            selected.map(|selected| self.result(selected, best, record.success, reason, &history));
+        if matches!(code, ExitCode::Success | ExitCode::NotMet) && record.selected.is_some() {
+            if let Some(result) = result {
+                return Ok(result);
+            }
+            let why = self
+                .attempts
+                .last()
+                .and_then(|last| last.errors[0]["message"].as_str())
+                .unwrap_or("there is no draft");
+            let mut failure = Failure::new(
+                ExitCode::NotMet,
+                format!("all of {count} attempts failed; the last one: {why}"),
+            );
+            failure.history = Some(Box::new(history));
+            return Err(failure);
+        }
+        let mut failure = match (self.failure, code) {
+            (Some(failure), _) => failure,
+            (None, ExitCode::NotMet) => Failure::new(
+                code,
+                format!("Reflection loop failed after {count} iterations"),
+            ),
+            (None, code) => {
+                let why = reason.map_or("it failed", ConvergenceReason::describe);
+                Failure::new(code, record.error.clone().unwrap_or_else(|| why.to_owned()))
+            }
+        };
+        failure.history = Some(Box::new(history));
+        failure.partial = result.filter(|_| code != ExitCode::NotMet).map(Box::new);
+        Err(failure)
+    }
+
+    fn result(
+        &self,
+        selected: &Attempt,
+        best: Option<&Attempt>,
+        success: bool,
+        reason: Option<ConvergenceReason>,
+        history: &Value,
+    ) -> Value {
+        let exhausted = !success;
+        let mut result = Map::new();
+        let mut set = |key: &str, value: Value| result.insert(key.to_owned(), value);
+        set("success", json!(success));
+        set("valid", json!(success));
+        set("exhausted", json!(exhausted));
+        set("convergence_reason", json!(reason));
+        set("reflection_iteration", json!(self.attempts.len()));
+        set("reflection_output", selected.output.clone());
+        set("reflection_errors", selected.errors.clone());
+        set("reflection_history", history.clone());
+        set("reflection_best", json!(best.map(|best| &best.output)));
+        set("reflection_best_score", json!(best.map(|best| best.score)));
+        match &selected.output {
+            Value::Object(object) => {
+                for (key, value) in object {
+                    if !OWN.contains(&key.as_str()) {
+                        set(key, value.clone());
+                    }
+                }
+            }
+            other => {
+                set("result", other.clone());
+            }
+        }
+        Value::Object(result)
+    }
+
+    fn stop(&mut self, failure: Failure) -> StudioError {
+        let message = failure.message.clone();
+        let error = if failure.code == ExitCode::Provider {
+            StudioError::Model(crate::model::ModelError::new(
+                crate::model::ErrorClass::Protocol,
+                message,
+            ))
+        } else {
+            StudioError::Other(message)
+        };
+        self.failure = Some(failure);
+        error
+    }
+}
+
+/// What a corrector's result is. A text is the next draft; an object is for the generator to know, unless it says
+/// itself what the draft is.
+fn corrected(name: &str, action: &dyn Action, result: Value, regenerate: bool) -> Corrected {
+    if regenerate {
+        return match result {
+            Value::Object(object) => Corrected::Known(object),
+            _ => Corrected::Nothing,
+        };
+    }
+    if matches!(name, "llm.call" | "command" | "shell" | "reflection.loop") {
+        return Corrected::Draft(action.draft(result));
+    }
+    match result {
+        Value::String(_) | Value::Array(_) => Corrected::Draft(result),
+        Value::Object(mut object) => {
+            for key in ["reflection_output", "corrected_output"] {
+                if let Some(draft) = object.shift_remove(key) {
+                    return Corrected::Draft(draft);
+                }
+            }
+            match object.get("content") {
+                // The envelope of a model's answer.
+                Some(Value::String(text))
+                    if object
+                        .keys()
+                        .all(|key| matches!(key.as_str(), "content" | "usage" | "attempts")) =>
+                {
+                    Corrected::Draft(Value::String(text.clone()))
+                }
+                _ => Corrected::Known(object),
+            }
+        }
+        _ => Corrected::Nothing,
+    }
+}
+
+#[async_trait(?Send)]
+impl Studio for Bench<'_> {
+    async fn write(
+        &mut self,
+        iteration: u32,
+        calls: &CallObserver<'_>,
+    ) -> Result<Written, StudioError> {
+        self.current = Some(Current {
+            draft: Value::Null,
+            problem: None,
+            begun: Instant::now(),
+            usage: TokenUsage::default(),
+            judged: None,
+        });
+        let (draft, based_on) = match self.next(iteration, calls).await {
+            Ok(written) => written,
+            Err(failure) if failure.is_final() => {
+                self.current = None;
+                return Err(self.stop(failure));
+            }
+            Err(failure) => {
+                if let Some(current) = &mut self.current {
+                    current.problem = Some(failure.message);
+                }
+                return Ok(Written {
+                    output: String::new(),
+                    based_on: None,
+                });
+            }
+        };
+        let output = text_of(&draft);
+        if let Some(current) = &mut self.current {
+            current.draft = draft;
+        }
+        Ok(Written { output, based_on })
+    }
+
+    async fn judge(
+        &mut self,
+        _: u32,
+        attempt: u32,
+        calls: &CallObserver<'_>,
+    ) -> Result<Evaluation, StudioError> {
+        let Some(current) = &self.current else {
+            return Err(StudioError::Other("there is no draft to judge".to_owned()));
+        };
+        if current.problem.is_some() {
+            self.settle(None);
+            return Ok(no_draft());
+        }
+        let draft = current.draft.clone();
+        let mut names = self.names.clone();
+        names.show_draft(&draft);
+        let usage = Mutex::new(TokenUsage::default());
+        let observe = |event: CallEvent<'_>| {
+            if let CallEvent::End(report) = &event {
+                *usage.lock().unwrap_or_else(PoisonError::into_inner) += report.usage;
+            }
+            calls(event);
+        };
+        let scene = Scene {
+            names: &names,
+            calls: Some(&observe),
+            ..self.scene
+        };
+        let judged = self.plan.evaluator.judge(&draft, &scene, attempt).await;
+        drop(names);
+        let used = *usage.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(current) = &mut self.current {
+            current.usage += used;
+        }
+        let judged = match judged {
+            Ok(judged) => judged,
+            Err(failure) if failure.is_final() => return Err(self.stop(failure)),
+            Err(failure) => {
+                return Err(self.stop(Failure {
+                    code: ExitCode::JudgeUnusable,
+                    ..failure
+                }));
+            }
+        };
+        let evaluation = Evaluation {
+            satisfactory: judged.valid,
+            ..judged.evaluation.clone()
+        };
+        if evaluation.rank().is_some() {
+            self.settle(Some(&judged));
+        } else if let Some(current) = &mut self.current {
+            // It may be judged again.
+            current.judged = Some(judged);
+        }
+        Ok(evaluation)
+    }
+}
+
+/// The verdict on an attempt that gave no draft: below every draft, whatever its score.
+fn no_draft() -> Evaluation {
+    Evaluation {
+        overall_score: Some(0.0),
+        satisfactory: false,
+        status: Status::Ok,
+        criteria: vec![CriterionResult {
+            name: "draft".to_owned(),
+            evaluator: "draft".to_owned(),
+            score: Some(0.0),
+            threshold: 1.0,
+            passed: false,
+            required: true,
+            status: Status::Ok,
+            evidence: None,
+            value: None,
+            spread: None,
+            cached: false,
+        }],
+        ..Evaluation::default()
+    }
+}

@@ -1,0 +1,455 @@
+//! Who judges in a workflow: the evaluators of seed 001, or criteria of ours.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::actions::code;
+use super::event::Event;
+use super::failure::Failure;
+use super::part::Part;
+use super::program::Program;
+use super::settings::Settings;
+use super::template::{self, text_of};
+use super::world::{ModelChoice, Scene};
+use crate::criteria;
+use crate::evaluate::{JudgeModel, Panel, Progress, Subject, read_returned};
+use crate::prompt::Prompts;
+use crate::sandbox::Language;
+use crate::source::{DataFormat, Reach, SourceError};
+use crate::types::{
+    CommandConfig, Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, ScriptLanguage,
+    Task,
+};
+
+/// The types, those of seed 001 first.
+const TYPES: [&str; 5] = ["schema", "llm", "custom", "command", "criteria"];
+/// What an evaluator may say besides of the keys that its type has in a file of its own.
+const OWN: [&str; 5] = ["prompt", "model", "provider", "api_base", "score_threshold"];
+
+/// Judges drafts.
+pub(super) struct Evaluator {
+    judge: Judge,
+    criteria: Arc<Criteria>,
+    /// The score that a valid draft must have, too.
+    threshold: Option<f64>,
+}
+
+enum Judge {
+    /// Nothing is wanted of a draft.
+    Anything,
+    /// The evaluators of the criteria.
+    Panel(ModelChoice),
+    /// A model with this prompt, which is filled in for each draft.
+    Prompt(Option<Part>, ModelChoice),
+    /// Code.
+    Code(ScriptConfig, Part),
+}
+
+/// A verdict, in the words of a workflow.
+#[derive(Debug, Clone)]
+pub(super) struct Judged {
+    pub(super) evaluation: Evaluation,
+    pub(super) valid: bool,
+    pub(super) score: Option<f64>,
+    pub(super) errors: Vec<Value>,
+    pub(super) suggestions: Vec<String>,
+    pub(super) reason: Option<String>,
+    /// The draft, as a schema check has read it.
+    pub(super) value: Option<Value>,
+}
+
+impl Judged {
+    /// As it stands in a history, and as `evaluation`.
+    pub(super) fn to_value(&self) -> Value {
+        json!({
+            "valid": self.valid,
+            "score": self.score,
+            "reason": self.reason,
+            "errors": self.errors,
+            "suggestions": self.suggestions,
+            "status": self.evaluation.status,
+            "confidence": self.evaluation.confidence,
+            "criteria_scores": self.evaluation.criteria_scores,
+        })
+    }
+}
+
+impl Evaluator {
+    /// Reads an evaluator. What it stands in may have other keys, too.
+    pub(super) fn read(part: &Part, others: &[&str]) -> Result<Self, SourceError> {
+        if !part.value().is_object() {
+            return Err(part.wanted("an object with a `type`"));
+        }
+        let named = part.get("type").or_else(|| part.get("evaluator_type"));
+        let has = |key: &str| part.get(key).is_some();
+        let kind = match &named {
+            Some(named) => named.word(&TYPES)?,
+            None if has("run") || has("code") => "custom",
+            None if has("prompt") => "llm",
+            None if has("command") => "command",
+            None if has("criteria") => "criteria",
+            None => "schema",
+        };
+        let threshold = part
+            .get("score_threshold")
+            .map(|part| part.share())
+            .transpose()?;
+        let (judge, criteria) = match kind {
+            "criteria" => of_criteria(part, others)?,
+            "command" => of_command(part, others)?,
+            "schema" if !has("schema") => {
+                let known = ["type", "evaluator_type", "name", "score_threshold"];
+                part.check_keys(&[&known[..], others].concat())?;
+                (Judge::Anything, anything()?)
+            }
+            _ => {
+                let criteria = spec(part, others, kind)?;
+                let judge = match criteria.criteria.first().map(|it| &it.evaluator) {
+                    Some(Kind::Llm(_)) => {
+                        let prompt = part.get("prompt");
+                        prompt.as_ref().map_or(Ok(()), template::check)?;
+                        Judge::Prompt(prompt, choice(part)?)
+                    }
+                    Some(Kind::Script(config)) => {
+                        let code = part.get("run").or_else(|| part.get("code"));
+                        Judge::Code(config.clone(), code.unwrap_or_else(|| part.clone()))
+                    }
+                    _ => Judge::Panel(ModelChoice::default()),
+                };
+                (judge, criteria)
+            }
+        };
+        Ok(Self {
+            judge,
+            criteria: Arc::new(criteria),
+            threshold,
+        })
+    }
+
+    /// The same, with the model that the file names for all calls, as far as it names none itself.
+    #[must_use]
+    pub(super) fn with_settings(mut self, settings: &Settings) -> Self {
+        if let Judge::Panel(choice) | Judge::Prompt(_, choice) = &mut self.judge {
+            *choice = settings.complete(choice.clone());
+        }
+        self
+    }
+
+    /// The same, with another score that a valid draft must have, unless it names one itself.
+    #[must_use]
+    pub(super) fn or_threshold(self, threshold: Option<f64>) -> Self {
+        Self {
+            threshold: self.threshold.or(threshold),
+            ..self
+        }
+    }
+
+    /// What is recorded as what drafts are measured by.
+    pub(super) fn criteria(&self) -> &Arc<Criteria> {
+        &self.criteria
+    }
+
+    /// The programs that it runs.
+    pub(super) fn programs(&self, list: &mut Vec<Program>) {
+        match &self.judge {
+            Judge::Code(config, part) => {
+                list.extend(Program::of_code(
+                    language(config.language),
+                    &config.code,
+                    part,
+                ));
+            }
+            Judge::Panel(_) => {
+                let evaluators = self.criteria.criteria.iter().map(|it| &it.evaluator);
+                list.extend(evaluators.filter_map(Program::of_evaluator));
+            }
+            Judge::Anything | Judge::Prompt(..) => {}
+        }
+    }
+
+    /// Judges a draft. `names` of the scene hold the draft already, under the names that templates and code want
+    /// it under.
+    pub(super) async fn judge(
+        &self,
+        draft: &Value,
+        scene: &Scene<'_>,
+        attempt: u32,
+    ) -> Result<Judged, Failure> {
+        let (evaluation, raw) = match &self.judge {
+            Judge::Anything => (read(&json!(true), &self.criteria)?, None),
+            Judge::Code(config, _) => {
+                let value = code::run_script(config, draft, scene).await?;
+                (read(&value, &self.criteria)?, Some(value))
+            }
+            Judge::Panel(choice) => (
+                self.panel(Arc::clone(&self.criteria), choice, draft, scene, attempt)
+                    .await?,
+                None,
+            ),
+            Judge::Prompt(prompt, choice) => {
+                let criteria = self.with_prompt(prompt.as_ref(), scene)?;
+                (
+                    self.panel(criteria, choice, draft, scene, attempt).await?,
+                    None,
+                )
+            }
+        };
+        Ok(self.judged(evaluation, raw.as_ref(), draft))
+    }
+
+    /// The criteria with the prompt filled in. A template that says one text, whatever is in it.
+    fn with_prompt(
+        &self,
+        prompt: Option<&Part>,
+        scene: &Scene<'_>,
+    ) -> Result<Arc<Criteria>, Failure> {
+        let Some(prompt) = prompt else {
+            return Ok(Arc::clone(&self.criteria));
+        };
+        let text = Value::String(template::fill_text(prompt, scene.names)?);
+        let mut criteria = (*self.criteria).clone();
+        for criterion in &mut criteria.criteria {
+            if let Kind::Llm(config) = &mut criterion.evaluator {
+                config.prompt = Some(format!("{{{{ {text} }}}}"));
+            }
+        }
+        Ok(Arc::new(criteria))
+    }
+
+    async fn panel(
+        &self,
+        criteria: Arc<Criteria>,
+        choice: &ModelChoice,
+        draft: &Value,
+        scene: &Scene<'_>,
+        attempt: u32,
+    ) -> Result<Evaluation, Failure> {
+        let judge = if criteria.need_judge() {
+            let chosen = scene.world.models.open(choice).await?;
+            Some(JudgeModel {
+                cache: scene
+                    .world
+                    .verdicts
+                    .clone()
+                    .filter(|_| criteria.judge_settings.cache()),
+                ..JudgeModel::new(chosen.model, chosen.sampling, chosen.think)
+            })
+        } else {
+            None
+        };
+        let task = Task::new("");
+        let prompts = Prompts::new(&task, &criteria).with_templates(scene.world.templates.clone());
+        let panel = Panel::new(criteria, judge, &scene.world.tools).map_err(Failure::of_code)?;
+        let text = text_of(draft);
+        let subject = Subject {
+            draft: &text,
+            prior: None,
+            attempt,
+            progress: Progress {
+                iteration: 1,
+                task: &task,
+                earlier: &[],
+            },
+        };
+        let observe = |event: crate::model::CallEvent<'_>| scene.observe(event);
+        let evaluation = panel.evaluate(&prompts, &subject, &observe).await;
+        if let Some(message) = prompts.problem() {
+            scene.world.emit(&Event::Warning { message });
+        }
+        Ok(evaluation?)
+    }
+
+    fn judged(&self, mut evaluation: Evaluation, raw: Option<&Value>, draft: &Value) -> Judged {
+        let reason = evaluation
+            .criteria
+            .first()
+            .and_then(|it| it.evidence.clone())
+            .filter(|_| evaluation.criteria.len() == 1);
+        let score = evaluation.overall_score;
+        let high_enough = self
+            .threshold
+            .is_none_or(|least| score.is_some_and(|score| score >= least));
+        let valid = evaluation.satisfactory && high_enough;
+        let mut errors = match raw.and_then(own_errors) {
+            Some(errors) => errors,
+            None => evaluation.issues.iter().map(error_of).collect(),
+        };
+        if evaluation.satisfactory && !high_enough {
+            let least = self.threshold.unwrap_or_default();
+            errors.push(json!({
+                "message": format!("Score {} below threshold {least}", score.unwrap_or_default()),
+                "path": "",
+            }));
+            evaluation.satisfactory = false;
+        }
+        if valid {
+            // Remarks on a draft that is good enough are none of its errors.
+            errors.clear();
+        } else if let (Judge::Prompt(..), Some(reason)) = (&self.judge, &reason)
+            && errors.is_empty()
+            && !reason.is_empty()
+        {
+            errors.push(json!({ "message": reason, "path": "" }));
+        }
+        let mut suggestions = evaluation.suggestions.clone();
+        if let Some(Value::Array(own)) = raw.and_then(|raw| raw.get("suggestions")) {
+            suggestions = own.iter().map(text_of).collect();
+        }
+        let value = evaluation
+            .criteria
+            .iter()
+            .find(|it| it.evaluator == "schema" && draft.is_string())
+            .and_then(|it| it.value.clone());
+        Judged {
+            evaluation,
+            valid,
+            score,
+            errors,
+            suggestions,
+            reason,
+            value,
+        }
+    }
+}
+
+/// A single evaluator as it may stand in a file of its own, without the keys that only a workflow has.
+fn spec(part: &Part, others: &[&str], kind: &'static str) -> Result<Criteria, SourceError> {
+    let own = if kind == "llm" {
+        &OWN[..]
+    } else {
+        &["score_threshold"]
+    };
+    let data = part
+        .data()
+        .ok_or_else(|| part.wanted("an object with a `type`"))?;
+    criteria::spec_of_data(&data.without(&[own, others].concat()), Some(kind))
+}
+
+/// A schema that everything meets stands for one that is not there.
+fn anything() -> Result<Criteria, SourceError> {
+    let text = json!({ "type": "schema", "schema": {} }).to_string();
+    criteria::parse_spec(&text, "schema", DataFormat::Json)
+}
+
+/// The model that a part names.
+pub(super) fn choice(part: &Part) -> Result<ModelChoice, SourceError> {
+    let text = |key: &str| {
+        part.get(key)
+            .map(|part| part.text().map(str::to_owned))
+            .transpose()
+    };
+    Ok(ModelChoice {
+        provider: text("provider")?,
+        model: text("model")?,
+        api_base: text("api_base")?,
+        judges: true,
+        ..ModelChoice::default()
+    })
+}
+
+/// Criteria of ours, from a file beside the workflow or a built-in set.
+fn of_criteria(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), SourceError> {
+    let known = [
+        "type",
+        "criteria",
+        "score_threshold",
+        "model",
+        "provider",
+        "api_base",
+    ];
+    part.check_keys(&[&known[..], others].concat())?;
+    let Some(name) = part.get("criteria") else {
+        return Err(part
+            .error("the type `criteria` needs the key `criteria`")
+            .help("give a criteria file, or the name of a built-in set"));
+    };
+    let text = name.text()?;
+    let criteria = if crate::source::is_path(text) {
+        let file = crate::source::read_beside(part.source(), name.span(), Path::new(text))?;
+        let path = file.path().unwrap_or(Path::new(text)).to_owned();
+        let reach = part.source().reach();
+        criteria::load(&path, &|_| reach)
+            .map_err(|error| name.error(&format!("`{text}`: {error}")))?
+    } else {
+        criteria::resolve(text, &[], &|_| Reach::Folder)
+            .map_err(|error| name.error(error.message()))?
+    };
+    Ok((Judge::Panel(choice(part)?), criteria))
+}
+
+/// A command that checks the draft, as the `command` evaluator of criteria.
+fn of_command(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), SourceError> {
+    let own = ["type", "evaluator_type", "name", "score_threshold"];
+    let data = part
+        .data()
+        .map(|data| data.without(&[&own[..], others].concat()));
+    let value = data.map_or(Value::Null, |data| data.value().clone());
+    let mut config: CommandConfig = serde_json::from_value(value)
+        .map_err(|error| part.error(&format!("this is no command: {error}")))?;
+    if config.command.is_empty() {
+        return Err(part.error("the command is empty"));
+    }
+    config.origin.file = part.source().path().map(Into::into);
+    config.origin.line = part.line();
+    let mut criteria = anything()?;
+    "command".clone_into(&mut criteria.name);
+    for criterion in &mut criteria.criteria {
+        "command".clone_into(&mut criterion.name);
+        criterion.evaluator = Kind::Command(config.clone());
+    }
+    Ok((Judge::Panel(ModelChoice::default()), criteria))
+}
+
+pub(super) fn language(language: ScriptLanguage) -> Language {
+    match language {
+        ScriptLanguage::Lua => Language::Lua,
+        ScriptLanguage::Python => Language::Python,
+        ScriptLanguage::Prolog => Language::Prolog,
+    }
+}
+
+fn read(value: &Value, criteria: &Criteria) -> Result<Evaluation, Failure> {
+    read_returned(value, criteria)
+        .map_err(|problem| Failure::of_code(format!("the evaluator gave no verdict: {problem}")))
+}
+
+/// The errors in the form in which the code gave them.
+fn own_errors(raw: &Value) -> Option<Vec<Value>> {
+    let errors = raw.get("errors")?.as_array()?;
+    let error = |error: &Value| match error {
+        Value::Object(_) => error.clone(),
+        other => json!({ "message": text_of(other) }),
+    };
+    Some(errors.iter().map(error).collect())
+}
+
+/// An issue as an error: the message, and where it is.
+fn error_of(issue: &Issue) -> Value {
+    let mut error = Map::new();
+    error.insert("message".to_owned(), json!(issue.description));
+    error.insert(
+        "path".to_owned(),
+        json!(issue.place.path.as_deref().unwrap_or_default()),
+    );
+    let more = [
+        ("keyword", issue.place.keyword.as_ref().map(|it| json!(it))),
+        (
+            "schema_path",
+            issue.place.schema_path.as_ref().map(|it| json!(it)),
+        ),
+        ("line", issue.place.line.map(|it| json!(it))),
+        (
+            "suggestion",
+            issue.suggested_fix.as_ref().map(|it| json!(it)),
+        ),
+    ];
+    let known = more
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    error.extend(known);
+    error.insert("type".to_owned(), json!(issue.kind));
+    error.insert("severity".to_owned(), json!(issue.severity));
+    Value::Object(error)
+}

@@ -1,0 +1,349 @@
+//! Running a workflow.
+
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::event::Event;
+use super::failure::Failure;
+use super::file::{Node, Workflow};
+use super::state::State;
+use super::template::{self, Names};
+use super::triggers::{Step, Triggers};
+use super::world::{Scene, World, since};
+use crate::source;
+use crate::types::{ExitCode, SCHEMA_VERSION, TokenUsage};
+
+/// The most steps of a run: edges may lead back.
+const MAX_STEPS: u64 = 10_000;
+
+/// What came of a workflow.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The state at its end.
+    pub state: State,
+    /// What the last node gave, as far as it is for people.
+    pub output: Value,
+    /// Whether it came to its end, and the last loop's draft was good enough.
+    pub success: bool,
+    /// How it ended.
+    pub exit_code: ExitCode,
+    /// Why it did not come to its end, and in which node.
+    pub failure: Option<(String, Failure)>,
+    /// The nodes that ran, in order, each with the time it took in milliseconds.
+    pub steps: Vec<(String, u64)>,
+    /// Requests to models, retries included.
+    pub total_llm_calls: u32,
+    /// Tokens of all calls.
+    pub token_usage: TokenUsage,
+}
+
+impl Outcome {
+    /// As one JSON object.
+    pub fn to_value(&self, name: &str) -> Value {
+        let steps = self.steps.iter();
+        let steps: Vec<Value> = steps
+            .map(|(node, time)| json!({ "node": node, "duration_ms": time }))
+            .collect();
+        json!({
+            "schema_version": SCHEMA_VERSION,
+            "name": name,
+            "success": self.success,
+            "exit_code": self.exit_code,
+            "output": self.output,
+            "state": self.state.to_map(),
+            "history": self.failure.as_ref().and_then(|(_, failure)| failure.history.as_deref()),
+            "nodes": steps,
+            "total_llm_calls": self.total_llm_calls,
+            "token_usage": self.token_usage,
+            "error": self.failure.as_ref().map(|(node, failure)| json!({
+                "node": node,
+                "message": failure.message,
+            })),
+        })
+    }
+}
+
+impl Workflow {
+    /// What is wrong with an input.
+    ///
+    /// # Errors
+    /// Which name has a value of the wrong type.
+    pub fn check_input(&self, input: &Map<String, Value>) -> Result<(), Failure> {
+        for (name, wanted) in &self.schema {
+            if let Some(value) = input.get(name)
+                && !value.is_null()
+                && !wanted.holds(value)
+            {
+                let what = wanted.describe();
+                return Err(Failure::new(
+                    ExitCode::Usage,
+                    format!(
+                        "`{name}` of the input is {value}, and {what} is wanted (`state_schema`)"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with asking for a reflection on these nodes' results.
+    ///
+    /// # Errors
+    /// If there is no such node, or nobody says how it is reflected on.
+    pub fn check_manual(&self, asked: &[String]) -> Result<(), Failure> {
+        for name in asked {
+            let Some(node) = self.nodes.iter().find(|node| node.name == *name) else {
+                let names = self.nodes.iter().map(|node| node.name.as_str());
+                let near = source::similar(name, names.clone());
+                let hint = near.map_or_else(
+                    || format!("there are {}", source::list(names)),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                let failure = Failure::new(ExitCode::Usage, format!("there is no node `{name}`"));
+                return Err(failure.hint(hint));
+            };
+            let mut triggers = [&node.triggers, &self.triggers].into_iter().flatten();
+            if !triggers.any(Triggers::is_manual) {
+                let message = format!("nothing says how to reflect on the node `{name}`");
+                return Err(Failure::new(ExitCode::Usage, message)
+                    .hint("give it, or the workflow, a `reflection` with `triggers: [manual]`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs it. The observer of the world has seen every event when this returns.
+    pub async fn run(&self, input: Map<String, Value>, world: &World) -> Outcome {
+        let nodes = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        world.emit(&Event::start(&self.name, nodes));
+        let mut names = Names {
+            state: self.variables.clone().into(),
+            more: State::default(),
+        };
+        names.state.merge(input);
+        names
+            .more
+            .set("variables", Value::Object(self.variables.clone()));
+        let mut walk = Walk {
+            workflow: self,
+            world,
+            names,
+            output: Value::Null,
+            met: true,
+            score: None,
+            steps: Vec::new(),
+        };
+        let failure = walk.go().await;
+        let exit_code = match &failure {
+            Some((_, failure)) => failure.code,
+            None if walk.met => ExitCode::Success,
+            None => ExitCode::NotMet,
+        };
+        let (total_llm_calls, token_usage) = world.taken();
+        let outcome = Outcome {
+            success: exit_code == ExitCode::Success,
+            state: walk.names.state,
+            output: walk.output,
+            exit_code,
+            failure,
+            steps: walk.steps,
+            total_llm_calls,
+            token_usage,
+        };
+        world.emit(&Event::End {
+            schema_version: SCHEMA_VERSION,
+            success: outcome.success,
+            exit_code,
+            output: &outcome.output,
+            error: outcome
+                .failure
+                .as_ref()
+                .map(|(_, failure)| failure.message.as_str()),
+        });
+        outcome
+    }
+}
+
+/// A workflow under way.
+struct Walk<'a> {
+    workflow: &'a Workflow,
+    world: &'a World,
+    names: Names,
+    output: Value,
+    /// Whether the last loop's draft was good enough.
+    met: bool,
+    /// The last score that a node gave.
+    score: Option<f64>,
+    steps: Vec<(String, u64)>,
+}
+
+impl Walk<'_> {
+    /// Goes through the nodes; returns where it failed, if it did.
+    async fn go(&mut self) -> Option<(String, Failure)> {
+        let workflow = self.workflow;
+        let mut next = match workflow.graph.first(&self.names) {
+            Ok(next) => next,
+            Err(failure) => return Some(("__start__".to_owned(), failure)),
+        };
+        let mut number = 0;
+        while let Some(node) = next.and_then(|at| workflow.nodes.get(at)) {
+            let at = next.unwrap_or_default();
+            number += 1;
+            let failed = |failure: Failure| Some((node.name.clone(), failure));
+            if number > MAX_STEPS {
+                let why = format!("{MAX_STEPS} steps are done, and it does not end");
+                return failed(Failure::new(ExitCode::Limit, why));
+            }
+            if self.world.cancel.is_cancelled() {
+                return failed(Failure::new(ExitCode::Interrupted, "interrupted"));
+            }
+            if let Err(failure) = self.step(node, at, number).await {
+                if let Some(Value::Object(partial)) = failure.partial.as_deref().cloned() {
+                    self.output = partial
+                        .get("reflection_output")
+                        .cloned()
+                        .unwrap_or_default();
+                    self.names.state.merge(partial);
+                } else {
+                    self.output = Value::Null;
+                }
+                if let Some(history) = failure.history.as_deref().cloned() {
+                    self.names.state.set("reflection_history", history);
+                }
+                return failed(failure);
+            }
+            next = match workflow.graph.after(at, &node.name, &self.names) {
+                Ok(next) => next,
+                Err(failure) => return failed(failure),
+            };
+        }
+        None
+    }
+
+    /// Does one node, and takes its result in.
+    async fn step(&mut self, node: &Node, at: usize, number: u64) -> Result<(), Failure> {
+        if let Some(when) = &node.when {
+            let text = when.text()?;
+            if !template::holds(text, &self.names).map_err(|fault| fault.at(when, text))? {
+                return Ok(());
+            }
+        }
+        let world = self.world;
+        world.emit(&Event::NodeStart {
+            node: &node.name,
+            action: node.action_name,
+        });
+        let begun = Instant::now();
+        let names = self.names.clone();
+        let scene = Scene {
+            world,
+            node: &node.name,
+            names: &names,
+            calls: None,
+        };
+        let result = tokio::select! {
+            biased;
+            result = node.action.run(&scene) => result,
+            () = world.cancel.cancelled() => Err(Failure::new(ExitCode::Interrupted, "interrupted")),
+        };
+        let all: Vec<&Triggers> = [&node.triggers, &self.workflow.triggers]
+            .into_iter()
+            .flatten()
+            .collect();
+        let mut spreads = node.action.spreads();
+        let mut answers_as_loop = false;
+        let mut result = match result {
+            Ok(result) => result,
+            Err(failure) => {
+                let mut mended = None;
+                for triggers in &all {
+                    mended = triggers.after_error(&failure, &*node.action, &scene).await;
+                    if mended.is_some() {
+                        break;
+                    }
+                }
+                (spreads, answers_as_loop) = (true, true);
+                mended.unwrap_or(Err(failure))?
+            }
+        };
+        let score = score_of(&result);
+        if !answers_as_loop {
+            let after = self.after(node, at, &result);
+            for (triggers, own) in [(&node.triggers, true), (&self.workflow.triggers, false)] {
+                let Some(triggers) = triggers else {
+                    continue;
+                };
+                let step = Step {
+                    number,
+                    action_name: node.action_name,
+                    scores: (self.score, score),
+                    is_last: own || after,
+                };
+                let reflected = triggers
+                    .after_step(&step, &*node.action, &result, &scene)
+                    .await;
+                if let Some(reflected) = reflected {
+                    result = reflected?;
+                    (spreads, answers_as_loop) = (true, true);
+                    break;
+                }
+            }
+        }
+        drop(names);
+        self.score = score_of(&result).or(self.score);
+        if spreads && let Some(success) = result.get("success").and_then(Value::as_bool) {
+            self.met = success;
+        }
+        let answer = if answers_as_loop {
+            &result["reflection_output"]
+        } else {
+            node.action.answer(&result)
+        };
+        if !answer.is_null() {
+            self.output = answer.clone();
+        }
+        let time = since(begun);
+        world.emit(&Event::NodeEnd {
+            node: &node.name,
+            output: answer,
+            duration_ms: time,
+        });
+        self.steps.push((node.name.clone(), time));
+        self.take(node, result, spreads);
+        Ok(())
+    }
+
+    /// Whether nothing follows a node, once its result is in the state.
+    fn after(&self, node: &Node, at: usize, result: &Value) -> bool {
+        let mut names = self.names.clone();
+        if let Value::Object(object) = result {
+            names.state.merge(object.clone());
+        }
+        let next = self.workflow.graph.after(at, &node.name, &names);
+        matches!(next, Ok(None))
+    }
+
+    fn take(&mut self, node: &Node, result: Value, spreads: bool) {
+        let state = &mut self.names.state;
+        match (&node.output, result) {
+            (Some(name), Value::Object(object)) => {
+                if spreads {
+                    state.merge(object.clone());
+                }
+                state.set(name, Value::Object(object));
+            }
+            (Some(name), result) => state.set(name, result),
+            (None, Value::Object(object)) => state.merge(object),
+            (None, Value::Null) => {}
+            (None, result) => state.set("result", result),
+        }
+    }
+}
+
+/// The score that a result says.
+fn score_of(result: &Value) -> Option<f64> {
+    ["reflection_best_score", "score"]
+        .iter()
+        .find_map(|key| result.get(key)?.as_f64())
+}

@@ -1,0 +1,93 @@
+use serde_json::Value;
+
+use super::part::Part;
+use super::template::Names;
+use super::world::ModelChoice;
+use crate::model::Sampling;
+use crate::source::SourceError;
+
+/// `settings:` of a workflow, as far as it is ours.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settings {
+    /// The model of every call that names none, and the most time that a call may take.
+    llm: ModelChoice,
+    /// How models that write choose tokens, where a call does not say. A judge is to say the same of the same text,
+    /// and is left alone.
+    sampling: Sampling,
+}
+
+impl Settings {
+    /// Reads them. Settings of other tools' parts are left alone.
+    pub(super) fn read(part: &Part) -> Result<Self, SourceError> {
+        if !part.value().is_object() {
+            return Err(part.wanted("an object"));
+        }
+        let Some(llm) = part.get("llm") else {
+            return Ok(Self::default());
+        };
+        llm.check_keys(&[
+            "provider",
+            "model",
+            "default_model",
+            "api_base",
+            "base_url",
+            "temperature",
+            "max_tokens",
+            "timeout",
+        ])?;
+        let text = |key: &str| {
+            llm.get(key)
+                .map(|part| part.text().map(str::to_owned))
+                .transpose()
+        };
+        Ok(Self {
+            llm: ModelChoice {
+                provider: text("provider")?,
+                model: text("model")?.or(text("default_model")?),
+                api_base: text("api_base")?.or(text("base_url")?),
+                timeout: llm.get("timeout").map(|part| part.time()).transpose()?,
+                ..ModelChoice::default()
+            },
+            sampling: Sampling {
+                temperature: llm
+                    .get("temperature")
+                    .map(|part| part.number(0.0, 2.0))
+                    .transpose()?,
+                max_tokens: llm.get("max_tokens").map(|part| part.count()).transpose()?,
+                ..Sampling::default()
+            },
+        })
+    }
+
+    /// What a call wants, with what it leaves open.
+    pub(super) fn complete(&self, choice: ModelChoice) -> ModelChoice {
+        ModelChoice {
+            provider: choice.provider.or_else(|| self.llm.provider.clone()),
+            model: choice.model.or_else(|| self.llm.model.clone()),
+            api_base: choice.api_base.or_else(|| self.llm.api_base.clone()),
+            timeout: choice.timeout.or(self.llm.timeout),
+            ..choice
+        }
+    }
+
+    /// How a call chooses tokens, with what it leaves open.
+    pub(super) fn sampling(&self, own: &Sampling) -> Sampling {
+        own.or(&self.sampling)
+    }
+}
+
+/// What a call wants, with what the state says of models, as the reference has it.
+pub(super) fn from_state(choice: ModelChoice, names: &Names) -> ModelChoice {
+    let text = |key: &str| {
+        let found = names.state.get(key).and_then(Value::as_str);
+        found.map(str::to_owned)
+    };
+    if choice.model.is_some() {
+        return choice;
+    }
+    ModelChoice {
+        model: text("llm_model"),
+        provider: choice.provider.clone().or_else(|| text("llm_provider")),
+        ..choice
+    }
+}

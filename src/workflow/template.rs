@@ -1,0 +1,365 @@
+//! Texts with `{{ names }}` of the state in them, filled in when they are wanted and not before.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Object, Serde, Value as TemplateValue, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::part::Part;
+use super::state::State;
+use crate::source::{Source, SourceError};
+
+/// How much work one template may make, in instructions of its engine: loops over a thousand versions, and done
+/// in a second.
+const FUEL: u64 = 1_000_000;
+
+/// What a template sees.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    /// The state: under `state`, and each of its names by itself.
+    pub(super) state: State,
+    /// Other names, which go before those of the state.
+    pub(super) more: State,
+}
+
+impl Names {
+    /// Shows a draft, under all names that it goes by.
+    pub(super) fn show_draft(&mut self, draft: &Value) {
+        self.state.set("reflection_output", draft.clone());
+        for name in ["output", "output_to_evaluate", "draft"] {
+            self.more.set(name, draft.clone());
+        }
+    }
+}
+
+impl Object for Names {
+    fn get_value(self: &Arc<Self>, key: &TemplateValue) -> Option<TemplateValue> {
+        let name = key.as_str()?;
+        if name == "state" {
+            return Some(TemplateValue::from_object(self.state.clone()));
+        }
+        let found = self.more.get(name).or_else(|| self.state.get(name))?;
+        Some(TemplateValue::from(Serde(found)))
+    }
+}
+
+/// Without other templates: what a template shows is what it is given.
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    // A name that is not there is empty in a condition and in a loop; what is printed must be there.
+    environment.set_undefined_behavior(UndefinedBehavior::Chainable);
+    environment.set_formatter(|out, _, value| {
+        if value.is_undefined() {
+            return Err(undefined());
+        }
+        out.write_str(&shown(value)).map_err(Error::from)
+    });
+    environment.set_syntax(
+        SyntaxConfig::builder()
+            .keep_trailing_newline(true)
+            .build()
+            .expect("the usual delimiters are valid"),
+    );
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_fuel(Some(FUEL));
+    environment.set_debug(true);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.add_filter("tojson", to_json);
+    environment.add_filter("json", to_json);
+    environment.add_filter("fromjson", |text: TemplateValue| match text.as_str() {
+        // As the reference does: what is no JSON stays what it is.
+        Some(json) => match serde_json::from_str::<Value>(json) {
+            Ok(value) => TemplateValue::from(Serde(value)),
+            Err(_) => text,
+        },
+        None => text,
+    });
+    environment.add_filter("sha256", |value: TemplateValue| {
+        if value.is_undefined() {
+            return Err(undefined());
+        }
+        let hash = Sha256::digest(shown(&value).as_bytes());
+        Ok(hash.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        }))
+    });
+    environment
+});
+
+fn undefined() -> Error {
+    Error::new(ErrorKind::UndefinedError, "it is not in the state")
+}
+
+/// A value as text: a text as it is, anything else as JSON.
+fn shown(value: &TemplateValue) -> String {
+    match (value.kind(), value.as_str()) {
+        (_, Some(text)) => text.to_owned(),
+        (ValueKind::Bool, _) => value.is_true().to_string(),
+        (ValueKind::Map | ValueKind::Seq | ValueKind::Iterable | ValueKind::None, _) => {
+            json_of(value).map_or_else(|_| value.to_string(), |json| json.to_string())
+        }
+        _ => value.to_string(),
+    }
+}
+
+fn json_of(value: &TemplateValue) -> Result<Value, Error> {
+    serde_json::to_value(value)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over"
+)]
+fn to_json(value: &TemplateValue, kwargs: Kwargs) -> Result<TemplateValue, Error> {
+    if value.is_undefined() {
+        return Err(undefined());
+    }
+    let indent: Option<u8> = kwargs.get("indent")?;
+    // Known to Python's users; without a meaning here.
+    let _: (Option<bool>, Option<bool>) = (kwargs.get("ensure_ascii")?, kwargs.get("sort_keys")?);
+    kwargs.assert_all_used()?;
+    let json = json_of(value)?;
+    let text = if indent.is_some() {
+        serde_json::to_string_pretty(&json)
+    } else {
+        serde_json::to_string(&json)
+    };
+    text.map(TemplateValue::from)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+}
+
+/// Whether anything is to be filled in.
+pub(super) fn is_template(text: &str) -> bool {
+    ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
+}
+
+/// The expression, where the text is nothing else: `{{ it }}`.
+fn lone(text: &str) -> Option<&str> {
+    let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    let inner = inner.strip_prefix('-').unwrap_or(inner);
+    let inner = inner.strip_suffix('-').unwrap_or(inner);
+    ENVIRONMENT
+        .compile_expression(inner)
+        .is_ok()
+        .then_some(inner)
+}
+
+/// What is wrong with a template, and where in it.
+#[derive(Debug)]
+pub(super) struct Fault {
+    message: String,
+    hint: Option<String>,
+    span: Option<Range<usize>>,
+}
+
+impl Fault {
+    fn of(error: &Error, text: &str, begin: usize) -> Self {
+        let span = error
+            .range()
+            .map(|range| range.start + begin..range.end + begin)
+            .filter(|range| text.get(range.clone()).is_some());
+        let kind = error.kind().to_string();
+        let said = match error.detail() {
+            Some(detail) => format!("{kind}: {detail}"),
+            None => kind,
+        };
+        let is_undefined = error.kind() == ErrorKind::UndefinedError;
+        let span = if is_undefined {
+            span.map(|span| before_filter(text, span))
+        } else {
+            span
+        };
+        let what = span.clone().and_then(|span| text.get(span));
+        let message = match what {
+            Some(what) if is_undefined => {
+                let what = what.trim_matches(|c: char| "{}-".contains(c) || c.is_whitespace());
+                format!("`{what}` is not there: nothing has set it so far")
+            }
+            _ => said.split_whitespace().collect::<Vec<_>>().join(" "),
+        };
+        Self {
+            message,
+            hint: is_undefined
+                .then(|| "give it with `--input`, or write `| default('')` behind it".to_owned()),
+            span,
+        }
+    }
+
+    /// The error at the place in the file.
+    pub(super) fn at(&self, part: &Part, template: &str) -> SourceError {
+        let span = match &self.span {
+            Some(span) => place(part.source(), &part.span(), template, span),
+            None => part.span(),
+        };
+        part.source()
+            .error(span, &self.message)
+            .help_if(self.hint.clone())
+    }
+}
+
+/// What a filter was applied to, where the place is that of the filter.
+fn before_filter(text: &str, span: Range<usize>) -> Range<usize> {
+    let before = text.get(..span.start).unwrap_or_default();
+    let Some(value) = before.trim_end().strip_suffix('|') else {
+        return span;
+    };
+    let value = value.trim_end();
+    let begin = value.rfind(['{', '%', '(', '|']).map_or(0, |at| at + 1);
+    let begin = begin + value[begin..].len() - value[begin..].trim_start().len();
+    if begin < value.len() {
+        begin..value.len()
+    } else {
+        span
+    }
+}
+
+/// Where a piece of a template stands in the file. YAML takes indentation away, so that it is looked for line by
+/// line.
+fn place(
+    source: &Source,
+    span: &Range<usize>,
+    template: &str,
+    piece: &Range<usize>,
+) -> Range<usize> {
+    let line_start = template[..piece.start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = template[piece.start..]
+        .find('\n')
+        .map_or(template.len(), |at| piece.start + at);
+    let line = template[line_start..line_end].trim();
+    let lead = template[line_start..].len() - template[line_start..].trim_start().len();
+    let rest = source.text().get(span.start..).unwrap_or_default();
+    match rest.find(line) {
+        Some(at) if !line.is_empty() => {
+            let column = piece.start.saturating_sub(line_start + lead);
+            let begin = span.start + at + column;
+            let length = piece.end.min(line_end).saturating_sub(piece.start).max(1);
+            begin..begin + length
+        }
+        _ => span.clone(),
+    }
+}
+
+/// Says what is wrong with a template before anything runs.
+pub(super) fn check(part: &Part) -> Result<(), SourceError> {
+    match part.value() {
+        Value::String(text) if is_template(text) => match ENVIRONMENT.template_from_str(text) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Fault::of(&error, text, 0).at(part, text)),
+        },
+        Value::Array(_) => part.items().iter().try_for_each(check),
+        Value::Object(_) => part.fields().values().try_for_each(check),
+        _ => Ok(()),
+    }
+}
+
+/// Fills a text in. One that is nothing but an expression becomes the value of that expression.
+pub(super) fn fill(text: &str, names: &Names) -> Result<Value, Fault> {
+    if !is_template(text) {
+        return Ok(Value::String(text.to_owned()));
+    }
+    let root = || TemplateValue::from_object(names.clone());
+    if let Some(expression) = lone(text) {
+        let begin = text.find(expression).unwrap_or_default();
+        let fault = |error: &Error| Fault::of(error, text, begin);
+        let compiled = ENVIRONMENT
+            .compile_expression(expression)
+            .map_err(|error| fault(&error))?;
+        let value = compiled.eval(root()).map_err(|error| fault(&error))?;
+        if value.is_undefined() {
+            let mut fault = fault(&undefined());
+            let lead = expression.len() - expression.trim_start().len();
+            let begin = begin + lead;
+            fault.span = Some(begin..begin + expression.trim().len());
+            fault.message = format!(
+                "`{}` is not there: nothing has set it so far",
+                expression.trim()
+            );
+            return Err(fault);
+        }
+        return json_of(&value).map_err(|error| fault(&error));
+    }
+    ENVIRONMENT
+        .render_str(text, root())
+        .map(Value::String)
+        .map_err(|error| Fault::of(&error, text, 0))
+}
+
+/// Whether a condition holds: an expression, with or without braces.
+pub(super) fn holds(text: &str, names: &Names) -> Result<bool, Fault> {
+    let expression = lone(text).unwrap_or(text);
+    let begin = text.find(expression).unwrap_or_default();
+    let fault = |error: Error| Fault::of(&error, text, begin);
+    if is_template(expression) {
+        let said = ENVIRONMENT
+            .render_str(text, TemplateValue::from_object(names.clone()))
+            .map_err(|error| Fault::of(&error, text, 0))?;
+        let word = said.trim().to_lowercase();
+        return Ok(!matches!(
+            word.as_str(),
+            "" | "false" | "none" | "null" | "0"
+        ));
+    }
+    ENVIRONMENT
+        .compile_expression(expression)
+        .and_then(|compiled| compiled.eval(TemplateValue::from_object(names.clone())))
+        .map(|value| value.is_true())
+        .map_err(fault)
+}
+
+/// Says what is wrong with a condition before anything runs.
+pub(super) fn check_condition(part: &Part) -> Result<(), SourceError> {
+    let text = part.text()?;
+    if is_template(text) {
+        return check(part);
+    }
+    match ENVIRONMENT.compile_expression(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Fault::of(&error, text, 0).at(part, text)),
+    }
+}
+
+/// Fills in all texts of a part of the file.
+pub(super) fn fill_part(part: &Part, names: &Names) -> Result<Value, SourceError> {
+    Ok(match part.value() {
+        Value::String(text) => fill(text, names).map_err(|fault| fault.at(part, text))?,
+        Value::Array(_) => {
+            let items = part.items();
+            let filled = items.iter().map(|item| fill_part(item, names));
+            Value::Array(filled.collect::<Result<_, _>>()?)
+        }
+        Value::Object(_) => {
+            let mut object = Map::new();
+            for (key, part) in part.fields() {
+                object.insert(key, fill_part(&part, names)?);
+            }
+            Value::Object(object)
+        }
+        plain => plain.clone(),
+    })
+}
+
+/// Fills in a text that stays a text.
+pub(super) fn fill_text(part: &Part, names: &Names) -> Result<String, SourceError> {
+    let text = part.text()?;
+    if !is_template(text) {
+        return Ok(text.to_owned());
+    }
+    ENVIRONMENT
+        .render_str(text, TemplateValue::from_object(names.clone()))
+        .map_err(|error| Fault::of(&error, text, 0).at(part, text))
+}
+
+/// A value as text: a text as it is, anything else as JSON.
+pub(super) fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,229 @@
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::file::parse;
+use super::state::State;
+use super::template::{self, Names};
+
+fn names(state: &Value) -> Names {
+    let state: Map<String, Value> = state.as_object().cloned().unwrap_or_default();
+    Names {
+        state: state.into(),
+        more: State::default(),
+    }
+}
+
+/// Fills in a template, or says what is wrong with it.
+fn fill(text: &str, state: &Value) -> Result<Value, String> {
+    template::fill(text, &names(state)).map_err(|fault| format!("{fault:?}"))
+}
+
+fn error(text: &str) -> crate::source::SourceError {
+    match parse(text, "w.yaml") {
+        Ok(_) => panic!("it is read: {text}"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn what_is_not_there_is_empty_in_conditions_and_loops_and_an_error_where_it_is_printed() {
+    let empty = json!({});
+    for text in [
+        "{% if state.missing %}x{% endif %}",
+        "{% if state.missing > 1 %}x{% endif %}",
+        "{% if missing.deep.er %}x{% endif %}",
+        "{% for e in state.missing %}{{ e.message }}{% endfor %}",
+        "{% for e in missing %}x{% endfor %}",
+        "{{ state.missing | default('') }} ",
+    ] {
+        assert_eq!(
+            fill(text, &empty).unwrap().as_str().map(str::trim),
+            Some(""),
+            "{text}"
+        );
+    }
+    for text in [
+        "{{ state.missing }}",
+        "A {{ missing }} B",
+        "{{ state.missing | tojson }}",
+    ] {
+        let fault = fill(text, &empty).unwrap_err();
+        assert!(fault.contains("missing"), "{text}: {fault}");
+    }
+}
+
+#[test]
+fn a_lone_expression_is_its_value() {
+    let state = json!({ "a": { "b": [1, 2.5] }, "flag": true });
+    assert_eq!(fill("{{ state.a }}", &state), Ok(json!({ "b": [1, 2.5] })));
+    assert_eq!(fill(" {{ a.b[0] + 1 }}\n", &state), Ok(json!(2)));
+    assert_eq!(fill("{{ flag }}{{ flag }}", &state), Ok(json!("truetrue")));
+    assert_eq!(fill("{{ a }}.", &state), Ok(json!("{\"b\":[1,2.5]}.")));
+    let filters = "{{ '[1]' | fromjson | length }} {{ 'x' | sha256 }} {{ {'k': '<é>'} | json }}";
+    assert_eq!(
+        fill(filters, &state),
+        Ok(json!(
+            "1 2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881 {\"k\":\"<é>\"}"
+        ))
+    );
+}
+
+#[test]
+fn a_fault_in_a_template_is_shown_where_it_is() {
+    let text = "nodes:\n  - name: a\n    uses: llm.call\n    with:\n      prompt: |\n        Hello\n        {{ state.x | shout }}\n";
+    // Which filters there are is known when they are wanted.
+    let workflow = parse(text, "w.yaml");
+    assert!(workflow.is_ok() || workflow.is_err_and(|it| it.position() == Some((7, 20))));
+    let broken = error(&text.replace("{{ state.x | shout }}", "{% if x %}"));
+    assert!(
+        broken.position().is_some_and(|(line, _)| line >= 5),
+        "{broken}"
+    );
+}
+
+#[test]
+fn mistakes_in_a_file_have_a_place_and_a_suggestion() {
+    let node = "nodes:\n  - name: a\n    uses: llm.call\n    with: {prompt: x}\n";
+    for (text, place, said) in [
+        ("nodse: []\n", (1, 1), "did you mean `nodes`?"),
+        ("name: x\n", (1, 1), "there are no `nodes`"),
+        ("nodes: 3\n", (1, 8), "a list of at least one node"),
+        (
+            "nodes:\n  - name: a\n    uses: llm.cal\n",
+            (3, 11),
+            "did you mean `llm.call`?",
+        ),
+        (
+            "nodes:\n  - name: a\n    uses: llm.call\n    with: {prompts: x}\n",
+            (4, 12),
+            "did you mean `prompt`?",
+        ),
+        (
+            "nodes:\n  - name: a\n    use: llm.call\n",
+            (3, 5),
+            "did you mean `uses`?",
+        ),
+        (
+            "nodes:\n  - name: a\n    run: x\n  - name: a\n    run: x\n",
+            (4, 11),
+            "two nodes with the name `a`",
+        ),
+        (
+            "nodes:\n  - name: a\n    description: x\n",
+            (2, 5),
+            "neither `uses` nor `run`",
+        ),
+        (
+            "nodes:\n  - name: a\n    run: x\n    uses: llm.call\n",
+            (3, 5),
+            "unknown key `run`",
+        ),
+        (
+            "nodes:\n  - name: a\n    shell: echo {{ state.x }}\n",
+            (3, 12),
+            "a value could run anything",
+        ),
+        (
+            "nodes:\n  - name: a\n    uses: reflection.loop\n    with:\n      generator: {run: x}\n      evaluator: {type: shema}\n",
+            (6, 25),
+            "did you mean `schema`?",
+        ),
+        (
+            "nodes:\n  - name: a\n    uses: reflection.loop\n    with:\n      generator: {run: x}\n      evaluator: {}\n      max_iterations: 0\n",
+            (7, 23),
+            "at least 1",
+        ),
+    ] {
+        let error = error(text);
+        assert!(error.to_string().contains(said), "{said}: {error}");
+        assert_eq!(error.position(), Some(place), "{error}");
+    }
+    let edges = |edges: &str| error(&format!("{node}  - name: b\n    run: x\nedges:\n{edges}"));
+    let unreachable = edges("  - {from: a, to: __end__}\n");
+    assert!(
+        unreachable
+            .message()
+            .contains("nothing leads to the node `b`")
+    );
+    assert_eq!(unreachable.position(), Some((5, 11)));
+    let nowhere = edges("  - {from: a, to: bb}\n");
+    assert!(
+        nowhere.to_string().contains("did you mean `b`?"),
+        "{nowhere}"
+    );
+    let twice = edges("  - {from: a, to: b}\n  - {from: a, to: __end__}\n");
+    assert!(twice.message().contains("a second way"));
+    let condition = edges("  - {from: a, to: b, when: 'state.x >'}\n");
+    assert!(condition.message().contains("syntax error"), "{condition}");
+}
+
+#[test]
+fn only_the_first_document_counts() {
+    let text = "# one\n---\nnodes:\n  - name: a\n    run: |\n      x\n      --- y\n---\nnodes: 7\n";
+    let workflow = parse(text, "w.yaml").unwrap_or_else(|error| panic!("{error}"));
+    assert!(
+        workflow.notes()[0].contains("2 documents"),
+        "{:?}",
+        workflow.notes()
+    );
+    let one = parse("---\nnodes: [{name: a, run: x}]\n...\n", "w.yaml");
+    assert!(one.is_ok_and(|it| it.notes().is_empty()));
+}
+
+#[test]
+fn code_says_where_it_is_and_lua_needs_no_leave() {
+    let text = "nodes:\n  - name: a\n    run: print(1)\n  - name: b\n    run: return 1\n    language: lua\n  - name: c\n    command: [ls]\n";
+    let programs = parse(text, "w.yaml")
+        .unwrap_or_else(|e| panic!("{e}"))
+        .programs();
+    let found: Vec<(&str, usize)> = programs
+        .iter()
+        .map(|it| (it.node.as_str(), it.line))
+        .collect();
+    assert_eq!(found, [("a", 3), ("c", 8)]);
+}
+
+#[test]
+fn bombs_are_bounded() {
+    let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for (from, to) in [
+        ('a', 'b'),
+        ('b', 'c'),
+        ('c', 'd'),
+        ('d', 'e'),
+        ('e', 'f'),
+        ('f', 'g'),
+    ] {
+        let line = vec![format!("*{from}"); 9].join(", ");
+        let _ = writeln!(bomb, "{to}: &{to} [{line}]");
+    }
+    bomb.push_str("nodes: *g\n");
+    assert!(error(&bomb).message().contains("not YAML"));
+    let loops = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
+    assert!(fill(loops, &json!({})).unwrap_err().contains("fuel"));
+}
+
+proptest! {
+    #[test]
+    fn no_file_makes_it_panic(
+        lines in proptest::collection::vec(
+            "( {0,6}(- )?(name|nodes|uses|with|run|edges|from|to|output|generator|evaluator|type|schema|when): ?)?(\\[|\\{|\\}|\\]|&a|\\*a|llm\\.call|reflection\\.loop|\\{\\{ x \\}\\}|__end__|---|\\||'|a|1|é)*",
+            0..12,
+        )
+    ) {
+        let _ = parse(&lines.join("\n"), "w.yaml");
+    }
+
+    #[test]
+    fn no_template_makes_it_panic(
+        text in "(\\{\\{|\\}\\}|\\{%|%\\}|\\{#|state|if|for|in|end|x|\\||tojson|join|[ .'(*\\n9]|é)*"
+    ) {
+        let state = json!({ "x": [1, { "y": "é" }], "state": 3 });
+        let _ = fill(&text, &state);
+        let _ = template::holds(&text, &names(&state));
+        let file = json!({ "nodes": [{ "name": "a", "uses": "state.set", "with": { "x": text } }] });
+        let _ = parse(&file.to_string(), "w.yaml");
+    }
+}
