@@ -6,13 +6,14 @@ use crate::harness::Test;
 
 #[test]
 fn help() {
-    let cases: [(&str, &[&str]); 12] = [
+    let cases: [(&str, &[&str]); 13] = [
         ("help_short", &["-h"]),
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
         ("help_draft_long", &["draft", "--help"]),
         ("help_revise_short", &["revise", "-h"]),
         ("help_evaluate_short", &["evaluate", "-h"]),
+        ("help_assess_short", &["assess", "-h"]),
         ("help_history", &["history", "--help"]),
         ("help_criteria", &["criteria", "--help"]),
         ("help_criteria_init", &["criteria", "init", "--help"]),

@@ -10,5 +10,6 @@
 mod custom;
 mod evaluate;
 mod program;
+mod reflector;
 mod reflexion;
 mod rows;
