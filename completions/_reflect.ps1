@@ -35,6 +35,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('correct', 'correct', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend named errors')
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
             [CompletionResult]::new('critique', 'critique', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
+            [CompletionResult]::new('assess', 'assess', [CompletionResultType]::ParameterValue, 'Judge the outcome of a plan that something else ran: what failed, why, and what helps')
             [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
             [CompletionResult]::new('criteria', 'criteria', [CompletionResultType]::ParameterValue, 'List, show, check and create criteria')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
@@ -410,6 +411,46 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'reflect;assess' {
+            [CompletionResult]::new('--min-success-rate', '--min-success-rate', [CompletionResultType]::ParameterName, 'The least share of the tasks that must succeed, 0 to 1 [default: 0.8]')
+            [CompletionResult]::new('--max-execution-time-multiplier', '--max-execution-time-multiplier', [CompletionResultType]::ParameterName, 'How many times as long as expected a task may take [default: 2]')
+            [CompletionResult]::new('--require-all-tasks-complete', '--require-all-tasks-complete', [CompletionResultType]::ParameterName, 'Whether a plan is no success in which a task was not run to its end [default: true]')
+            [CompletionResult]::new('--check-output-quality', '--check-output-quality', [CompletionResultType]::ParameterName, 'Whether an empty output is an issue [default: true]')
+            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'The model, as MODEL or PROVIDER:MODEL')
+            [CompletionResult]::new('--model', '--model', [CompletionResultType]::ParameterName, 'The model, as MODEL or PROVIDER:MODEL')
+            [CompletionResult]::new('--judge-model', '--judge-model', [CompletionResultType]::ParameterName, 'A different model to judge the drafts')
+            [CompletionResult]::new('--stronger-model', '--stronger-model', [CompletionResultType]::ParameterName, 'A model that takes over where the first makes no progress any more')
+            [CompletionResult]::new('--provider', '--provider', [CompletionResultType]::ParameterName, 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE')
+            [CompletionResult]::new('--base-url', '--base-url', [CompletionResultType]::ParameterName, 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`')
+            [CompletionResult]::new('--temperature', '--temperature', [CompletionResultType]::ParameterName, 'Randomness, 0 to 2; 0 always takes the likeliest token')
+            [CompletionResult]::new('--top-p', '--top-p', [CompletionResultType]::ParameterName, 'Choose among the likeliest tokens that together have this probability')
+            [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Makes answers repeatable where the server can')
+            [CompletionResult]::new('--max-tokens', '--max-tokens', [CompletionResultType]::ParameterName, 'The most tokens of one answer')
+            [CompletionResult]::new('--num-ctx', '--num-ctx', [CompletionResultType]::ParameterName, 'The context window to ask Ollama for, in tokens')
+            [CompletionResult]::new('--keep-alive', '--keep-alive', [CompletionResultType]::ParameterName, 'How long Ollama keeps the model loaded')
+            [CompletionResult]::new('--think', '--think', [CompletionResultType]::ParameterName, 'How much the model reasons first')
+            [CompletionResult]::new('--prompt-dir', '--prompt-dir', [CompletionResultType]::ParameterName, 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with')
+            [CompletionResult]::new('--timeout-connect', '--timeout-connect', [CompletionResultType]::ParameterName, 'The most time until a connection stands [default: 10s]')
+            [CompletionResult]::new('--timeout-first-token', '--timeout-first-token', [CompletionResultType]::ParameterName, 'The most time until the first piece of an answer [default: 10m]')
+            [CompletionResult]::new('--timeout-idle', '--timeout-idle', [CompletionResultType]::ParameterName, 'The most time between two pieces of an answer [default: 2m]')
+            [CompletionResult]::new('--timeout-total', '--timeout-total', [CompletionResultType]::ParameterName, 'The most time of one call, retries included [default: 30m]')
+            [CompletionResult]::new('--retries', '--retries', [CompletionResultType]::ParameterName, 'How often a call is made again after a fault that may pass [default: 3]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the verdict to a file instead of standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the verdict to a file instead of standard output')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'What to print')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colours')
+            [CompletionResult]::new('--schema', '--schema', [CompletionResultType]::ParameterName, 'Print the JSON Schema of FILE, and read nothing')
+            [CompletionResult]::new('--llm', '--llm', [CompletionResultType]::ParameterName, 'Let a model add suggestions, in one call; the verdict is made by rules all the same')
+            [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Fetch nothing: use only models that are on this machine')
+            [CompletionResult]::new('--exit-zero', '--exit-zero', [CompletionResultType]::ParameterName, 'Exit with 0 also where the plan is no success')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors on standard error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'reflect;history' {
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Use this configuration file instead of the user''s own')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Use the settings of this profile of the configuration file')
@@ -733,6 +774,7 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             [CompletionResult]::new('draft', 'draft', [CompletionResultType]::ParameterValue, 'Write a draft, judge it, and revise it until it meets the criteria')
             [CompletionResult]::new('revise', 'revise', [CompletionResultType]::ParameterValue, 'Revise a text until it meets the criteria, or mend named errors')
             [CompletionResult]::new('evaluate', 'evaluate', [CompletionResultType]::ParameterValue, 'Judge texts by criteria, without writing anything: a gate for CI')
+            [CompletionResult]::new('assess', 'assess', [CompletionResultType]::ParameterValue, 'Judge the outcome of a plan that something else ran: what failed, why, and what helps')
             [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Look at earlier runs')
             [CompletionResult]::new('criteria', 'criteria', [CompletionResultType]::ParameterValue, 'List, show, check and create criteria')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List and fetch models')
@@ -749,6 +791,9 @@ Register-ArgumentCompleter -Native -CommandName 'reflect' -ScriptBlock {
             break
         }
         'reflect;help;evaluate' {
+            break
+        }
+        'reflect;help;assess' {
             break
         }
         'reflect;help;history' {

@@ -32,6 +32,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand correct 'Revise a text until it meets the criteria, or mend named errors'
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
             cand critique 'Judge texts by criteria, without writing anything: a gate for CI'
+            cand assess 'Judge the outcome of a plan that something else ran: what failed, why, and what helps'
             cand history 'Look at earlier runs'
             cand criteria 'List, show, check and create criteria'
             cand models 'List and fetch models'
@@ -401,6 +402,45 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'reflect;assess'= {
+            cand --min-success-rate 'The least share of the tasks that must succeed, 0 to 1 [default: 0.8]'
+            cand --max-execution-time-multiplier 'How many times as long as expected a task may take [default: 2]'
+            cand --require-all-tasks-complete 'Whether a plan is no success in which a task was not run to its end [default: true]'
+            cand --check-output-quality 'Whether an empty output is an issue [default: true]'
+            cand -m 'The model, as MODEL or PROVIDER:MODEL'
+            cand --model 'The model, as MODEL or PROVIDER:MODEL'
+            cand --judge-model 'A different model to judge the drafts'
+            cand --stronger-model 'A model that takes over where the first makes no progress any more'
+            cand --provider 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE'
+            cand --base-url 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`'
+            cand --temperature 'Randomness, 0 to 2; 0 always takes the likeliest token'
+            cand --top-p 'Choose among the likeliest tokens that together have this probability'
+            cand --seed 'Makes answers repeatable where the server can'
+            cand --max-tokens 'The most tokens of one answer'
+            cand --num-ctx 'The context window to ask Ollama for, in tokens'
+            cand --keep-alive 'How long Ollama keeps the model loaded'
+            cand --think 'How much the model reasons first'
+            cand --prompt-dir 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with'
+            cand --timeout-connect 'The most time until a connection stands [default: 10s]'
+            cand --timeout-first-token 'The most time until the first piece of an answer [default: 10m]'
+            cand --timeout-idle 'The most time between two pieces of an answer [default: 2m]'
+            cand --timeout-total 'The most time of one call, retries included [default: 30m]'
+            cand --retries 'How often a call is made again after a fault that may pass [default: 3]'
+            cand -o 'Write the verdict to a file instead of standard output'
+            cand --output 'Write the verdict to a file instead of standard output'
+            cand --format 'What to print'
+            cand --config 'Use this configuration file instead of the user''s own'
+            cand --profile 'Use the settings of this profile of the configuration file'
+            cand --color 'When to use colours'
+            cand --schema 'Print the JSON Schema of FILE, and read nothing'
+            cand --llm 'Let a model add suggestions, in one call; the verdict is made by rules all the same'
+            cand --offline 'Fetch nothing: use only models that are on this machine'
+            cand --exit-zero 'Exit with 0 also where the plan is no success'
+            cand -q 'Say nothing but errors on standard error'
+            cand --quiet 'Say nothing but errors on standard error'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'reflect;history'= {
             cand --config 'Use this configuration file instead of the user''s own'
             cand --profile 'Use the settings of this profile of the configuration file'
@@ -682,6 +722,7 @@ set edit:completion:arg-completer[reflect] = {|@words|
             cand draft 'Write a draft, judge it, and revise it until it meets the criteria'
             cand revise 'Revise a text until it meets the criteria, or mend named errors'
             cand evaluate 'Judge texts by criteria, without writing anything: a gate for CI'
+            cand assess 'Judge the outcome of a plan that something else ran: what failed, why, and what helps'
             cand history 'Look at earlier runs'
             cand criteria 'List, show, check and create criteria'
             cand models 'List and fetch models'
@@ -695,6 +736,8 @@ set edit:completion:arg-completer[reflect] = {|@words|
         &'reflect;help;revise'= {
         }
         &'reflect;help;evaluate'= {
+        }
+        &'reflect;help;assess'= {
         }
         &'reflect;help;history'= {
             cand list 'List runs, the latest first'

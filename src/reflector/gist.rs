@@ -75,8 +75,8 @@ pub(super) fn statement(line: &str) -> String {
     let told = words(&bare)
         .filter(|word| !EMPTY_WORDS.contains(word))
         .count();
-    if told < LEAST_WORDS && QUOTED.is_match(&line) {
-        // `Error: "Permission denied"` states what it quotes.
+    if told < LEAST_WORDS && QUOTED.is_match(&line) && type_named(&line).is_none() {
+        // `Error: "Permission denied"` states what it quotes; `KeyError: 'timeout'` does not.
         return plain(&line.replace(['"', '`'], " "));
     }
     bare

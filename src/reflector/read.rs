@@ -263,8 +263,8 @@ mod tests {
                 "f:2:33: `expected_seconds` must be above 0",
             ),
             (
-                task("{\"id\": \"b\", \"tols\": \"x\"}"),
-                "f:2:21: unknown key `tols` (did you mean `tool`?)",
+                task("{\"id\": \"b\", \"tools\": \"x\"}"),
+                "f:2:22: unknown key `tools` (did you mean `tool`?)",
             ),
             (
                 result("{\"task_id\": \"abc\", \"status\": \"failed\"}"),
@@ -272,7 +272,7 @@ mod tests {
             ),
             (
                 result("{\"task_id\": \"ab\", \"status\": \"success\", \"error\": \"x\"}"),
-                "f:3:62: a success has no error",
+                "f:3:61: a success has no error",
             ),
             (
                 result("{\"task_id\": \"ab\", \"status\": \"sucess\"}"),
@@ -280,15 +280,15 @@ mod tests {
             ),
             (
                 result("{\"task_id\": \"ab\", \"status\": \"failed\", \"started\": \"noon\"}"),
-                "f:3:63: `noon` is no time with a zone, such as `2026-01-31T12:00:00Z`",
+                "f:3:62: `noon` is no time with a zone, such as `2026-01-31T12:00:00Z`",
             ),
             (
                 result("{\"task_id\": \"ab\"}"),
-                "f:3:30: the key `status` is missing",
+                "f:3:29: the key `status` is missing",
             ),
             (
                 result("{\"task_id\": \"ab\", \"status\": \"failed\", \"seconds\": -1}"),
-                "f:3:63: `seconds` must be 0 or above",
+                "f:3:62: `seconds` must be 0 or above",
             ),
             (
                 refused("{\"plan\": {\"id\": \"p\", \"tasks\": []}, \"results\": []}"),

@@ -62,7 +62,7 @@ const SAID: Tier = &[
     ),
     (
         Network,
-        r"\bconnections? (\w+ ){0,3}(refused|reset|closed|lost|aborted|failed|dropped|broken|broke|error|failure|interrupted|terminated)\b|\b(lost|refused|reset|broken|dropped|closed) (\w+ )?connection\b|\bno (network|internet)\b|\b(cannot|can't|could not|couldn't|unable to|failed to) (connect|reach|establish (\w+ ){0,2}connection|open (\w+ )?(connection|socket))\b|\bnetwork (\w+ ){0,2}(unreachable|down|error|failure|failed|unavailable|issue|problem|lost|changed)\b|\b(host|server|service|address|endpoint|site) (\w+ ){0,2}(unreachable|down|unavailable|not reachable|not responding)\b|\b(is|was|are|were|currently) unreachable\b|\bbroken pipe\b|\bbad gateway\b|\bsocket hang ?up\b|\b(ssl|tls) (\w+ )?(handshake|error|failure)\b|\bfetch failed\b|\breset by peer\b",
+        r"\bconnections? (\w+ ){0,5}(refused|reset|closed|lost|aborted|failed|dropped|broken|broke|error|failure|interrupted|terminated)\b|\b(lost|refused|reset|broken|dropped|closed) (\w+ )?connection\b|\bno (network|internet)\b|\b(cannot|can't|could not|couldn't|unable to|failed to) (connect|reach|establish (\w+ ){0,2}connection|open (\w+ )?(connection|socket))\b|\bnetwork (\w+ ){0,2}(unreachable|down|error|failure|failed|unavailable|issue|problem|lost|changed)\b|\b(host|server|service|address|endpoint|site) (\w+ ){0,2}(unreachable|down|unavailable|not reachable|not responding)\b|\b(is|was|are|were|currently) unreachable\b|\bbroken pipe\b|\bbad gateway\b|\bsocket hang ?up\b|\b(ssl|tls) (\w+ )?(handshake|error|failure)\b|\bfetch failed\b|\breset by peer\b",
     ),
     (
         Validation,

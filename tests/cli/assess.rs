@@ -53,7 +53,7 @@ fn a_plan_without_success_is_exit_code_3_and_told_in_full() {
     assess()
         .arg("nightly.json")
         .code(3)
-        .stderr("")
+        .stderr("the plan `nightly` is no success: exit code 3 (0 with `--exit-zero`)\n")
         .stdout(
             "nightly: no success, 3 of 5 tasks done, 1 failed, 1 incomplete, another plan is worth making · confidence 0.45\n\
              issues:\n\
@@ -183,7 +183,7 @@ fn what_is_wrong_with_a_file_is_shown_where_it_is() {
     };
     wrong("{\"plan\": ").stderr_has("this is not JSON").run();
     wrong("{\"plan\": {\"id\": \"p\", \"tasks\": [{\"id\": \"a\"}]},\n \"results\": [{\"task_id\": \"a\", \"status\": \"sucess\"}]}")
-        .stderr_has("<stdin>:2:43")
+        .stderr_has("<stdin>:2:41")
         .stderr_has("unknown value `sucess`")
         .stderr_has("did you mean `success`?")
         .run();

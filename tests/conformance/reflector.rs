@@ -114,7 +114,7 @@ fn verdict(row: &Value) -> Value {
         ran.stderr
     );
     // A model that is asked is named on standard error before.
-    let llm_called = !ran.stderr.is_empty();
+    let llm_called = ran.stderr.contains("judge: ");
     let mut verdict: Value = serde_json::from_str(&ran.stdout).unwrap();
     verdict["llm_called"] = json!(llm_called || verdict["model"] != Value::Null);
     if given["task"].is_object() || given["error"].is_string() {

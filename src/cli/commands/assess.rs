@@ -74,11 +74,16 @@ pub(in crate::cli) async fn run(
             }
         }
     }
-    Ok(if assessment.verdict.success || args.exit_zero {
-        ExitCode::Success
-    } else {
-        ExitCode::NotMet
-    })
+    if assessment.verdict.success || args.exit_zero {
+        return Ok(ExitCode::Success);
+    }
+    if !global.quiet {
+        printer::say(&format!(
+            "the plan `{}` is no success: exit code 3 (0 with `--exit-zero`)",
+            episode.plan.id
+        ));
+    }
+    Ok(ExitCode::NotMet)
 }
 
 fn read(file: &Path, quiet: bool) -> Result<Episode, CliError> {
