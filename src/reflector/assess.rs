@@ -213,35 +213,11 @@ pub fn evaluate_plan(
     results: &[TaskResult],
     criteria: &ReflectionCriteria,
 ) -> PlanAssessment {
-    let planned = pattern::tasks_by_id(plan);
-    let mut last: IndexMap<&str, &TaskResult> = IndexMap::new();
-    let mut strangers: IndexSet<&str> = IndexSet::new();
-    for result in results {
-        let id = result.task_id.as_str();
-        if planned.contains_key(id) {
-            last.insert(id, result);
-        } else {
-            strangers.insert(id);
-        }
-    }
-    let status = |id: &str| {
-        last.get(id)
-            .map_or(TaskStatus::Pending, |result| result.status)
-    };
-    let tasks: Vec<Assessment> = planned
-        .values()
-        .map(|task| match last.get(task.id.as_str()) {
-            Some(result) => evaluate_task(task, result, criteria),
-            None => {
-                let pending = TaskResult::new(task.id.as_str(), TaskStatus::Pending);
-                evaluate_task(task, &pending, criteria)
-            }
-        })
-        .map(|verdict| with_reason(verdict, &planned, status))
-        .collect();
-    let total = planned.len();
-    let count = |wanted| planned.keys().filter(|id| status(id) == wanted).count();
-    let (succeeded, failed) = (count(TaskStatus::Success), count(TaskStatus::Failed));
+    let outcomes = Outcomes::new(plan, results);
+    let tasks = outcomes.tasks(criteria);
+    let total = outcomes.planned.len();
+    let succeeded = outcomes.count(TaskStatus::Success);
+    let failed = outcomes.count(TaskStatus::Failed);
     let incomplete = total - succeeded - failed;
     let success_rate = share(succeeded, total);
     let enough = total > 0 && success_rate >= criteria.min_success_rate;
@@ -259,10 +235,7 @@ pub fn evaluate_plan(
              wanted",
             criteria.min_success_rate
         ));
-        let not_done = planned
-            .keys()
-            .copied()
-            .filter(|id| status(id) != TaskStatus::Success);
+        let not_done = outcomes.not_done();
         patterns.push(pattern::low_success_rate(
             success_rate,
             criteria.min_success_rate,
@@ -270,7 +243,7 @@ pub fn evaluate_plan(
             results,
         ));
     }
-    for stranger in strangers {
+    for stranger in &outcomes.strangers {
         issues.push(format!(
             "there is a result for `{stranger}`, which is no task of the plan"
         ));
@@ -306,16 +279,7 @@ pub fn evaluate_plan(
                 .map(|t| t.confidence),
         ),
     };
-    let worth_it = |task: &&PlannedTask| {
-        status(&task.id) == TaskStatus::Failed && {
-            let cause = cause(
-                last.get(task.id.as_str())
-                    .and_then(|result| result.error.as_ref()),
-            );
-            cause.category.is_worth_replanning() || cause.basis == Basis::Unknown
-        }
-    };
-    let should_replan = !success && (total == 0 || planned.values().any(worth_it));
+    let should_replan = !success && (total == 0 || outcomes.another_plan_may_help());
     PlanAssessment {
         verdict: Assessment {
             task_id: None,
@@ -338,28 +302,89 @@ pub fn evaluate_plan(
     }
 }
 
-/// Says of a task that was not run which failed task it waits for.
-fn with_reason(
-    mut verdict: Assessment,
-    planned: &IndexMap<&str, &PlannedTask>,
-    status: impl Fn(&str) -> TaskStatus,
-) -> Assessment {
-    let task = verdict.task_id.as_deref().and_then(|id| planned.get(id));
-    let Some(task) = task.filter(|task| {
-        matches!(
-            status(&task.id),
-            TaskStatus::Pending | TaskStatus::Skipped | TaskStatus::Cancelled
-        )
-    }) else {
-        return verdict;
-    };
-    let failed = |id: &&String| status(id) == TaskStatus::Failed;
-    if let Some(before) = task.depends_on.iter().find(failed)
-        && let Some(issue) = verdict.issues.first_mut()
-    {
-        issue.push_str(&format!(": it waits for `{before}`, which failed"));
+/// The tasks of a plan, and the last result of each.
+struct Outcomes<'a> {
+    planned: IndexMap<&'a str, &'a PlannedTask>,
+    last: IndexMap<&'a str, &'a TaskResult>,
+    /// Results that belong to none of these tasks.
+    strangers: IndexSet<&'a str>,
+}
+
+impl<'a> Outcomes<'a> {
+    fn new(plan: &'a Plan, results: &'a [TaskResult]) -> Self {
+        let planned = pattern::tasks_by_id(plan);
+        let mut last = IndexMap::new();
+        let mut strangers = IndexSet::new();
+        for result in results {
+            let id = result.task_id.as_str();
+            if planned.contains_key(id) {
+                last.insert(id, result);
+            } else {
+                strangers.insert(id);
+            }
+        }
+        Self {
+            planned,
+            last,
+            strangers,
+        }
     }
-    verdict
+
+    fn status(&self, id: &str) -> TaskStatus {
+        self.last
+            .get(id)
+            .map_or(TaskStatus::Pending, |result| result.status)
+    }
+
+    fn count(&self, wanted: TaskStatus) -> usize {
+        let ids = self.planned.keys();
+        ids.filter(|id| self.status(id) == wanted).count()
+    }
+
+    fn not_done(&self) -> impl Iterator<Item = &'a str> {
+        let ids = self.planned.keys().copied();
+        ids.filter(|id| self.status(id) != TaskStatus::Success)
+    }
+
+    /// The verdict on each task, in the order of the plan.
+    fn tasks(&self, criteria: &ReflectionCriteria) -> Vec<Assessment> {
+        let verdict = |task: &&PlannedTask| {
+            let id = task.id.as_str();
+            let verdict = self.last.get(id).map_or_else(
+                || evaluate_task(task, &TaskResult::new(id, TaskStatus::Pending), criteria),
+                |result| evaluate_task(task, result, criteria),
+            );
+            self.with_reason(task, verdict)
+        };
+        self.planned.values().map(verdict).collect()
+    }
+
+    /// Says of a task that was not run which failed task it waits for.
+    fn with_reason(&self, task: &PlannedTask, mut verdict: Assessment) -> Assessment {
+        let not_run = matches!(
+            self.status(&task.id),
+            TaskStatus::Pending | TaskStatus::Skipped | TaskStatus::Cancelled
+        );
+        let failed = |id: &&String| self.status(id) == TaskStatus::Failed;
+        if not_run
+            && let Some(before) = task.depends_on.iter().find(failed)
+            && let Some(issue) = verdict.issues.first_mut()
+        {
+            *issue = format!("{issue}: it waits for `{before}`, which failed");
+        }
+        verdict
+    }
+
+    /// Whether a task failed that another plan may get around, or for reasons that nobody knows.
+    fn another_plan_may_help(&self) -> bool {
+        self.last
+            .values()
+            .filter(|result| result.status == TaskStatus::Failed)
+            .any(|result| {
+                let cause = cause(result.error.as_ref());
+                cause.category.is_worth_replanning() || cause.basis == Basis::Unknown
+            })
+    }
 }
 
 #[expect(

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -153,12 +153,11 @@ fn plan(plan: &Plan) -> Result<(), Fault> {
 }
 
 fn results(episode: &Episode) -> Result<(), Fault> {
-    let ids: HashMap<&str, ()> = (episode.plan.tasks.iter())
-        .map(|task| (task.id.as_str(), ()))
-        .collect();
+    let tasks = episode.plan.tasks.iter();
+    let ids: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
     for (place, result) in episode.results.iter().enumerate() {
         let at = |key: &str| format!("/results/{place}/{key}");
-        if !ids.contains_key(result.task_id.as_str()) {
+        if !ids.contains(result.task_id.as_str()) {
             return Err(no_such_task(at("task_id"), &result.task_id, &episode.plan));
         }
         if result.status == TaskStatus::Success && result.error.is_some() {

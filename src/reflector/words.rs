@@ -206,7 +206,7 @@ fn stands(statement: &str, found: Range<usize>, category: ErrorCategory) -> bool
     };
     // "No permission problem" is none.
     let denies = itself.starts_with("no ") || itself.starts_with("without ");
-    !FINE.contains(&next) && !(denies && DOUBTS.contains(&next))
+    !(FINE.contains(&next) || (denies && DOUBTS.contains(&next)))
 }
 
 #[cfg(test)]
