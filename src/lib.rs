@@ -12,6 +12,7 @@
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
 //! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
 //! | [`revise`] | the revision strategies |
+//! | [`reflector`] | judging the outcome of tasks and plans that something else ran |
 //! | [`sandbox`] | child processes and workers with limits, for code and commands |
 //! | [`prompt`] | what models are told |
 //! | [`criteria`] | criteria files and the built-in sets |
@@ -71,6 +72,7 @@ pub mod evaluate;
 pub mod evidence;
 pub mod model;
 pub mod prompt;
+pub mod reflector;
 pub mod report;
 pub mod revise;
 pub mod sandbox;

@@ -57,7 +57,7 @@ Standard output carries the draft and nothing else; progress and errors go to st
 The run log stays on this machine. There is no telemetry and no update check.";
 
 /// What is set for all commands.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct GlobalArgs {
     /// Use this configuration file instead of the user's own
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Global options")]
@@ -126,6 +126,8 @@ pub(super) enum Command {
     Evaluate(Box<EvaluateArgs>),
     /// Run a workflow: a YAML file of nodes that generate, evaluate, correct, and loop
     Run(Box<WorkflowArgs>),
+    /// Judge the outcome of a plan that something else ran: what failed, why, and what helps
+    Assess(Box<AssessArgs>),
     /// Look at earlier runs, and go on with one
     #[command(subcommand, arg_required_else_help = true)]
     History(HistoryCommand),
@@ -533,6 +535,82 @@ reasoning_characters, prompt_tokens, cached_tokens. What was not measured is not
 
 Exit codes: 0 a run would work, 1 its record cannot be kept, 2 the configuration or the criteria are wrong,
 4 the provider failed.";
+
+/// `reflect assess`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reflect assess nightly.json
+  reflect assess nightly.json --min-success-rate 0.95 --format markdown > report.md
+  my-runner --json | reflect assess - --llm -m ollama:qwen3:8b
+  reflect assess --schema > episode.schema.json
+
+FILE has a plan and the results of its tasks:
+  {\"plan\": {\"id\": \"nightly\", \"tasks\": [{\"id\": \"fetch\", \"tool\": \"http\", \"expected_seconds\": 5}]},
+   \"results\": [{\"task_id\": \"fetch\", \"status\": \"failed\", \"error\": \"timed out\", \"seconds\": 30}]}
+
+Exit codes: 0 the plan is a success, 3 it is not, 2 the file is wrong.")]
+pub(super) struct AssessArgs {
+    /// The plan and its results, as JSON; `-` or none for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+
+    /// Print the JSON Schema of FILE, and read nothing
+    #[arg(long, conflicts_with = "file")]
+    pub schema: bool,
+
+    /// The least share of the tasks that must succeed, 0 to 1 [default: 0.8]
+    #[arg(long, value_name = "RATE", value_parser = parse_share, help_heading = "Criteria")]
+    pub min_success_rate: Option<f64>,
+
+    /// How many times as long as expected a task may take [default: 2]
+    #[arg(long, value_name = "TIMES", help_heading = "Criteria")]
+    pub max_execution_time_multiplier: Option<f64>,
+
+    /// Whether a plan is no success in which a task was not run to its end [default: true]
+    #[arg(long, value_name = "BOOL", help_heading = "Criteria")]
+    pub require_all_tasks_complete: Option<bool>,
+
+    /// Whether an empty output is an issue [default: true]
+    #[arg(long, value_name = "BOOL", help_heading = "Criteria")]
+    pub check_output_quality: Option<bool>,
+
+    /// Let a model add suggestions, in one call; the verdict is made by rules all the same
+    #[arg(long, help_heading = "Model")]
+    pub llm: bool,
+
+    /// Which model suggests, and how it is asked.
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    /// Write the verdict to a file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
+
+    /// What to print
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        help_heading = "Output"
+    )]
+    pub format: AssessFormat,
+
+    /// Exit with 0 also where the plan is no success
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub exit_zero: bool,
+}
+
+/// How the verdict on a plan is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum AssessFormat {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+    /// For a pull request or an issue.
+    Markdown,
+}
 
 /// What the models are given to know.
 #[derive(Debug, Args)]

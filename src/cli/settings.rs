@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{
-    EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs, WorkflowArgs,
+    AssessArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs,
+    WorkflowArgs,
 };
 use super::error::CliError;
 use super::{paths, printer};
@@ -12,7 +13,9 @@ use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSett
 use crate::criteria;
 use crate::prompt::Templates;
 use crate::source::Reach;
-use crate::types::{Criteria, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts};
+use crate::types::{
+    Criteria, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts, ReflectorSettings,
+};
 
 /// The criteria where nobody names any.
 const DEFAULT_CRITERIA: &str = "writing";
@@ -134,6 +137,30 @@ pub(super) fn models(
     let flags = Settings {
         profile: global.profile.clone(),
         ..model_flags(args)?
+    };
+    let resolved = config.resolve(&flags, None)?;
+    Ok(Plan {
+        config,
+        resolved,
+        criteria: no_criteria(),
+        evidence: false,
+        judged: true,
+        tools: 0,
+    })
+}
+
+/// What `reflect assess` sets. No draft is judged, so no criteria are read.
+pub(super) fn assess(args: &AssessArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
+    let config = load(global)?;
+    let flags = Settings {
+        profile: global.profile.clone(),
+        reflector: ReflectorSettings {
+            min_success_rate: args.min_success_rate,
+            max_execution_time_multiplier: args.max_execution_time_multiplier,
+            require_all_tasks_complete: args.require_all_tasks_complete,
+            check_output_quality: args.check_output_quality,
+        },
+        ..model_flags(&args.model)?
     };
     let resolved = config.resolve(&flags, None)?;
     Ok(Plan {

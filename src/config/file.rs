@@ -19,9 +19,16 @@ use super::{
 use crate::source::{self, Source, SourceError};
 use crate::types::Prices;
 
-/// What a project's file may set; `loop` and `judge` with all that is in them. Such files are other people's: they
+/// What a project's file may set; `loop`, `judge` and `reflector` with all that is in them. Such files are other people's: they
 /// come with what one clones, and say nothing about servers, keys and places.
-pub const PROJECT_KEYS: &[&str] = &["model", "judge_model", "criteria", "loop", "judge"];
+pub const PROJECT_KEYS: &[&str] = &[
+    "model",
+    "judge_model",
+    "criteria",
+    "loop",
+    "judge",
+    "reflector",
+];
 
 /// The tables of the user's file beside the settings.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

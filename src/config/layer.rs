@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::settings::{HistorySettings, Settings, TimeoutSettings};
 use crate::{
     source,
-    types::{JudgeSettings, LoopSettings},
+    types::{JudgeSettings, LoopSettings, ReflectorSettings},
 };
 
 /// Where a value comes from.
@@ -81,7 +81,7 @@ impl fmt::Display for Origin {
 pub(super) struct Layer(IndexMap<String, (Value, Origin)>);
 
 /// The tables within the settings that are laid over each other key by key.
-const TABLES: &[&str] = &["loop", "judge", "timeouts", "history"];
+const TABLES: &[&str] = &["loop", "judge", "reflector", "timeouts", "history"];
 
 impl Layer {
     /// What is set in these settings.
@@ -230,6 +230,7 @@ pub(super) fn keys() -> Vec<String> {
             let inner: &[&str] = match *key {
                 "loop" => source::fields::<LoopSettings>(),
                 "judge" => source::fields::<JudgeSettings>(),
+                "reflector" => source::fields::<ReflectorSettings>(),
                 "timeouts" => source::fields::<TimeoutSettings>(),
                 "history" => source::fields::<HistorySettings>(),
                 _ => return vec![(*key).to_owned()],

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     evidence,
     model::{RetryPolicy, Sampling, Think, Timeouts, ollama, openai::StructuredOutput},
-    types::{HumanDuration, JudgeSettings, LoopSettings},
+    types::{HumanDuration, JudgeSettings, LoopSettings, ReflectorSettings},
 };
 
 /// What can be set by file, profile, environment or flag. Every field is optional, since each of these
-/// sets only some; tables (`loop`, `judge`, `timeouts`) are laid over each other key by key.
+/// sets only some; tables (`loop`, `judge`, `reflector`, `timeouts`) are laid over each other key by key.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -70,6 +70,8 @@ pub struct Settings {
     pub loop_settings: LoopSettings,
     /// How the judge is asked.
     pub judge: JudgeSettings,
+    /// When the outcome of tasks and plans is a success.
+    pub reflector: ReflectorSettings,
     /// How long is waited for a server.
     pub timeouts: TimeoutSettings,
     /// Which runs the run log keeps.
@@ -187,6 +189,7 @@ impl Settings {
                 always: Some(judge.always()),
                 cache: Some(judge.cache()),
             },
+            reflector: ReflectorSettings::defaults(),
             timeouts: TimeoutSettings {
                 connect: human(timeouts.connect),
                 first_token: human(timeouts.first_token),
@@ -223,6 +226,9 @@ impl Settings {
                 let message = format!("`history.{key}` must be at least 1");
                 return Err((vec!["history", key], message));
             }
+        }
+        if let Err((key, message)) = self.reflector.check() {
+            return Err((vec!["reflector", key], message));
         }
         let wrong =
             |key: &'static str, must: &str| Err((vec![key], format!("`{key}` must be {must}")));

@@ -104,6 +104,8 @@ impl Workshop {
                 writer: None,
                 judge: None,
             },
+            // Its file is run again.
+            setup: None,
         });
         let mut run = Run {
             log: &log,

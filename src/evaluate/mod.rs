@@ -1,6 +1,7 @@
 //! Judging a draft: one file per evaluator, and how their verdicts add up.
 
 mod add_up;
+mod advice;
 mod answer;
 mod apart;
 mod command;
@@ -25,6 +26,7 @@ mod watch;
 
 use async_trait::async_trait;
 
+pub use self::advice::{advice_prompt, advise};
 pub use self::command::{ProgramRun, run_program};
 pub use self::errors::read_errors;
 use self::finding::{Fault, Finding};

@@ -5,6 +5,7 @@
 //! draft, and last what this call is to do. What comes from a user, a file or a model is delimited and
 //! declared to be material.
 
+mod advise;
 mod block;
 mod catalogue;
 mod custom;
@@ -25,6 +26,7 @@ use serde::Serialize;
 use crate::model::{Message, Role};
 use crate::types::{Criteria, Evidence, Fact, Issue, Procedure, Task};
 
+pub use self::advise::advise;
 use self::block::block;
 use self::catalogue::ENTRIES;
 pub use self::custom::{Templates, built_in_templates};
@@ -98,6 +100,7 @@ static BUILT_IN: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.add_filter("block", block);
     let replaceable = ENTRIES.iter().map(|entry| (entry.name, entry.source));
     let fixed = [
+        ("advise.j2", include_str!("templates/advise.j2")),
         ("look_back.j2", include_str!("templates/look_back.j2")),
         ("outline.j2", include_str!("templates/outline.j2")),
         ("section.j2", include_str!("templates/section.j2")),

@@ -1,5 +1,6 @@
 //! What people and programs read of a run: text, Markdown, JSON, from its record; HTML from its events.
 
+mod assessment;
 mod critique;
 mod diff;
 mod html;
@@ -8,6 +9,7 @@ mod markdown;
 mod text;
 mod verdict;
 
+pub use assessment::{AssessmentReport, assessment_json, assessment_markdown, assessment_text};
 pub use critique::{cost, critique_markdown, critique_text, critiques_json};
 pub use diff::{Block, Change, Diff, Hunk, Piece, diff};
 pub use html::{Said, Talk, html, html_with_talks};

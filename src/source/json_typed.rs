@@ -3,7 +3,10 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use super::{Source, SourceError};
+use super::{
+    Source, SourceError, list, similar,
+    toml_text::{unknown, unknown_key},
+};
 
 /// Reads a whole JSON text as a `T`. Errors show the place, and say what is wanted there.
 pub fn json<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
@@ -33,6 +36,16 @@ pub fn json<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
             .and_then(|rest| rest.strip_suffix('`'))
         {
             return source.error(span, &format!("the key `{name}` is set twice"));
+        }
+        if let Some((name, known)) = unknown(message, "unknown field `") {
+            return unknown_key(source, span, name, &known);
+        }
+        if let Some((name, known)) = unknown(message, "unknown variant `") {
+            let near = similar(name, known.iter().copied());
+            return source
+                .error(span, &format!("unknown value `{name}`"))
+                .help_if(near.map(|n| format!("did you mean `{n}`?")))
+                .help(format!("known values: {}", list(known)));
         }
         match message
             .strip_prefix("invalid type: ")

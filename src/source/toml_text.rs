@@ -136,7 +136,7 @@ pub(crate) fn unknown_key(
 }
 
 /// Splits serde's ``unknown field `x`, expected one of `a`, `b` ``.
-fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)> {
+pub(super) fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)> {
     let rest = message.strip_prefix(prefix)?;
     let (name, known) = rest
         .rsplit_once("`, expected ")

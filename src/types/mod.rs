@@ -14,6 +14,7 @@ mod judging;
 mod model_id;
 mod outcome;
 mod price;
+mod reflecting;
 mod reflection;
 mod settings;
 mod setup;
@@ -42,6 +43,7 @@ pub use judging::{JudgeMode, JudgeScore, JudgeSettings, MAX_SAMPLES, ProbeTexts}
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
 pub use price::{Price, Prices};
+pub use reflecting::{ReflectionCriteria, ReflectorSettings};
 pub use reflection::{Reflection, Trigger};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
 pub use setup::Setup;

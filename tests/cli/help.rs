@@ -6,7 +6,7 @@ use crate::harness::Test;
 
 #[test]
 fn help() {
-    let cases: [(&str, &[&str]); 18] = [
+    let cases: [(&str, &[&str]); 19] = [
         ("help_short", &["-h"]),
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
@@ -14,6 +14,7 @@ fn help() {
         ("help_revise_short", &["revise", "-h"]),
         ("help_evaluate_short", &["evaluate", "-h"]),
         ("help_run_short", &["run", "-h"]),
+        ("help_assess_short", &["assess", "-h"]),
         ("help_history", &["history", "--help"]),
         ("help_history_list", &["history", "list", "--help"]),
         ("help_history_diff", &["history", "diff", "--help"]),

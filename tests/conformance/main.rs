@@ -10,6 +10,7 @@
 mod custom;
 mod evaluate;
 mod program;
+mod reflector;
 mod reflexion;
 mod rows;
 #[cfg(unix)]

@@ -23,5 +23,5 @@ pub(in crate::cli) async fn run(
         })?;
         Ok((task, Start::Task))
     };
-    session::run(&args.run, global, true, read).await
+    Box::pin(session::run(&args.run, global, true, read)).await
 }

@@ -28,7 +28,12 @@ pub(in crate::cli) async fn run(
     args: &ResumeArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
-    session::go(prepare(args, global).await, &args.output, global).await
+    Box::pin(session::go(
+        prepare(args, global).await,
+        &args.output,
+        global,
+    ))
+    .await
 }
 
 /// How people go on with a run that ended for this reason, to follow how they show it; nothing if they cannot.

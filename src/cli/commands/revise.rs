@@ -25,7 +25,7 @@ pub(in crate::cli) async fn run(
         )?;
         Ok((task, start(args, global.quiet)?))
     };
-    session::run(&args.run, global, args.errors.is_none(), read).await
+    Box::pin(session::run(&args.run, global, args.errors.is_none(), read)).await
 }
 
 /// The text, and what is wrong with it if that is known.

@@ -81,12 +81,12 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
     let store = SharedStore::open(&plan, args.no_log)?;
     let cancel = interrupt::cancel_on_signal();
     let watch = Watch(Arc::new(Mutex::new(Views {
-        progress: Progress::new(true),
+        progress: None,
         log: store.clone().map(RunLog::new),
         lines: args.format == WorkflowFormat::Ndjson,
         reader: Reader::There,
         failure: None,
-        quiet: global.quiet,
+        global: global.clone(),
         cancel: cancel.clone(),
     })));
     let trusted = args.allow_exec
@@ -130,7 +130,7 @@ fn finish(
     output: Option<OutputFile>,
     watch: &Watch,
 ) -> Result<ExitCode, CliError> {
-    watch.views().progress.clear();
+    watch.views().clear();
     if let Some((node, failure)) = &outcome.failure {
         printer::report(&failed(failure, Some(node)));
         if let Some(history) = failure.history.as_deref().and_then(Value::as_array) {
@@ -306,13 +306,13 @@ struct Watch(Arc<Mutex<Views>>);
 
 struct Views {
     /// Of the loop that is under way.
-    progress: Progress,
+    progress: Option<Progress>,
     log: Option<RunLog>,
     /// Whether every event is printed.
     lines: bool,
     reader: Reader,
     failure: Option<CliError>,
-    quiet: bool,
+    global: GlobalArgs,
     cancel: CancellationToken,
 }
 
@@ -329,6 +329,13 @@ impl Observer for Watch {
 }
 
 impl Views {
+    /// Removes what is drawn of a loop.
+    fn clear(&mut self) {
+        if let Some(mut progress) = self.progress.take() {
+            progress.clear();
+        }
+    }
+
     fn see(&mut self, event: &Event<'_>) {
         match event {
             Event::Loop { event, .. } => {
@@ -336,10 +343,12 @@ impl Views {
                     log.on_event(event);
                 }
                 if matches!(event.event, LoopEvent::RunStart { .. }) {
-                    self.progress.clear();
-                    self.progress = Progress::new(self.quiet);
+                    self.clear();
+                    self.progress = Some(Progress::new(&self.global));
                 }
-                self.progress.on_event(event);
+                if let Some(progress) = &mut self.progress {
+                    progress.on_event(event);
+                }
             }
             Event::NodeStart { node, action } => {
                 self.say(&format!("node {node}: {action}"));
@@ -358,8 +367,8 @@ impl Views {
     }
 
     fn say(&mut self, line: &str) {
-        if !self.quiet {
-            self.progress.clear();
+        if !self.global.quiet {
+            self.clear();
             printer::say(line);
         }
     }

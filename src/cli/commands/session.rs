@@ -32,7 +32,7 @@ pub(super) async fn run(
         return dry_run::of_run(args, global, judged, read).await;
     }
     let prepared = prepare(args, global, judged, read).await;
-    go(prepared, &args.output, global).await
+    Box::pin(go(prepared, &args.output, global)).await
 }
 
 /// Runs what is prepared, and prints the answer.

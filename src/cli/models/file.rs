@@ -150,7 +150,13 @@ impl FileModels {
             providers = providers.with_given_address(&name.provider);
         }
         let opened = providers.open(&name, &self.window, self.quiet).await?;
-        prices::limit(&self.plan, std::iter::once(opened.model.id()), self.quiet)?;
+        let prices = self.plan.config.prices();
+        prices::limit(
+            &self.plan,
+            prices,
+            std::iter::once(opened.model.id()),
+            self.quiet,
+        )?;
         if !self.quiet {
             let what = if choice.judges { "judge" } else { "model" };
             printer::say(&format!("{what}: {}{}", opened.model.id(), opened.leaves()));

@@ -580,11 +580,12 @@ mod tests {
     fn check_chunks_are_independent(chunks: &[Value]) {
         let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
         let read = |chunks: &[Value]| {
-            let frames: String = chunks
+            let frames: Vec<String> = chunks
                 .iter()
                 .chain([&end])
                 .map(|chunk| format!("data: {chunk}\n\n"))
                 .collect();
+            let frames = frames.concat();
             let (mut events, result) = decode(decoder(), &[frames.as_bytes()]);
             if result.is_ok() {
                 events.pop();

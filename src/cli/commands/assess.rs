@@ -1,0 +1,133 @@
+//! `reflect assess`: judges the outcome of a plan that something else ran.
+
+use std::path::Path;
+
+use crate::cli::args::{AssessArgs, AssessFormat, GlobalArgs};
+use crate::cli::error::CliError;
+use crate::cli::input::Input;
+use crate::cli::output::OutputFile;
+use crate::cli::{interrupt, models, printer, settings};
+use crate::evaluate::{advice_prompt, advise};
+use crate::reflector::{self, Episode, PlanAssessment};
+use crate::report::{AssessmentReport, assessment_json, assessment_markdown, assessment_text};
+use crate::source::Source;
+use crate::types::{ExitCode, ModelId, Task};
+
+/// Judges the outcome and prints the verdict; or prints the schema of what is read.
+pub(in crate::cli) async fn run(
+    args: &AssessArgs,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    if args.schema {
+        let text = serde_json::to_string_pretty(&reflector::schema())
+            .map_err(|error| CliError::failure(error.to_string()))?;
+        printer::print(&printer::with_final_newline(&text))?;
+        return Ok(ExitCode::Success);
+    }
+    let names_model = args.model.model.is_some()
+        || args.model.judge_model.is_some()
+        || args.model.provider.is_some()
+        || args.model.base_url.is_some();
+    if names_model && !args.llm {
+        return Err(
+            CliError::usage("a model is named, and none is asked without `--llm`")
+                .hint("add `--llm`, or leave the model out"),
+        );
+    }
+    let plan = settings::assess(args, global)?;
+    let criteria = plan.settings().reflector.criteria();
+    let episode = read(args.file.as_deref().unwrap_or(Path::new("-")), global.quiet)?;
+    let output = OutputFile::prepare_if(args.output.as_deref())?;
+    let mut assessment = reflector::evaluate_plan(&episode.plan, &episode.results, &criteria);
+    let mut warnings = Vec::new();
+    let mut model = None;
+    if args.llm {
+        let (asked, said) = suggest(&plan, &episode, &assessment, global.quiet).await?;
+        model = asked;
+        match said {
+            Ok(suggestions) => assessment.add_suggestions(suggestions),
+            Err(problem) => {
+                if !global.quiet {
+                    printer::say(&format!("warning: {problem}; the verdict needs no model"));
+                }
+                warnings.push(problem);
+            }
+        }
+    }
+    let report = AssessmentReport {
+        assessment: &assessment,
+        insights: &reflector::learn_from_episode(&episode, &criteria),
+        criteria: &criteria,
+        model: model.as_ref(),
+        warnings: &warnings,
+    };
+    let text = match args.format {
+        AssessFormat::Text => printer::without_controls(&assessment_text(&report)).into_owned(),
+        AssessFormat::Json => assessment_json(&report),
+        AssessFormat::Markdown => assessment_markdown(&report),
+    };
+    match output {
+        Some(file) => file.write(&text)?,
+        None => {
+            if printer::print(&text)? == printer::Reader::Gone {
+                return Ok(ExitCode::Success);
+            }
+        }
+    }
+    if assessment.verdict.success || args.exit_zero {
+        return Ok(ExitCode::Success);
+    }
+    if !global.quiet {
+        printer::say(&format!(
+            "the plan `{}` is no success: exit code 3 (0 with `--exit-zero`)",
+            episode.plan.id
+        ));
+    }
+    Ok(ExitCode::NotMet)
+}
+
+fn read(file: &Path, quiet: bool) -> Result<Episode, CliError> {
+    let input = Input::of(file);
+    let text = input.read("the plan and its results", quiet)?;
+    let name = match input {
+        Input::Stdin => "<stdin>".to_owned(),
+        Input::File(path) => path.display().to_string(),
+    };
+    Ok(reflector::read(&Source::new(&name, &text))?)
+}
+
+/// Asks the model that judges: who it is, and what it says or why it says nothing.
+///
+/// # Errors
+/// If what the user says about the model is wrong, or on a signal. That it cannot be reached is no error: the verdict
+/// does not depend on it.
+async fn suggest(
+    plan: &settings::Plan,
+    episode: &Episode,
+    assessment: &PlanAssessment,
+    quiet: bool,
+) -> Result<(Option<ModelId>, Result<Vec<String>, String>), CliError> {
+    let cancel = interrupt::cancel_on_signal();
+    let asked: String = advice_prompt(episode, assessment)
+        .into_iter()
+        .map(|message| message.content)
+        .collect();
+    let ask = async {
+        match models::open_judge(plan, &Task::default(), &asked, quiet).await {
+            Ok(judge) => {
+                let said = advise(episode, assessment, &judge, &|_| {}).await;
+                Ok((Some(judge.model.id().clone()), said))
+            }
+            Err(error) if error.code == ExitCode::Provider => {
+                let problem = format!("the model has no suggestions: {}", error.message);
+                Ok((None, Err(problem)))
+            }
+            Err(error) => Err(error),
+        }
+    };
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(CliError::new(ExitCode::Interrupted, "interrupted")),
+        said = ask => said,
+    }
+}

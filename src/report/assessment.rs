@@ -1,0 +1,151 @@
+//! Reports on the outcome of plans that something else ran.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::markdown::{cell, one_line};
+use crate::reflector::{Insight, PlanAssessment};
+use crate::types::{ModelId, ReflectionCriteria, SCHEMA_VERSION};
+
+/// The most issues and the most tasks of a pattern that are shown to people. JSON has all of them.
+const MOST_ISSUES: usize = 20;
+const MOST_TASKS: usize = 8;
+
+/// What is said of the outcome of a plan.
+#[derive(Debug)]
+pub struct AssessmentReport<'a> {
+    /// The verdict.
+    pub assessment: &'a PlanAssessment,
+    /// What is to be learned from it.
+    pub insights: &'a [Insight],
+    /// By what it was judged.
+    pub criteria: &'a ReflectionCriteria,
+    /// The model that was asked for suggestions, if one was.
+    pub model: Option<&'a ModelId>,
+    /// What people should know besides.
+    pub warnings: &'a [String],
+}
+
+/// It as one JSON object, indented, with a final newline.
+pub fn assessment_json(report: &AssessmentReport<'_>) -> String {
+    #[derive(Serialize)]
+    struct Printed<'a> {
+        schema_version: u32,
+        #[serde(flatten)]
+        assessment: &'a PlanAssessment,
+        insights: &'a [Insight],
+        criteria: &'a ReflectionCriteria,
+        model: Option<&'a ModelId>,
+        warnings: &'a [String],
+    }
+    let mut text = serde_json::to_string_pretty(&Printed {
+        schema_version: SCHEMA_VERSION,
+        assessment: report.assessment,
+        insights: report.insights,
+        criteria: report.criteria,
+        model: report.model,
+        warnings: report.warnings,
+    })
+    .unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"));
+    text.push('\n');
+    text
+}
+
+/// The verdict for people: a headline, what is wrong, what the failures have in common, what to do.
+pub fn assessment_text(report: &AssessmentReport<'_>) -> String {
+    let mut out = format!("{}\n", headline(report.assessment));
+    for (title, lines) in sections(report) {
+        let _ = writeln!(out, "{title}:");
+        for line in lines {
+            let _ = writeln!(out, "  - {}", one_line(&line));
+        }
+    }
+    out
+}
+
+/// The same in Markdown.
+pub fn assessment_markdown(report: &AssessmentReport<'_>) -> String {
+    let mut out = format!("## {}\n", cell(&headline(report.assessment)));
+    for (title, lines) in sections(report) {
+        let title =
+            title.get(..1).unwrap_or_default().to_uppercase() + title.get(1..).unwrap_or_default();
+        let _ = writeln!(out, "\n### {title}\n");
+        for line in lines {
+            let _ = writeln!(out, "- {}", one_line(&line));
+        }
+    }
+    for warning in report.warnings {
+        let _ = writeln!(out, "\n> Warning: {}", one_line(warning));
+    }
+    out
+}
+
+fn headline(assessment: &PlanAssessment) -> String {
+    let verdict = &assessment.verdict;
+    let plan = verdict.plan_id.as_deref().unwrap_or_default();
+    let outcome = if verdict.success {
+        "a success"
+    } else {
+        "no success"
+    };
+    let mut counts = vec![format!(
+        "{} of {} tasks done",
+        assessment.succeeded, assessment.total
+    )];
+    if assessment.failed > 0 {
+        counts.push(format!("{} failed", assessment.failed));
+    }
+    if assessment.incomplete > 0 {
+        counts.push(format!("{} incomplete", assessment.incomplete));
+    }
+    if verdict.should_replan {
+        counts.push("another plan is worth making".to_owned());
+    }
+    format!(
+        "{plan}: {outcome}, {} · confidence {:.2}",
+        counts.join(", "),
+        verdict.confidence
+    )
+}
+
+/// What there is to say, each under its title.
+fn sections(report: &AssessmentReport<'_>) -> Vec<(&'static str, Vec<String>)> {
+    let assessment = report.assessment;
+    let patterns = assessment.patterns.iter().map(|pattern| {
+        format!(
+            "{}: {} ({})",
+            pattern.pattern_type,
+            pattern.description,
+            shortened(&pattern.affected_tasks, MOST_TASKS).join(", ")
+        )
+    });
+    let suggestions = assessment.verdict.suggestions.iter().map(|suggestion| {
+        if assessment.model_suggestions.contains(suggestion) {
+            format!("{suggestion} [the model's]")
+        } else {
+            suggestion.clone()
+        }
+    });
+    let insights = report
+        .insights
+        .iter()
+        .map(|insight| format!("{} ({:.2})", insight.text, insight.confidence));
+    let all = [
+        ("issues", shortened(&assessment.verdict.issues, MOST_ISSUES)),
+        ("patterns", patterns.collect()),
+        ("suggestions", suggestions.collect()),
+        ("learned", insights.collect()),
+    ];
+    all.into_iter()
+        .filter(|(_, lines)| !lines.is_empty())
+        .collect()
+}
+
+fn shortened(texts: &[String], most: usize) -> Vec<String> {
+    let mut shown: Vec<String> = texts.iter().take(most).cloned().collect();
+    if texts.len() > most {
+        shown.push(format!("and {} more", texts.len() - most));
+    }
+    shown
+}

@@ -1,0 +1,131 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When the outcome of a task or a plan counts as a success (seed 004).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ReflectionCriteria {
+    /// The least share of a plan's tasks that must succeed, 0 to 1.
+    pub min_success_rate: f64,
+    /// How many times as long as expected a task may take; above 0.
+    pub max_execution_time_multiplier: f64,
+    /// Whether a plan in which a task was not run to its end is no success.
+    pub require_all_tasks_complete: bool,
+    /// Whether outputs are looked at: one that is empty is an issue.
+    pub check_output_quality: bool,
+}
+
+impl Default for ReflectionCriteria {
+    fn default() -> Self {
+        Self {
+            min_success_rate: 0.8,
+            max_execution_time_multiplier: 2.0,
+            require_all_tasks_complete: true,
+            check_output_quality: true,
+        }
+    }
+}
+
+/// What a layer sets of [`ReflectionCriteria`]. As in [`LoopSettings`](super::LoopSettings), every field is optional.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReflectorSettings {
+    /// The least share of a plan's tasks that must succeed, 0 to 1. Default: 0.8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub min_success_rate: Option<f64>,
+    /// How many times as long as expected a task may take; above 0. Default: 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub max_execution_time_multiplier: Option<f64>,
+    /// Whether a plan in which a task was not run to its end is no success. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require_all_tasks_complete: Option<bool>,
+    /// Whether an empty output is an issue. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check_output_quality: Option<bool>,
+}
+
+impl ReflectorSettings {
+    /// Says which value is outside of its range: its key, and a sentence about what is wrong.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let wrong = |key: &'static str, must: &str| Err((key, format!("`{key}` must be {must}")));
+        // Written so that NaN is wrong, too.
+        if (self.min_success_rate).is_some_and(|rate| !(0.0..=1.0).contains(&rate)) {
+            return wrong("min_success_rate", "a number from 0 to 1");
+        }
+        if (self.max_execution_time_multiplier)
+            .is_some_and(|times| !(times > 0.0 && times.is_finite()))
+        {
+            return wrong("max_execution_time_multiplier", "a number above 0");
+        }
+        Ok(())
+    }
+
+    /// All of them set, to the defaults.
+    pub fn defaults() -> Self {
+        let criteria = ReflectionCriteria::default();
+        Self {
+            min_success_rate: Some(criteria.min_success_rate),
+            max_execution_time_multiplier: Some(criteria.max_execution_time_multiplier),
+            require_all_tasks_complete: Some(criteria.require_all_tasks_complete),
+            check_output_quality: Some(criteria.check_output_quality),
+        }
+    }
+
+    /// The criteria, with the defaults where nothing is set.
+    pub fn criteria(&self) -> ReflectionCriteria {
+        let default = ReflectionCriteria::default();
+        ReflectionCriteria {
+            min_success_rate: self.min_success_rate.unwrap_or(default.min_success_rate),
+            max_execution_time_multiplier: (self.max_execution_time_multiplier)
+                .unwrap_or(default.max_execution_time_multiplier),
+            require_all_tasks_complete: (self.require_all_tasks_complete)
+                .unwrap_or(default.require_all_tasks_complete),
+            check_output_quality: (self.check_output_quality)
+                .unwrap_or(default.check_output_quality),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_set_has_its_default() {
+        assert_eq!(
+            ReflectorSettings::default().criteria(),
+            ReflectionCriteria::default()
+        );
+        assert_eq!(
+            ReflectorSettings::defaults().criteria(),
+            ReflectionCriteria::default()
+        );
+        let some = ReflectorSettings {
+            min_success_rate: Some(0.75),
+            check_output_quality: Some(false),
+            ..ReflectorSettings::default()
+        };
+        let criteria = some.criteria();
+        assert!((criteria.min_success_rate - 0.75).abs() < f64::EPSILON);
+        assert!(criteria.require_all_tasks_complete && !criteria.check_output_quality);
+    }
+
+    #[test]
+    fn values_outside_of_their_range_are_named() {
+        for (rate, times, key) in [
+            (1.1, 2.0, "min_success_rate"),
+            (f64::NAN, 2.0, "min_success_rate"),
+            (0.5, 0.0, "max_execution_time_multiplier"),
+            (0.5, f64::NAN, "max_execution_time_multiplier"),
+        ] {
+            let settings = ReflectorSettings {
+                min_success_rate: Some(rate),
+                max_execution_time_multiplier: Some(times),
+                ..ReflectorSettings::default()
+            };
+            assert_eq!(settings.check().unwrap_err().0, key);
+        }
+        assert!(ReflectorSettings::defaults().check().is_ok());
+    }
+}
