@@ -156,6 +156,7 @@ fn run(id: Uuid, number: usize, words: &mut Words) -> Vec<Stamped> {
     let mut events = vec![Event::RunStart {
         schema_version: SCHEMA_VERSION,
         run_id: id,
+        setup: None,
         command: "draft".into(),
         file: None,
         task: Box::new(Task::new(format!("number{number} {}", words.text(20)))),

@@ -1,8 +1,8 @@
 //! A call as the run log keeps it.
 
 use crate::model::{Asked, CallReport, Exchange, Message, Reply, Role};
-use crate::report::{Said, Talk};
-use crate::store::{KeptCall, KeptMessage};
+use crate::report::{self, Said, Talk};
+use crate::store::{KeptCall, KeptMessage, Store, StoreError};
 
 /// What is kept of a call that was answered.
 pub(super) fn of_report(call: &CallReport<'_>) -> KeptCall {
@@ -38,7 +38,7 @@ pub(super) fn exchange(kept: KeptCall) -> Option<Exchange> {
 }
 
 /// What was said in the call that was kept; `None` if it cannot be read.
-pub(super) fn talk(kept: KeptCall) -> Option<Talk> {
+fn talk(kept: KeptCall) -> Option<Talk> {
     let reply: Reply = serde_json::from_str(&kept.reply).ok()?;
     let said = |message: KeptMessage| Said {
         role: message.role,
@@ -49,4 +49,15 @@ pub(super) fn talk(kept: KeptCall) -> Option<Talk> {
         reasoning: reply.reasoning,
         answer: reply.text,
     })
+}
+
+/// The report on a run that was kept, as a page with what was said in its calls.
+pub(super) fn page(store: &Store, run_id: uuid::Uuid) -> Result<String, StoreError> {
+    let (numbers, events): (Vec<u64>, Vec<_>) = store.numbered_events(run_id)?.into_iter().unzip();
+    let (calls, _) = store.calls(run_id)?;
+    let talks = calls.into_iter().filter_map(|(number, call)| {
+        let place = numbers.binary_search(&number).ok()?;
+        Some((place, talk(call)?))
+    });
+    Ok(report::html_with_talks(&events, talks.collect()))
 }

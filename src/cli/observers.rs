@@ -176,6 +176,12 @@ impl RunLog {
         }
     }
 
+    /// The report on the run, as a page; `None` if the log is incomplete.
+    pub(super) fn page(&self) -> Option<String> {
+        let run_id = self.run_id.filter(|_| self.failure.is_none())?;
+        kept::page(&self.store.lock(), run_id).ok()
+    }
+
     fn keep(&mut self, stamped: &Stamped, call: Option<&CallReport<'_>>) {
         if let Event::RunStart { run_id, setup, .. } = &stamped.event {
             self.run_id = Some(*run_id);

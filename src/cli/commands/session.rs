@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::resume;
-use crate::cli::args::{Format, GlobalArgs, OutputArgs, RunArgs};
+use crate::cli::args::{Format, GlobalArgs, OutputArgs, ReportFormat, RunArgs};
 use crate::cli::error::CliError;
 use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
@@ -186,7 +186,13 @@ impl Prepared {
         }
         // The report first: it is wanted most where the answer cannot be delivered.
         let reported = self.report.zip(kept).map(|(report, Kept(events))| {
-            report.write(&args.report_format().report(&record, &events))
+            let format = args.report_format();
+            // The log knows what was asked and answered as well.
+            let logged = match (format, &self.log) {
+                (ReportFormat::Html, Some(log)) => log.page(),
+                _ => None,
+            };
+            report.write(&logged.unwrap_or_else(|| format.report(&record, &events)))
         });
         let ended = match lines {
             Some(Lines {

@@ -6,7 +6,6 @@ use crate::cli::args::ReportFormat;
 use crate::cli::error::CliError;
 use crate::cli::kept;
 use crate::cli::output::OutputFile;
-use crate::report;
 use crate::store::Store;
 use crate::types::RunRecord;
 
@@ -18,19 +17,12 @@ pub(super) fn export(
     file: Option<&Path>,
 ) -> Result<String, CliError> {
     let run_id = store.find(run)?;
-    let (numbers, events): (Vec<u64>, Vec<_>) = store.numbered_events(run_id)?.into_iter().unzip();
+    let events = store.events(run_id)?;
     let format = format
         .or_else(|| file.and_then(ReportFormat::of_file))
         .unwrap_or(ReportFormat::Markdown);
     let text = match format {
-        ReportFormat::Html => {
-            let (calls, _) = store.calls(run_id)?;
-            let talks = calls.into_iter().filter_map(|(number, call)| {
-                let place = numbers.binary_search(&number).ok()?;
-                Some((place, kept::talk(call)?))
-            });
-            report::html_with_talks(&events, talks.collect())
-        }
+        ReportFormat::Html => kept::page(store, run_id)?,
         _ => format.report(&RunRecord::from_events(&events), &events),
     };
     match OutputFile::prepare_if(file)? {
