@@ -1,5 +1,7 @@
 //! The rows `reflector` of `other-seeds.json`: what LAIOS's tests expect of its reflector, asked of `reflect assess`.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 
 use crate::program::Program;
@@ -97,7 +99,7 @@ fn verdict(row: &Value) -> Value {
     let program = Program::new();
     let mut config = String::from("[reflector]\n");
     for (key, value) in given["config"].as_object().into_iter().flatten() {
-        config.push_str(&format!("{key} = {value}\n"));
+        let _ = writeln!(config, "{key} = {value}");
     }
     program.file("config.toml", &config);
     let mut episode = episode(given);
