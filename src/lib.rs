@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`cli`] | what can be typed, and everything that is shown |
 //! | [`report`] | text, Markdown and JSON of a run |
+//! | [`batch`] | many tasks at once: pace, rows, resuming |
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
 //! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
@@ -62,6 +63,7 @@
 //! # }
 //! ```
 
+pub mod batch;
 pub mod cli;
 pub mod config;
 pub mod criteria;
