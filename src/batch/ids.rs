@@ -31,15 +31,12 @@ impl Seen {
 
 fn fingerprint(id: Option<&str>, line: u64) -> u128 {
     let mut hash = Sha256::new();
-    match id {
-        Some(id) => {
-            hash.update(b"id");
-            hash.update(id.as_bytes());
-        }
-        None => {
-            hash.update(b"line");
-            hash.update(line.to_le_bytes());
-        }
+    if let Some(id) = id {
+        hash.update(b"id");
+        hash.update(id.as_bytes());
+    } else {
+        hash.update(b"line");
+        hash.update(line.to_le_bytes());
     }
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash.finalize()[..16]);

@@ -29,7 +29,7 @@ pub use ids::Seen;
 pub use line::Entry;
 pub use pace::{Concurrency, Gate, MAX_CONCURRENCY, Pace, Paced};
 pub use reader::{InputFormat, Reader};
-pub use results::{Results, ResultsError};
+pub use results::{Before, Results, ResultsError};
 pub use row::{Row, Status};
 pub use run::{Flow, Host, Now, Options, Output, run};
 pub use shard::Shard;

@@ -124,10 +124,7 @@ pub async fn run(
         {
             runs.push(work(waiting, host, gate, &spent, &cut));
         }
-        if matches!(
-            batch.stop,
-            Some(Stop::NoReader | Stop::Output(_) | Stop::Input(_))
-        ) {
+        if matches!(batch.stop, Some(Stop::NoReader | Stop::Output(_))) {
             cut.cancel();
         }
         batch.output.changed(Now {

@@ -82,6 +82,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Draft(args) => block_on(commands::draft::run(args, &cli.global)),
         Command::Revise(args) => block_on(commands::revise::run(args, &cli.global)),
         Command::Evaluate(args) => block_on(commands::evaluate::run(args, &cli.global)),
+        Command::Batch(args) => block_on(commands::batch::run(args, &cli.global)),
         Command::History(command) => commands::history::run(command),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),

@@ -6,13 +6,15 @@ use crate::harness::Test;
 
 #[test]
 fn help() {
-    let cases: [(&str, &[&str]); 12] = [
+    let cases: [(&str, &[&str]); 14] = [
         ("help_short", &["-h"]),
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
         ("help_draft_long", &["draft", "--help"]),
         ("help_revise_short", &["revise", "-h"]),
         ("help_evaluate_short", &["evaluate", "-h"]),
+        ("help_batch_short", &["batch", "-h"]),
+        ("help_batch_long", &["batch", "--help"]),
         ("help_history", &["history", "--help"]),
         ("help_criteria", &["criteria", "--help"]),
         ("help_criteria_init", &["criteria", "init", "--help"]),
@@ -23,6 +25,10 @@ fn help() {
     for (name, args) in cases {
         let ran = Test::new().args(args).stderr("").run();
         insta::assert_snapshot!(name, ran.stdout);
+        if args.ends_with(&["-h"]) {
+            let lines = ran.stdout.lines().count();
+            assert!(lines <= 60, "{name} has {lines} lines");
+        }
         let widest = ran.stdout.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(100), "{name} is {widest:?} wide");
     }

@@ -10,6 +10,7 @@
 mod support;
 
 mod answers;
+mod batch;
 mod candidates;
 #[cfg(unix)]
 mod command;

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub(super) mod batch;
 pub(super) mod config;
 pub(super) mod criteria;
 pub(super) mod docs;
