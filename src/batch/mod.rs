@@ -26,7 +26,7 @@ mod template;
 pub use check::{Checked, check};
 pub use ending::{Ending, Limits, Stop};
 pub use ids::Seen;
-pub use line::Entry;
+pub use line::{Entry, Item};
 pub use pace::{Concurrency, Gate, MAX_CONCURRENCY, Pace, Paced};
 pub use reader::{InputFormat, Reader};
 pub use results::{Before, Results, ResultsError};

@@ -337,3 +337,7 @@ impl Observer for Counted {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

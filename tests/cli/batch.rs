@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -85,6 +85,19 @@ fn all_met(rows: &[Value], number: usize) {
     assert_eq!(statuses.len(), number, "{statuses:?}");
     for (id, status) in statuses {
         assert_eq!(status, "met", "{id}");
+    }
+}
+
+/// Waits for something that is about to happen.
+#[track_caller]
+fn until(what: &str, happened: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !happened() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "waiting for {what}"
+        );
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -210,14 +223,16 @@ fn server_that_is_well(server: &Server) -> Arc<AtomicUsize> {
 
 #[test]
 fn a_process_that_is_killed_at_any_moment_loses_no_row() {
-    const TASKS: usize = 150;
+    const TASKS: usize = 250;
     let server = slow_server(Duration::from_millis(8));
     let first = world(&server, TASKS).arg("--version").run();
     let mut last = 0;
-    for round in 0..20_u64 {
+    for round in 0..20 {
         let running = first.then(BATCH).args(["-j", "4", "-q"]).spawn();
-        // Other moments in each round, the same in each run of the test.
-        running.kill_after(Duration::from_millis(40 + (round * 67) % 160));
+        // Other moments in each round, the same in each run of the test: before the first call, in it, after some.
+        let calls = server.calls() + round * 7 % 19;
+        until("the batch to get on", || server.calls() >= calls);
+        running.kill_after(Duration::from_millis(round as u64 * 5 % 13));
         let text = std::fs::read_to_string(first.path("out.jsonl")).unwrap_or_default();
         let whole = text.matches('\n').count();
         assert!(whole >= last, "rows were lost");
@@ -550,9 +565,7 @@ fn two_batches_do_not_write_to_the_same_file() {
     let server = slow_server(Duration::from_millis(300));
     let first = world(&server, 2).arg("--version").run();
     let running = first.then(BATCH).spawn();
-    while server.calls() == 0 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the first call", || server.calls() > 0);
     first
         .then(BATCH)
         .code(2)
@@ -579,9 +592,7 @@ fn a_signal_lets_what_is_under_way_finish() {
         .stderr_has("the batch was stopped: interrupted")
         .stderr_has("the same command goes on")
         .spawn();
-    while server.calls() < 12 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("some calls", || server.calls() >= 12);
     running.signal("INT");
     let ran = running.finish();
     let done = rows(&ran).len();
@@ -597,9 +608,7 @@ fn a_signal_lets_what_is_under_way_finish() {
 fn a_second_signal_ends_at_once() {
     let server = slow_server(Duration::from_secs(20));
     let running = world(&server, 5).args(BATCH).code(130).spawn();
-    while server.calls() == 0 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the first call", || server.calls() > 0);
     running.signal("INT");
     std::thread::sleep(Duration::from_millis(100));
     running.signal("INT");
@@ -655,7 +664,7 @@ fn what_cannot_work_is_said_at_once() {
             "a number from 1 to 1024",
         ),
         (&["batch", "tasks.jsonl", "--retry-failed"], "--output"),
-        (&["batch", "tasks.jsonl", "--max-cost", "-1"], "max-cost"),
+        (&["batch", "tasks.jsonl", "--max-cost=-1"], "max_cost"),
     ] {
         world(&server, 1)
             .args(args)
