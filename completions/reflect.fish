@@ -37,6 +37,7 @@ complete -c reflect -n "__fish_reflect_needs_command" -f -a "revise" -d 'Revise 
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "correct" -d 'Revise a text until it meets the criteria, or mend named errors'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "critique" -d 'Judge texts by criteria, without writing anything: a gate for CI'
+complete -c reflect -n "__fish_reflect_needs_command" -f -a "batch" -d 'Do many tasks, several at once: a task a line in, a row a task out, resumable'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "history" -d 'Look at earlier runs'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "criteria" -d 'List, show, check and create criteria'
 complete -c reflect -n "__fish_reflect_needs_command" -f -a "models" -d 'List and fetch models'
@@ -461,6 +462,105 @@ complete -c reflect -n "__fish_reflect_using_subcommand critique" -l stream-delt
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -l no-log -d 'Keep no record of the run'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand critique" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s c -l criteria -d 'The criteria for tasks that name none: a file, or one of the built-in sets' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l prompt -d 'What prompts are made of, as \'Write about {{ topic }}\'; filled in with `vars` and other columns' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l input-format -d 'How tasks are written down; by the name of the file if nothing is said' -r -f -a "jsonl\t'A JSON object a line'
+csv\t'Comma-separated values under a line of names'"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l shard -d 'Do only part I of N (I from 0): every N-th task; for arrays of jobs' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s f -l file -d 'Give the models this file as context of every task; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l context -d 'What is known already: message history, facts and procedures, as JSON' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l context-messages -d 'How many of the last messages of the history are used [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s s -l system -d 'Instructions that hold for all tasks' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s j -l concurrency -d 'How many tasks at once: a number, or as many as the server takes without refusing or becoming slow' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l requests-per-minute -d 'The most requests a minute' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l tokens-per-minute -d 'The most tokens a minute, prompts and answers together' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s o -l output -d 'Write rows to this file, after those that are there; without it, to standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l tool -d 'Show the writer what this program says, as `reflect draft` does; repeatable' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l judge-model -d 'A different model to judge the drafts' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l stronger-model -d 'A model that takes over where the first makes no progress any more' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l provider -d 'The provider: ollama, openai, openrouter, groq, …, embedded, scripted:FILE' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l base-url -d 'The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`' -r -f
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l temperature -d 'Randomness, 0 to 2; 0 always takes the likeliest token' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l top-p -d 'Choose among the likeliest tokens that together have this probability' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l seed -d 'Makes answers repeatable where the server can' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l max-tokens -d 'The most tokens of one answer' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l num-ctx -d 'The context window to ask Ollama for, in tokens' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l keep-alive -d 'How long Ollama keeps the model loaded' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l think -d 'How much the model reasons first' -r -f -a "auto\t''
+on\t''
+off\t''
+low\t''
+medium\t''
+high\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l prompt-dir -d 'Ask by the templates in this folder, where they are there; `reflect config prompts` writes some to begin with' -r -f -a "(__fish_complete_directories)"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l timeout-connect -d 'The most time until a connection stands [default: 10s]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l timeout-first-token -d 'The most time until the first piece of an answer [default: 10m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l timeout-idle -d 'The most time between two pieces of an answer [default: 2m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l timeout-total -d 'The most time of one call, retries included [default: 30m]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l retries -d 'How often a call is made again after a fault that may pass [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l judge-mode -d 'One call for all criteria, or one for each [default: joint]' -r -f -a "joint\t''
+separate\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l judge-samples -d 'Ask so often, and take the median [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l judge-score -d 'The score: as the judge writes it, or as its probabilities say [default: verdict]' -r -f -a "verdict\t''
+expected\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s n -l max-iterations -d 'The most drafts to make, the first included [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l threshold -d 'The score that is good enough, 0 to 1 [default: the criteria\'s own, else 0.8]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l min-iterations -d 'The fewest drafts to make, the first included [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l plateau-iterations -d 'Stop after so many revisions in a row that are no gain [default: 2]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l improvement-threshold -d 'Stop once as many revisions together raise the score by less than this, 0 to 1 [default: 0.05]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l detect-oscillation -d 'Whether to stop where scores go up and down without a trend [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l grey-zone -d 'Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l adapt -d 'Whether to try another way of revising before a run without progress is given up [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l quality-drop-threshold -d 'Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l reflect-on-error -d 'Whether to reflect on replies that are no drafts, and to ask once more [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l reflect-on-tools -d 'Reflect on the results of these tools only, by the names of their programs, with commas; \'\' for none' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l steps -d 'Whether to write the first draft in steps, an outline and then section by section [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l reflection-interval -d 'With --steps, reflect after every so many sections; 0 for never [default: 3]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l strategy -d 'How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)' -r -f -a "hybrid\t''
+full_rewrite\t''
+targeted_edit\t''
+incremental\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l candidates -d 'Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a revision that did not help [default: 1]' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l max-revision-tokens -d 'The most tokens of one reply that revises' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l include-prior-versions -d 'Whether to show each revision the last drafts before, besides the one that it revises [default: false]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l include-reflection-history -d 'Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l select -d 'Which draft is the answer; the one with the highest score by default' -r -f -a "highest_score\t''
+latest\t''
+first_satisfactory\t''
+weighted_recency\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l on-failure -d 'Which draft is the answer where the criteria are not met; by default what --select says' -r -f -a "return_best\t''
+return_last\t''
+raise\t''"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l max-total-tokens -d 'Begin no more tasks once all together have used so many tokens' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l max-cost -d 'Begin no more tasks once all together have cost so much, by the prices in your configuration' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l max-time -d 'End after this time, for example 90s or 2h; tasks under way are done again by the next call' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l profile -d 'Use the settings of this profile of the configuration file' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l ordered -d 'Write rows in the order of the tasks, not as they are done'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l retry-failed -d 'Do again what failed, could not be judged, or was invalid'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l fail-fast -d 'Begin no more tasks after one that failed; with a file of tasks, none at all if a line is bad'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l exit-zero -d 'Exit with 0 also where criteria are not met or a limit was reached'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l no-log -d 'Keep no record of the runs'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder; let the tools of --tool run'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l offline -d 'Fetch nothing: use only models that are on this machine'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l judge-probe -d 'Try the judge on planted texts first, and trust it less if it cannot tell good from bad'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l judge-always -d 'Ask the judge even where a required criterion is not met'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l no-cache -d 'Judge anew what was judged before'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l no-early-stop -d 'Let every draft be written to its end, even where it can no longer meet a hard check'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s q -l quiet -d 'Say nothing but errors on standard error'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l config -d 'Use this configuration file instead of the user\'s own' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l profile -d 'Use the settings of this profile of the configuration file' -r
 complete -c reflect -n "__fish_reflect_using_subcommand history; and not __fish_seen_subcommand_from list show help" -l color -d 'When to use colours' -r -f -a "auto\t'Where standard error is a terminal, unless `NO_COLOR` is set'
@@ -661,16 +761,17 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s q -l quiet -d 'Say nothing but errors on standard error'
 complete -c reflect -n "__fish_reflect_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "revise" -d 'Revise a text until it meets the criteria, or mend named errors'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "criteria" -d 'List, show, check and create criteria'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "models" -d 'List and fetch models'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "config" -d 'Show or create the configuration'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
-complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "draft" -d 'Write a draft, judge it, and revise it until it meets the criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "revise" -d 'Revise a text until it meets the criteria, or mend named errors'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "evaluate" -d 'Judge texts by criteria, without writing anything: a gate for CI'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "batch" -d 'Do many tasks, several at once: a task a line in, a row a task out, resumable'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "history" -d 'Look at earlier runs'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "criteria" -d 'List, show, check and create criteria'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "models" -d 'List and fetch models'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "config" -d 'Show or create the configuration'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "completions" -d 'Print the completion script of a shell'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "man" -d 'Print the manual page, or write all of them to a folder'
+complete -c reflect -n "__fish_reflect_using_subcommand help; and not __fish_seen_subcommand_from draft revise evaluate batch history criteria models config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "list" -d 'List runs, the latest first'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from history" -f -a "show" -d 'Show a run'
 complete -c reflect -n "__fish_reflect_using_subcommand help; and __fish_seen_subcommand_from criteria" -f -a "list" -d 'List the sets that can be asked for by name'

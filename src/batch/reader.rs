@@ -22,7 +22,7 @@ pub enum InputFormat {
 /// What stands in one line, or what is wrong with it.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// From 1; where a record has several lines, its first.
+    /// From 1; where a record has several lines, its first. Of blank lines before a record of CSV, the first.
     pub(super) number: u64,
     pub(super) fields: Result<Map<String, Value>, String>,
     pub(super) bytes: usize,
@@ -294,7 +294,7 @@ mod tests {
         let first =
             serde_json::json!({"id": "1", "prompt": "a, \"b\"\nc", "vars": {"topic": "tea"}});
         assert_eq!(lines[0], (2, Ok(first)));
-        assert_eq!(lines[1].0, 5);
+        assert_eq!(lines[1].0, 4);
         assert!(lines[1].1.clone().unwrap_err().contains("2 columns"));
         assert_eq!(lines[2].0, 6);
         for bad in ["id,id\n1,2\n", "id,\n1,2\n"] {

@@ -345,9 +345,9 @@ Examples:
   reflect batch tasks.jsonl -c blog.toml -o results.jsonl
   reflect batch topics.csv -c writing --prompt 'Explain {{ topic }} to a child' -o out.jsonl
   reflect batch tasks.jsonl -c blog.toml -o results.jsonl --retry-failed
-  jq -c '{id: .slug, prompt: .brief}' posts.json | reflect batch - -c blog.toml --ordered > out.jsonl
+  jq -c '{id: .slug, prompt: .brief}' posts.json | reflect batch - -c blog.toml > out.jsonl
 
-The same command again goes on where the last one ended: what has a row in the file of --output is done.",
+The same command again goes on where the last one ended; what has a row in --output is done.",
     after_long_help = BATCH_HELP,
     mut_arg("max_total_tokens", |arg| arg.help("Begin no more tasks once all together have used so many tokens")),
     mut_arg("max_cost", |arg| arg.help("Begin no more tasks once all together have cost so much, by the prices in your configuration")),
@@ -392,7 +392,7 @@ pub(super) struct BatchArgs {
     )]
     pub system: Option<String>,
 
-    /// How many tasks at once: a number, or as many as the server takes without refusing or becoming slow
+    /// How many tasks at once; `auto`: as many as the server takes without becoming slow
     #[arg(
         short = 'j',
         long,
@@ -410,7 +410,7 @@ pub(super) struct BatchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Pace")]
     pub tokens_per_minute: Option<u32>,
 
-    /// Write rows to this file, after those that are there; without it, to standard output
+    /// Add the rows to this file, instead of writing them to standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 
@@ -422,7 +422,7 @@ pub(super) struct BatchArgs {
     #[arg(long, requires = "output", help_heading = "Output")]
     pub retry_failed: bool,
 
-    /// Begin no more tasks after one that failed; with a file of tasks, none at all if a line is bad
+    /// Begin no more tasks after one that failed, and none at all if a line of a file is bad
     #[arg(long, help_heading = "Output")]
     pub fail_fast: bool,
 

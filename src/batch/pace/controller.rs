@@ -24,8 +24,11 @@ const ROUND: u32 = 8;
 /// Slow is what takes more than twice as long as at the best of times, and is felt.
 const SLOW: (f64, f64) = (2.0, 0.1);
 
-/// By how much the best time is forgotten with each round: a server may become slower for good.
-const FORGET: f64 = 1.02;
+/// After so many rounds one is made with a quarter of the calls, and its time is the best from then on: a server may
+/// become slower for good, and a queue that has built up slowly would not be noticed otherwise. A quarter, since with a
+/// half a queue of any length would look like twice the best time, and no more.
+const LOOK: u32 = 64;
+const LOOK_WITH: f64 = 0.25;
 
 /// How many tasks are under way at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,11 +61,15 @@ pub(super) struct Controller {
     limit: f64,
     /// Whether the limit still doubles, since no bound was met yet.
     doubles: bool,
-    /// Counts the falls. A refusal of a call that was begun before the last one says nothing new.
+    /// Counts the times that the limit went down, or came back. What becomes of a call that was begun before the last
+    /// one says nothing new.
     epoch: u32,
     round: Round,
+    rounds: u32,
     /// The mean time of the best round.
     best: Option<f64>,
+    /// The limit to come back to, in a round with few calls.
+    back_to: Option<f64>,
 }
 
 /// Answers since the limit changed last.
@@ -87,7 +94,9 @@ impl Controller {
             doubles: true,
             epoch: 0,
             round: Round::default(),
+            rounds: 0,
             best: None,
+            back_to: None,
         }
     }
 
@@ -113,9 +122,9 @@ impl Controller {
         }
     }
 
-    /// An answer began to come after this time, when so many calls were under way.
-    pub(super) fn answered(&mut self, seconds: f64, calls: usize) {
-        if self.fixed {
+    /// An answer began to come after this time, when so many calls were under way; its call was begun in this epoch.
+    pub(super) fn answered(&mut self, seconds: f64, calls: usize, epoch: u32) {
+        if self.fixed || epoch != self.epoch {
             return;
         }
         self.round.answers += 1;
@@ -126,7 +135,13 @@ impl Controller {
         }
         let round = std::mem::take(&mut self.round);
         let mean = round.seconds / f64::from(round.answers);
-        let best = self.best.map_or(mean, |best| mean.min(best * FORGET));
+        if let Some(limit) = self.back_to.take() {
+            self.best = Some(mean);
+            self.limit = limit;
+            self.epoch += 1;
+            return;
+        }
+        let best = self.best.map_or(mean, |best| mean.min(best));
         self.best = Some(best);
         if mean > best * SLOW.0 + SLOW.1 {
             self.fall(AFTER_SLOWNESS);
@@ -135,13 +150,20 @@ impl Controller {
             let step = if self.doubles { self.limit } else { 1.0 };
             self.limit = (self.limit + step).min(AUTO_MOST);
         }
+        self.rounds += 1;
+        if self.rounds.is_multiple_of(LOOK) {
+            self.back_to = Some(self.limit);
+            self.limit = (self.limit * LOOK_WITH).max(1.0);
+            self.epoch += 1;
+        }
     }
 
     fn fall(&mut self, factor: f64) {
         if self.fixed {
             return;
         }
-        self.limit = (self.limit * factor).max(1.0);
+        let limit = self.back_to.take().unwrap_or(self.limit);
+        self.limit = (limit * factor).max(1.0);
         self.doubles = false;
         self.epoch += 1;
         self.round = Round::default();
@@ -157,9 +179,9 @@ mod tests {
     /// Rounds with as many calls at once as allowed, against a server whose answers take so long with so many.
     fn rounds(controller: &mut Controller, number: usize, seconds: impl Fn(usize) -> f64) {
         for _ in 0..number {
-            let calls = controller.limit();
+            let (calls, epoch) = (controller.limit(), controller.epoch());
             for _ in 0..calls.max(ROUND as usize) {
-                controller.answered(seconds(calls), calls);
+                controller.answered(seconds(calls), calls, epoch);
             }
         }
     }
@@ -179,12 +201,14 @@ mod tests {
         let mut controller = Controller::new(Concurrency::Auto);
         // What finds no place waits its turn.
         let queueing = |calls: usize| f64::from(u32::try_from(calls.div_ceil(4)).unwrap());
-        for _ in 0..200 {
+        for _ in 0..2000 {
             rounds(&mut controller, 1, queueing);
             assert!(controller.limit() <= 16, "{}", controller.limit());
         }
+        // Just after a round with few calls it is at its usual height again.
+        rounds(&mut controller, 2, queueing);
         assert!(
-            (4..=12).contains(&controller.limit()),
+            (4..=16).contains(&controller.limit()),
             "{}",
             controller.limit()
         );
@@ -211,7 +235,7 @@ mod tests {
     fn a_limit_that_is_not_used_does_not_grow() {
         let mut controller = Controller::new(Concurrency::Auto);
         for _ in 0..100 {
-            controller.answered(0.5, 2);
+            controller.answered(0.5, 2, controller.epoch());
         }
         assert_eq!(controller.limit(), 4);
     }
@@ -247,7 +271,7 @@ mod tests {
                 if refused {
                     controller.refused(controller.epoch());
                 } else {
-                    controller.answered(seconds, calls);
+                    controller.answered(seconds, calls, controller.epoch());
                 }
                 prop_assert!((1..=128).contains(&controller.limit()));
             }

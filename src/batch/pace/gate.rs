@@ -258,7 +258,9 @@ impl Drop for Pass {
         }
         // What had to be asked for twice says nothing about how long an answer takes.
         if let Some(first) = self.first.filter(|_| self.good && !self.again) {
-            inner.controller.answered(first.as_secs_f64(), calls);
+            inner
+                .controller
+                .answered(first.as_secs_f64(), calls, self.epoch);
         }
         drop(inner);
         self.gate.moved.notify_waiters();
