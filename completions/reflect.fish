@@ -473,10 +473,10 @@ complete -c reflect -n "__fish_reflect_using_subcommand batch" -l context-messag
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l evidence -d 'Look for evidence in this file or folder of code or documents; repeatable' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l evidence-tokens -d 'The most tokens of evidence that one search adds to a prompt [default: 2000]' -r
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -s s -l system -d 'Instructions that hold for all tasks' -r
-complete -c reflect -n "__fish_reflect_using_subcommand batch" -s j -l concurrency -d 'How many tasks at once: a number, or as many as the server takes without refusing or becoming slow' -r
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s j -l concurrency -d 'How many tasks at once; `auto`: as many as the server takes without becoming slow' -r
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l requests-per-minute -d 'The most requests a minute' -r
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l tokens-per-minute -d 'The most tokens a minute, prompts and answers together' -r
-complete -c reflect -n "__fish_reflect_using_subcommand batch" -s o -l output -d 'Write rows to this file, after those that are there; without it, to standard output' -r -F
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -s o -l output -d 'Add the rows to this file, instead of writing them to standard output' -r -F
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l tool -d 'Show the writer what this program says, as `reflect draft` does; repeatable' -r
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -s m -l model -d 'The model, as MODEL or PROVIDER:MODEL' -r
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l judge-model -d 'A different model to judge the drafts' -r
@@ -550,7 +550,7 @@ always\t'Always'
 never\t'Never'"
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l ordered -d 'Write rows in the order of the tasks, not as they are done'
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l retry-failed -d 'Do again what failed, could not be judged, or was invalid'
-complete -c reflect -n "__fish_reflect_using_subcommand batch" -l fail-fast -d 'Begin no more tasks after one that failed; with a file of tasks, none at all if a line is bad'
+complete -c reflect -n "__fish_reflect_using_subcommand batch" -l fail-fast -d 'Begin no more tasks after one that failed, and none at all if a line of a file is bad'
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l exit-zero -d 'Exit with 0 also where criteria are not met or a limit was reached'
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l no-log -d 'Keep no record of the runs'
 complete -c reflect -n "__fish_reflect_using_subcommand batch" -l allow-exec -d 'Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read JSON Schemas outside of their folder; let the tools of --tool run'
