@@ -110,7 +110,7 @@ fn throughput(name: &str, wait: Duration, tasks: u32, concurrency: &str, log: bo
     let (cpu, begun) = (cpu_of_children(), Instant::now());
     let status = command.status().unwrap();
     let took = begun.elapsed();
-    let cpu = cpu_of_children() - cpu;
+    let cpu = cpu_of_children().saturating_sub(cpu);
     assert!(status.success());
     println!(
         "{name}, concurrency {concurrency}, {} log: {:.0} tasks a second, {:.2} ms of CPU a task",
@@ -139,8 +139,8 @@ fn memory(tasks: usize) {
     let rows = std::fs::read_to_string(folder.path().join("out.jsonl")).unwrap();
     assert_eq!(rows.lines().count(), tasks);
     println!(
-        "{tasks} tasks: peak of {:.1} MB, {:.1} s",
-        getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() as f64 / 1024.0,
+        "{tasks} tasks: peak of {} MB, {:.1} s",
+        getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() / 1024,
         begun.elapsed().as_secs_f64(),
     );
 }

@@ -315,7 +315,8 @@ mod tests {
 
         #[test]
         fn what_is_written_as_json_is_read(ids in proptest::collection::vec("\\PC{0,9}", 0..20)) {
-            let text: String = ids.iter().map(|id| format!("{}\n", serde_json::json!({"id": id}))).collect();
+            let lines: Vec<String> = ids.iter().map(|id| serde_json::json!({"id": id}).to_string()).collect();
+            let text = lines.join("\n");
             let read: Vec<Value> = all(text.as_bytes(), InputFormat::Jsonl)
                 .into_iter()
                 .map(|(_, fields)| fields.unwrap()["id"].clone())
