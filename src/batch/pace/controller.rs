@@ -244,7 +244,7 @@ mod tests {
     fn a_server_that_became_slow_for_good_is_believed_in_the_end() {
         let mut controller = Controller::new(Concurrency::Auto);
         rounds(&mut controller, 6, |_| 0.5);
-        rounds(&mut controller, 20, |_| 3.0);
+        rounds(&mut controller, 50, |_| 3.0);
         assert!(controller.limit() < 10, "{}", controller.limit());
         rounds(&mut controller, 300, |_| 3.0);
         assert!(controller.limit() > 60, "{}", controller.limit());
