@@ -8,6 +8,7 @@
 //! | [`cli`] | what can be typed, and everything that is shown |
 //! | [`report`] | text, Markdown and JSON of a run |
 //! | [`workflow`] | YAML files of nodes that generate, evaluate, correct and loop |
+//! | [`batch`] | many tasks at once: pace, rows, resuming |
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
 //! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
@@ -64,6 +65,7 @@
 //! # }
 //! ```
 
+pub mod batch;
 pub mod cli;
 pub mod config;
 pub mod criteria;

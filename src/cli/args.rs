@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::batch::{Concurrency, Shard};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -126,6 +127,8 @@ pub(super) enum Command {
     Evaluate(Box<EvaluateArgs>),
     /// Run a workflow: a YAML file of nodes that generate, evaluate, correct, and loop
     Run(Box<WorkflowArgs>),
+    /// Do many tasks, several at once: a task a line in, a row a task out, resumable
+    Batch(Box<BatchArgs>),
     /// Judge the outcome of a plan that something else ran: what failed, why, and what helps
     Assess(Box<AssessArgs>),
     /// Look at earlier runs, and go on with one
@@ -610,6 +613,163 @@ pub(super) enum AssessFormat {
     Json,
     /// For a pull request or an issue.
     Markdown,
+}
+
+/// `reflect batch`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(
+    after_help = "\
+Examples:
+  reflect batch tasks.jsonl -c blog.toml -o results.jsonl
+  reflect batch topics.csv -c writing --prompt 'Explain {{ topic }} to a child' -o out.jsonl
+  reflect batch tasks.jsonl -c blog.toml -o results.jsonl --retry-failed
+  jq -c '{id: .slug, prompt: .brief}' posts.json | reflect batch - -c blog.toml > out.jsonl
+
+The same command again goes on where the last one ended; what has a row in --output is done.",
+    after_long_help = BATCH_HELP,
+    mut_arg("max_total_tokens", |arg| arg.help("Begin no more tasks once all together have used so many tokens")),
+    mut_arg("max_cost", |arg| arg.help("Begin no more tasks once all together have cost so much, by the prices in your configuration")),
+    mut_arg("max_time", |arg| arg.help("End after this time, for example 90s or 2h; tasks under way are done again by the next call"))
+)]
+pub(super) struct BatchArgs {
+    /// The tasks: a JSON object a line, or CSV under a line of names; `-` for standard input
+    #[arg(value_name = "TASKS", value_hint = ValueHint::FilePath)]
+    pub tasks: PathBuf,
+
+    /// The criteria for tasks that name none: a file, or one of the built-in sets
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    pub criteria: Option<String>,
+
+    /// What prompts are made of, as 'Write about {{ topic }}'; filled in with `vars` and other columns
+    #[arg(long, value_name = "TEMPLATE", help_heading = "Input")]
+    pub prompt: Option<String>,
+
+    /// How tasks are written down; by the name of the file if nothing is said
+    #[arg(long, value_name = "FORMAT", help_heading = "Input")]
+    pub input_format: Option<TasksFormat>,
+
+    /// Do only part I of N (I from 0): every N-th task; for arrays of jobs
+    #[arg(long, value_name = "I/N", help_heading = "Input")]
+    pub shard: Option<Shard>,
+
+    /// Give the models this file as context of every task; repeatable
+    #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Input")]
+    pub files: Vec<PathBuf>,
+
+    /// What the models are given to know.
+    #[command(flatten)]
+    pub knowledge: KnowledgeArgs,
+
+    /// Instructions that hold for all tasks
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub system: Option<String>,
+
+    /// How many tasks at once; `auto`: as many as the server takes without becoming slow
+    #[arg(
+        short = 'j',
+        long,
+        value_name = "N|auto",
+        default_value = "auto",
+        help_heading = "Pace"
+    )]
+    pub concurrency: Concurrency,
+
+    /// The most requests a minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Pace")]
+    pub requests_per_minute: Option<u32>,
+
+    /// The most tokens a minute, prompts and answers together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Pace")]
+    pub tokens_per_minute: Option<u32>,
+
+    /// Add the rows to this file, instead of writing them to standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
+
+    /// Write rows in the order of the tasks, not as they are done
+    #[arg(long, help_heading = "Output")]
+    pub ordered: bool,
+
+    /// Do again what failed, could not be judged, or was invalid
+    #[arg(long, requires = "output", help_heading = "Output")]
+    pub retry_failed: bool,
+
+    /// Begin no more tasks after one that failed, and none at all if a line of a file is bad
+    #[arg(long, help_heading = "Output")]
+    pub fail_fast: bool,
+
+    /// Exit with 0 also where criteria are not met or a limit was reached
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub exit_zero: bool,
+
+    /// Keep no record of the runs
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub no_log: bool,
+
+    /// Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read
+    /// JSON Schemas outside of their folder; let the tools of --tool run
+    #[arg(long, hide_short_help = true, help_heading = "Criteria")]
+    pub allow_exec: bool,
+
+    /// Show the writer what this program says, as `reflect draft` does; repeatable
+    #[arg(
+        long = "tool",
+        value_name = "COMMAND",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub tools: Vec<String>,
+
+    /// Which model writes and judges, and how it is asked.
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    /// How the judge is asked.
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+
+    /// How the loop goes.
+    #[command(flatten)]
+    pub flow: LoopArgs,
+}
+
+const BATCH_HELP: &str = "\
+A task: {\"prompt\": \"…\", \"id\": \"…\", \"context\": \"…\", \"criteria\": \"FILE|NAME\", \"vars\": {…}}
+  Only `prompt` is needed, and not even that with --prompt. Without an id, a task's line is its id. In CSV every
+  other column is one of `vars`. A prompt whose line has `vars` may name them: {{ name }}.
+
+A row: {\"id\", \"line\", \"status\", \"exit_code\", \"output\", \"score\", \"convergence_reason\", \"run_id\",
+  \"iterations_used\", \"token_usage\", \"cost\", \"execution_time\", \"error\"}
+  status: met, not_met, stopped (a limit of the criteria file), unjudged, failed, invalid (no task, or its criteria
+  cannot be used). Every id has exactly one row. What is not known is null.
+
+Examples:
+  reflect batch tasks.jsonl -c blog.toml -o results.jsonl
+  reflect batch topics.csv -c writing --prompt 'Explain {{ topic }} to a child' -o out.jsonl
+  reflect batch tasks.jsonl -c blog.toml -o results.jsonl --retry-failed
+  reflect batch tasks.jsonl -c blog.toml -o out.$SLURM_ARRAY_TASK_ID.jsonl --shard $SLURM_ARRAY_TASK_ID/16
+
+The same command again goes on where the last one ended: what has a row in the file of --output is done. Ctrl-C
+finishes what is under way; a second one ends at once, and loses only that. A failure that all tasks would meet (key,
+credit, model, server) stops the batch, and no task fails for it.
+
+Exit codes: that of the worst row or of what stopped the batch; from the worst to the best: 130 interrupted, 1 a
+failure of this machine, 4 the provider failed, 2 invalid, 6 unjudged, 5 a limit, 3 not met, 0 all met.";
+
+/// How tasks are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TasksFormat {
+    /// A JSON object a line.
+    Jsonl,
+    /// Comma-separated values under a line of names.
+    Csv,
 }
 
 /// What the models are given to know.

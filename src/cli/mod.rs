@@ -97,6 +97,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::History(command) => block_on(commands::history::run(command, &cli.global)),
         Command::Run(args) => block_on(commands::run::run(args, &cli.global)),
         Command::Assess(args) => block_on(commands::assess::run(args, &cli.global)),
+        Command::Batch(args) => block_on(commands::batch::run(args, &cli.global)),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),

@@ -22,27 +22,15 @@ pub(super) fn limit<'a>(
     let Some(limit) = plan.settings().loop_settings.max_cost else {
         return Ok(None);
     };
-    let mut unknown: Vec<String> = models
-        .filter(|model| prices.of(model).is_none())
-        .map(ToString::to_string)
-        .collect();
-    unknown.sort();
-    unknown.dedup();
-    let Some(first) = unknown.first() else {
+    let Some((names, hint)) = without_price(prices, models) else {
         return Ok(Some(limit));
     };
-    let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
-    let names = names.join(" and ");
     let origin = plan.resolved.origin("loop.max_cost");
     let foreign = match origin {
         Some(Origin::Criteria(_)) => true,
         Some(Origin::File { path, .. }) => plan.config.project_path() == Some(path),
         _ => false,
     };
-    let hint = format!(
-        "write `[prices.\"{first}\"]` with `input` and `output`, per million tokens, into your config file \
-         (`reflect config path`)"
-    );
     if foreign {
         if !quiet {
             let origin = origin.map(ToString::to_string).unwrap_or_default();
@@ -57,4 +45,41 @@ pub(super) fn limit<'a>(
         "the cost cannot be limited ({said_by}), since no price is known of {names}"
     ))
     .hint(hint))
+}
+
+/// Checks that a limit on the cost of many runs together can be kept.
+///
+/// # Errors
+/// If a model that may be asked has no price.
+pub(super) fn check<'a>(
+    plan: &Plan,
+    models: impl Iterator<Item = &'a ModelId>,
+) -> Result<(), CliError> {
+    match without_price(plan.config.prices(), models) {
+        None => Ok(()),
+        Some((names, hint)) => Err(CliError::usage(format!(
+            "the cost cannot be limited (--max-cost), since no price is known of {names}"
+        ))
+        .hint(hint)),
+    }
+}
+
+/// The models without a price, and what to do about it; `None` if all have one.
+fn without_price<'a>(
+    prices: &Prices,
+    models: impl Iterator<Item = &'a ModelId>,
+) -> Option<(String, String)> {
+    let mut unknown: Vec<String> = models
+        .filter(|model| prices.of(model).is_none())
+        .map(ToString::to_string)
+        .collect();
+    unknown.sort();
+    unknown.dedup();
+    let first = unknown.first()?;
+    let hint = format!(
+        "write `[prices.\"{first}\"]` with `input` and `output`, per million tokens, into your config file \
+         (`reflect config path`)"
+    );
+    let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
+    Some((names.join(" and "), hint))
 }

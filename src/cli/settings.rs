@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{
-    AssessArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs, RunArgs,
-    WorkflowArgs,
+    AssessArgs, BatchArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs,
+    RunArgs, WorkflowArgs,
 };
 use super::error::CliError;
 use super::{paths, printer};
+use crate::batch::Limits;
 use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
 use crate::criteria;
 use crate::prompt::Templates;
@@ -107,6 +108,54 @@ pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan,
         evidence: false,
         judged: false,
         tools: 0,
+    })
+}
+
+/// What `reflect batch` sets for tasks with these criteria; without any, for those that name none. Its limits hold
+/// for all tasks together, and are not here.
+pub(super) fn batch(
+    args: &BatchArgs,
+    criteria: Option<&str>,
+    global: &GlobalArgs,
+) -> Result<Plan, CliError> {
+    let loop_settings = LoopSettings {
+        max_total_tokens: None,
+        max_cost: None,
+        max_time: None,
+        ..loop_flags(&args.flow)?
+    };
+    let flags = Settings {
+        criteria: criteria.or(args.criteria.as_deref()).map(str::to_owned),
+        loop_settings,
+        context_messages: args.knowledge.context_messages,
+        evidence_tokens: args.knowledge.evidence_tokens,
+        judge: judge_flags(&args.judge),
+        ..model_flags(&args.model)?
+    };
+    let (knowledge, allowed) = (&args.knowledge, args.allow_exec);
+    let plan = plan(flags, knowledge, global, allowed, Measure::Criteria)?;
+    Ok(Plan {
+        tools: args.tools.len(),
+        ..plan
+    })
+}
+
+/// The limits that `reflect batch` sets for all tasks together.
+pub(super) fn batch_limits(args: &LoopArgs) -> Result<Limits, CliError> {
+    let flags = loop_flags(args)?;
+    let limits = LoopSettings {
+        max_total_tokens: flags.max_total_tokens,
+        max_cost: flags.max_cost,
+        max_time: flags.max_time,
+        ..LoopSettings::default()
+    };
+    limits
+        .check()
+        .map_err(|(_, message)| CliError::usage(message))?;
+    Ok(Limits {
+        tokens: limits.max_total_tokens,
+        cost: limits.max_cost,
+        time: limits.max_time(),
     })
 }
 

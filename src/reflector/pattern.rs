@@ -346,7 +346,9 @@ mod tests {
         };
         let seen = patterns(&plan, &results)[0].detected_at;
         assert_eq!(seen, results[1].finished);
-        results.iter_mut().for_each(|result| result.finished = None);
+        for result in &mut results {
+            result.finished = None;
+        }
         assert_eq!(patterns(&plan, &results)[0].detected_at, None);
     }
 }

@@ -6,7 +6,7 @@ use crate::harness::Test;
 
 #[test]
 fn help() {
-    let cases: [(&str, &[&str]); 19] = [
+    let cases: [(&str, &[&str]); 21] = [
         ("help_short", &["-h"]),
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
@@ -15,6 +15,8 @@ fn help() {
         ("help_evaluate_short", &["evaluate", "-h"]),
         ("help_run_short", &["run", "-h"]),
         ("help_assess_short", &["assess", "-h"]),
+        ("help_batch_short", &["batch", "-h"]),
+        ("help_batch_long", &["batch", "--help"]),
         ("help_history", &["history", "--help"]),
         ("help_history_list", &["history", "list", "--help"]),
         ("help_history_diff", &["history", "diff", "--help"]),
@@ -30,6 +32,10 @@ fn help() {
     for (name, args) in cases {
         let ran = Test::new().args(args).stderr("").run();
         insta::assert_snapshot!(name, ran.stdout);
+        if args.ends_with(&["-h"]) {
+            let lines = ran.stdout.lines().count();
+            assert!(lines <= 60, "{name} has {lines} lines");
+        }
         let widest = ran.stdout.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(100), "{name} is {widest:?} wide");
     }

@@ -11,6 +11,7 @@ mod support;
 
 mod answers;
 mod assess;
+mod batch;
 mod candidates;
 #[cfg(unix)]
 mod command;

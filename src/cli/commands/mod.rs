@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub(super) mod assess;
+pub(super) mod batch;
 pub(super) mod config;
 pub(super) mod criteria;
 pub(super) mod docs;

@@ -88,6 +88,12 @@ impl<'a> Providers<'a> {
         self
     }
 
+    /// The same, over these connections.
+    pub(super) fn with_client(mut self, client: HttpClient) -> Self {
+        self.client = client;
+        self
+    }
+
     /// The same, with the address that the user gives for this provider.
     pub(in crate::cli) fn with_given_address(mut self, provider: &str) -> Self {
         self.at_given_address = Some(provider.to_owned());

@@ -18,7 +18,7 @@ use super::printer;
 use super::settings::Plan;
 use crate::config::Settings;
 use crate::evaluate::{JudgeModel, OtherModel};
-use crate::model::{ChatModel, Exchange, Journal, Sampling, Think};
+use crate::model::{ChatModel, Exchange, HttpClient, Journal, Sampling, Think};
 use crate::types::{Evaluator, ModelId, Task};
 
 pub(super) use self::connect::{Backend, Providers};
@@ -31,6 +31,7 @@ pub(super) use self::team::{Member, Team};
 pub(super) use self::window::likely_draft;
 
 /// The models of a run, and how they are asked.
+#[derive(Clone)]
 pub(super) struct Opened {
     pub(super) writer: Arc<dyn ChatModel>,
     pub(super) writer_sampling: Sampling,
@@ -96,8 +97,20 @@ pub(super) async fn open(
     given: Option<&str>,
     quiet: bool,
 ) -> Result<Opened, CliError> {
+    let client = HttpClient::new(plan.settings().timeouts.get());
+    open_on(client, plan, task, given, quiet).await
+}
+
+/// The same, over connections that others use as well.
+pub(super) async fn open_on(
+    client: HttpClient,
+    plan: &Plan,
+    task: &Task,
+    given: Option<&str>,
+    quiet: bool,
+) -> Result<Opened, CliError> {
     let settings = plan.settings();
-    let mut providers = Providers::new(&plan.config, settings);
+    let mut providers = Providers::new(&plan.config, settings).with_client(client);
     let window = window::RunWindow::of_run(plan, task, given);
     let chosen = choose::writer(plan, &providers).await?;
     let (writer_name, why) = (chosen.name, chosen.why);

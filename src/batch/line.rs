@@ -1,0 +1,215 @@
+//! What one line of the input says.
+
+use serde_json::{Map, Value};
+
+use super::template::PromptTemplate;
+use crate::evidence::Context;
+use crate::source::similar;
+use crate::types::{ContextBlock, Task};
+
+/// What a line may say.
+const KEYS: [&str; 5] = ["id", "prompt", "context", "criteria", "vars"];
+
+/// A line of the input: a task, or why there is none.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its first line in the input, from 1.
+    pub line: u64,
+    /// Its id: the one that it gives, else its line. `None` where the line is bad and its id cannot be read, or is
+    /// another task's.
+    pub id: Option<String>,
+    /// The task with the criteria that it names, or what is wrong with the line.
+    pub task: Result<Item, String>,
+    /// How long the line is.
+    pub bytes: usize,
+}
+
+/// A task of a batch.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// What is to be written.
+    pub task: Task,
+    /// The criteria that the line names, a file or a set; `None` for those of the batch.
+    pub criteria: Option<String>,
+}
+
+/// The id that a line gives, if it can be read. A number is one, too.
+///
+/// # Errors
+/// If what stands there is no id.
+pub(super) fn id(fields: &Map<String, Value>) -> Result<Option<String>, String> {
+    match fields.get("id") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(id)) if !id.is_empty() => Ok(Some(id.clone())),
+        Some(Value::Number(id)) => Ok(Some(id.to_string())),
+        Some(_) => Err("`id` must be a text or a number".to_owned()),
+    }
+}
+
+/// What a line says.
+///
+/// # Errors
+/// What is wrong with it, in one line.
+pub(super) fn item(
+    mut fields: Map<String, Value>,
+    base: &Task,
+    template: Option<&PromptTemplate>,
+    messages: u32,
+) -> Result<Item, String> {
+    if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        let meant = match similar(unknown, KEYS) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "values of your own go under `vars`".to_owned(),
+        };
+        return Err(format!("unknown key `{unknown}`: {meant}"));
+    }
+    let mut task = base.clone();
+    if let Some(context) = fields.remove("context") {
+        give_context(context, &mut task, messages)?;
+    }
+    let criteria = text(&mut fields, "criteria")?;
+    let own = text(&mut fields, "prompt")?;
+    let vars = match fields.remove("vars") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(vars)) => vars,
+        Some(_) => return Err("`vars` must be an object".to_owned()),
+    };
+    task.prompt = match (template, own) {
+        (Some(template), own) => {
+            let mut values = vars;
+            values.extend(own.map(|prompt| ("prompt".to_owned(), Value::String(prompt))));
+            values.extend(fields.remove("id").map(|id| ("id".to_owned(), id)));
+            template.fill(&values)?
+        }
+        // A line that gives values has a prompt that names them.
+        (None, Some(prompt)) if !vars.is_empty() => PromptTemplate::new(&prompt)
+            .map_err(|error| format!("`prompt` is no template: {error}"))?
+            .fill(&vars)?,
+        (None, Some(prompt)) => prompt,
+        (None, None) => return Err("there is no `prompt`".to_owned()),
+    };
+    if task.prompt.trim().is_empty() {
+        return Err("the prompt is empty".to_owned());
+    }
+    Ok(Item { task, criteria })
+}
+
+fn text(fields: &mut Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+    match fields.remove(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(format!("`{key}` must be a text")),
+    }
+}
+
+/// A text, several texts with or without names, or what a context file holds.
+fn give_context(context: Value, task: &mut Task, messages: u32) -> Result<(), String> {
+    const WRONG: &str = "`context` must be a text, a list of texts or of `{\"name\", \"content\"}`, or an object \
+                         as in a context file";
+    let block = |name: &str, content: &str| ContextBlock {
+        name: name.to_owned(),
+        content: content.to_owned(),
+    };
+    match &context {
+        Value::Null => {}
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) => task.context.push(block("context", text)),
+        Value::Array(parts) => {
+            for (index, part) in parts.iter().enumerate() {
+                let part = match part {
+                    Value::String(text) => block(&format!("context {}", index + 1), text),
+                    Value::Object(part) => match (part.get("name"), part.get("content")) {
+                        (Some(Value::String(name)), Some(Value::String(text))) => block(name, text),
+                        _ => return Err(WRONG.to_owned()),
+                    },
+                    _ => return Err(WRONG.to_owned()),
+                };
+                task.context.push(part);
+            }
+        }
+        Value::Object(_) => serde_json::from_value::<Context>(context)
+            .map_err(|error| format!("`context`: {error}"))?
+            .give_to(task, messages),
+        _ => return Err(WRONG.to_owned()),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(line: Value, template: Option<&str>) -> Result<Item, String> {
+        let Value::Object(fields) = line else {
+            panic!("a line is an object");
+        };
+        let template = template.map(|text| PromptTemplate::new(text).unwrap());
+        item(fields, &Task::default(), template.as_ref(), 3)
+    }
+
+    #[test]
+    fn a_prompt_comes_from_the_line_or_the_template() {
+        let prompt = |line, template| read(line, template).map(|item| item.task.prompt);
+        assert_eq!(
+            prompt(json!({"prompt": "A {{ line }}"}), None).unwrap(),
+            "A {{ line }}"
+        );
+        let own = json!({"prompt": "About {{ x }}", "vars": {"x": "tea"}});
+        assert_eq!(prompt(own, None).unwrap(), "About tea");
+        let template = Some("{{ id }}: {{ prompt }}, {{ x }}");
+        let line = json!({"id": 7, "prompt": "tea", "vars": {"x": [1]}});
+        assert_eq!(prompt(line, template).unwrap(), "7: tea, [1]");
+        assert!(prompt(json!({}), None).unwrap_err().contains("no `prompt`"));
+        assert!(
+            prompt(json!({"prompt": " \n"}), None)
+                .unwrap_err()
+                .contains("empty")
+        );
+    }
+
+    #[test]
+    fn context_is_a_text_or_texts_or_what_a_context_file_holds() {
+        let task =
+            |context| read(json!({"prompt": "p", "context": context}), None).map(|it| it.task);
+        assert_eq!(task(json!("notes")).unwrap().context[0].content, "notes");
+        let two = task(json!(["a", {"name": "b.md", "content": "b"}])).unwrap();
+        let names: Vec<&str> = two
+            .context
+            .iter()
+            .map(|block| block.name.as_str())
+            .collect();
+        assert_eq!(names, ["context 1", "b.md"]);
+        let known = task(json!({"retrievedFacts": [{"content": "f", "confidence": 0.5}]})).unwrap();
+        assert_eq!(known.facts[0].content, "f");
+        for bad in [
+            json!(7),
+            json!([7]),
+            json!({"facts": 1}),
+            json!([{"name": "x"}]),
+        ] {
+            assert!(task(bad.clone()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (line, said) in [
+            (json!({"promt": "x"}), "did you mean `prompt`?"),
+            (json!({"prompt": "x", "topic": "y"}), "under `vars`"),
+            (json!({"prompt": 7}), "`prompt` must be a text"),
+            (
+                json!({"prompt": "x", "criteria": []}),
+                "`criteria` must be a text",
+            ),
+            (
+                json!({"prompt": "x", "vars": 7}),
+                "`vars` must be an object",
+            ),
+        ] {
+            let error = read(line, None).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

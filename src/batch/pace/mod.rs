@@ -1,0 +1,10 @@
+//! How fast a batch goes: how many calls at once, and how many requests and tokens a minute.
+
+mod controller;
+mod gate;
+mod paced;
+mod rate;
+
+pub use self::controller::{Concurrency, MAX_CONCURRENCY};
+pub use self::gate::{Gate, Pace};
+pub use self::paced::Paced;

@@ -1,0 +1,149 @@
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::types::{ConvergenceReason, ExitCode, RunRecord, TokenUsage};
+
+/// What became of a task: one line of the output. The names are those of the JSON result of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The task's id; null where its line is bad and has none that is its own.
+    pub id: Option<String>,
+    /// Its line in the input.
+    pub line: u64,
+    /// What became of it, in a word.
+    pub status: Status,
+    /// The exit code that `reflect draft` would have had.
+    pub exit_code: ExitCode,
+    /// The selected draft, if there is one.
+    pub output: Option<String>,
+    /// Its overall score, 0 to 1, if it has one.
+    pub score: Option<f64>,
+    /// Why the run stopped; null where there was none.
+    pub convergence_reason: Option<ConvergenceReason>,
+    /// The run, for `reflect history show`; null where there was none.
+    pub run_id: Option<Uuid>,
+    /// How many drafts were tried.
+    pub iterations_used: u32,
+    /// Tokens of the whole run.
+    pub token_usage: TokenUsage,
+    /// What it cost, in the unit of the user's prices; null where that is not known.
+    pub cost: Option<f64>,
+    /// Seconds; null where there was no run.
+    pub execution_time: Option<f64>,
+    /// What went wrong, if something did.
+    pub error: Option<String>,
+}
+
+/// What became of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The criteria are met.
+    Met,
+    /// They are not.
+    NotMet,
+    /// A limit of the run was reached first.
+    Stopped,
+    /// No verdict could be had.
+    Unjudged,
+    /// The model, or this machine, failed.
+    Failed,
+    /// The line is no task, or its criteria cannot be used.
+    Invalid,
+}
+
+impl Status {
+    /// All of them, the best first.
+    pub const ALL: [Self; 6] = [
+        Self::Met,
+        Self::NotMet,
+        Self::Stopped,
+        Self::Unjudged,
+        Self::Failed,
+        Self::Invalid,
+    ];
+
+    /// What the exit code of a run stands for.
+    pub fn of(code: ExitCode) -> Self {
+        match code {
+            ExitCode::Success => Self::Met,
+            ExitCode::NotMet => Self::NotMet,
+            ExitCode::Limit => Self::Stopped,
+            ExitCode::JudgeUnusable => Self::Unjudged,
+            ExitCode::Usage => Self::Invalid,
+            ExitCode::Failure | ExitCode::Provider | ExitCode::Interrupted => Self::Failed,
+        }
+    }
+
+    /// Whether the task came to no verdict, for a reason that may be gone the next time: what `--retry-failed` does
+    /// again, and `--fail-fast` stops at.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Unjudged | Self::Failed | Self::Invalid)
+    }
+
+    /// In words, to follow a number.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotMet => "not met",
+            Self::Stopped => "stopped by a limit",
+            Self::Unjudged => "without verdict",
+            Self::Failed => "failed",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+impl Row {
+    /// Of a finished run; `None` if it was interrupted, which is no result.
+    pub(super) fn of(line: u64, id: String, record: &RunRecord) -> Option<Self> {
+        let exit_code = record.exit_code.unwrap_or(ExitCode::Failure);
+        if exit_code == ExitCode::Interrupted {
+            return None;
+        }
+        let selected = record.selected();
+        let evaluation = selected.and_then(|version| version.evaluation.as_ref());
+        Some(Self {
+            id: Some(id),
+            line,
+            status: Status::of(exit_code),
+            exit_code,
+            output: selected.map(|version| version.output.clone()),
+            score: evaluation.and_then(|evaluation| evaluation.overall_score),
+            convergence_reason: record.convergence_reason,
+            run_id: record.run_id,
+            iterations_used: record.iterations(),
+            token_usage: record.token_usage,
+            cost: record.cost(),
+            execution_time: record.execution_time(),
+            error: record.error.clone(),
+        })
+    }
+
+    /// Of a line that is no task.
+    pub(super) fn invalid(line: u64, id: Option<String>, error: String) -> Self {
+        Self {
+            id,
+            line,
+            status: Status::Invalid,
+            exit_code: ExitCode::Usage,
+            output: None,
+            score: None,
+            convergence_reason: None,
+            run_id: None,
+            iterations_used: 0,
+            token_usage: TokenUsage::default(),
+            cost: None,
+            execution_time: None,
+            error: Some(error),
+        }
+    }
+
+    /// As a line of the output, with its end.
+    pub fn to_line(&self) -> String {
+        // Nothing in a row cannot be written as JSON.
+        let mut line = serde_json::to_string(self).unwrap_or_default();
+        line.push('\n');
+        line
+    }
+}

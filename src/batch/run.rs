@@ -1,0 +1,343 @@
+//! The batch itself: begins runs, waits for them, gives their rows away.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::ending::{Ending, Limits, Stop};
+use super::line::Entry;
+use super::order::Order;
+use super::pace::Gate;
+use super::queue::{Queue, Waiting};
+use super::row::Row;
+use super::tally::Tally;
+use crate::engine::{Loop, Observer};
+use crate::types::{Event, ExitCode, Stamped};
+
+/// What a batch asks of whoever starts it.
+#[async_trait::async_trait(?Send)]
+pub trait Host {
+    /// The loop for tasks with these criteria; `None` for those of the batch. Asked once for each task.
+    ///
+    /// # Errors
+    /// If these criteria cannot be used, why. The task then is invalid; others go on.
+    async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, String>;
+
+    /// Who sees the events of the next run.
+    fn observer(&self) -> Box<dyn Observer>;
+}
+
+/// Where rows go.
+pub trait Output {
+    /// Takes a row. What is taken is kept: the task is not done again.
+    ///
+    /// # Errors
+    /// If it cannot be kept. The batch ends at once then.
+    fn row(&mut self, row: &Row, now: Now) -> Result<Flow, String>;
+
+    /// Something changed besides: tasks were begun, or the batch is about to stop.
+    fn changed(&mut self, now: Now);
+}
+
+/// Whether rows are still wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// They are.
+    Go,
+    /// Nobody reads them any more.
+    End,
+}
+
+/// How a batch stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// Tasks under way.
+    pub under_way: usize,
+    /// As many as may be.
+    pub limit: usize,
+    /// Whether no further task is begun.
+    pub stopping: bool,
+}
+
+/// How a batch goes, besides its pace.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Rows in the order of their tasks, instead of as they come.
+    pub ordered: bool,
+    /// Begin no further task after one that failed.
+    pub fail_fast: bool,
+    /// What ends it early.
+    pub limits: Limits,
+}
+
+/// What all runs of this call have used, those under way included.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    tokens: u64,
+    cost: f64,
+}
+
+/// Does the tasks that come, and gives their rows to `output`. `tally` holds what was done before.
+///
+/// After `drain` is cancelled nothing more is begun, and what is under way is finished. What is cut off, by the limit
+/// on time or by a failure that all tasks would meet, has no row, and so is done again by the next call.
+pub async fn run(
+    mut entries: mpsc::Receiver<io::Result<Entry>>,
+    gate: &Arc<Gate>,
+    options: Options,
+    host: &dyn Host,
+    output: &mut dyn Output,
+    tally: Tally,
+    drain: &CancellationToken,
+) -> Ending {
+    let spent = Arc::new(Mutex::new(Spent::default()));
+    let cut = CancellationToken::new();
+    let deadline = options.limits.time.map(|time| Instant::now() + time);
+    let mut runs = FuturesUnordered::new();
+    let mut batch = Batch {
+        options,
+        output,
+        queue: Queue::default(),
+        order: Order::new(options.ordered),
+        next: 0,
+        over: false,
+        stop: None,
+        tally,
+    };
+    loop {
+        batch.heed(&spent);
+        while batch.wants_input() {
+            match entries.try_recv() {
+                Ok(entry) => batch.take(entry),
+                Err(mpsc::error::TryRecvError::Disconnected) => batch.over = true,
+                Err(mpsc::error::TryRecvError::Empty) => break,
+            }
+        }
+        while batch.stop.is_none()
+            && runs.len() < gate.limit()
+            && let Some(waiting) = batch.queue.take()
+        {
+            runs.push(work(waiting, host, gate, &spent, &cut));
+        }
+        if matches!(batch.stop, Some(Stop::NoReader | Stop::Output(_))) {
+            cut.cancel();
+        }
+        batch.output.changed(Now {
+            under_way: runs.len(),
+            limit: gate.limit(),
+            stopping: batch.stop.is_some(),
+        });
+        if runs.is_empty() && (batch.stop.is_some() || batch.over && batch.queue.is_empty()) {
+            break;
+        }
+        tokio::select! {
+            biased;
+            () = drain.cancelled(), if batch.stop.is_none() => batch.stop = Some(Stop::Interrupted),
+            () = gate.hopeless(), if !cut.is_cancelled() => {
+                let failure = gate.failure().map(|error| Stop::Provider(Box::new(error)));
+                batch.stop = failure.or(batch.stop.take());
+                cut.cancel();
+            }
+            () = until(deadline), if !cut.is_cancelled() => {
+                batch.stop.get_or_insert(Stop::Time);
+                cut.cancel();
+            }
+            Some(finished) = runs.next(), if !runs.is_empty() => {
+                let now = Now {
+                    under_way: runs.len(),
+                    limit: gate.limit(),
+                    stopping: batch.stop.is_some(),
+                };
+                batch.finished(finished.place, finished.row, now);
+            }
+            entry = entries.recv(), if batch.wants_input() => match entry {
+                Some(entry) => batch.take(entry),
+                None => batch.over = true,
+            },
+            () = gate.room(), if batch.stop.is_none() && !batch.queue.is_empty() => {}
+        }
+    }
+    batch.end()
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A batch under way, without its runs.
+struct Batch<'a> {
+    options: Options,
+    output: &'a mut dyn Output,
+    queue: Queue,
+    order: Order,
+    /// The place of the next entry.
+    next: u64,
+    /// Whether the input is at its end.
+    over: bool,
+    stop: Option<Stop>,
+    tally: Tally,
+}
+
+impl Batch<'_> {
+    fn wants_input(&self) -> bool {
+        self.stop.is_none() && !self.over && !self.queue.is_full() && self.order.admits(self.next)
+    }
+
+    /// Stops where a limit is reached.
+    fn heed(&mut self, spent: &Mutex<Spent>) {
+        if self.stop.is_some() {
+            return;
+        }
+        let spent = *spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let limits = self.options.limits;
+        if limits.tokens.is_some_and(|limit| spent.tokens >= limit) {
+            self.stop = Some(Stop::Tokens);
+        } else if limits.cost.is_some_and(|limit| spent.cost >= limit) {
+            self.stop = Some(Stop::Cost);
+        }
+    }
+
+    fn take(&mut self, entry: io::Result<Entry>) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                self.stop = Some(Stop::Input(error.to_string()));
+                return;
+            }
+        };
+        let place = self.next;
+        self.next += 1;
+        let Entry {
+            line,
+            id,
+            task,
+            bytes,
+        } = entry;
+        let waiting = match (id, task) {
+            (Some(id), Ok(item)) => Ok(Waiting {
+                place,
+                line,
+                id,
+                item,
+                bytes,
+            }),
+            (id, Err(problem)) => Err(Row::invalid(line, id, problem)),
+            (None, Ok(_)) => Err(Row::invalid(line, None, "it has no id".to_owned())),
+        };
+        match waiting {
+            Ok(waiting) => self.queue.push(waiting),
+            Err(row) => {
+                let now = Now {
+                    under_way: 0,
+                    limit: 0,
+                    stopping: false,
+                };
+                self.finished(place, Some(row), now);
+            }
+        }
+    }
+
+    fn finished(&mut self, place: u64, row: Option<Row>, now: Now) {
+        let failed = row.as_ref().is_some_and(|row| row.status.is_failure());
+        for row in self.order.finished(place, row) {
+            self.write(&row, now);
+        }
+        if failed && self.options.fail_fast {
+            self.stop.get_or_insert(Stop::Failed);
+        }
+    }
+
+    fn write(&mut self, row: &Row, now: Now) {
+        if matches!(self.stop, Some(Stop::NoReader | Stop::Output(_))) {
+            return;
+        }
+        match self.output.row(row, now) {
+            Ok(Flow::Go) => self.tally.add(row),
+            Ok(Flow::End) => self.stop = Some(Stop::NoReader),
+            Err(problem) => self.stop = Some(Stop::Output(problem)),
+        }
+    }
+
+    fn end(mut self) -> Ending {
+        let now = Now {
+            under_way: 0,
+            limit: 0,
+            stopping: true,
+        };
+        for row in self.order.rest() {
+            self.write(&row, now);
+        }
+        Ending {
+            stop: self.stop,
+            tally: self.tally,
+        }
+    }
+}
+
+struct Finished {
+    place: u64,
+    row: Option<Row>,
+}
+
+async fn work(
+    waiting: Waiting,
+    host: &dyn Host,
+    gate: &Gate,
+    spent: &Arc<Mutex<Spent>>,
+    cut: &CancellationToken,
+) -> Finished {
+    let Waiting {
+        place,
+        line,
+        id,
+        item,
+        ..
+    } = waiting;
+    let row = match host.loop_for(item.criteria.as_deref()).await {
+        Err(problem) => Some(Row::invalid(line, Some(id), problem)),
+        Ok(plan) => {
+            let mut observer = Counted {
+                observer: host.observer(),
+                spent: Arc::clone(spent),
+            };
+            let record = plan.run(&item.task, &mut observer, cut).await;
+            // What failed because everything fails is no result of this task.
+            let hopeless = record.exit_code == Some(ExitCode::Provider) && gate.failure().is_some();
+            if hopeless {
+                None
+            } else {
+                Row::of(line, id, &record)
+            }
+        }
+    };
+    Finished { place, row }
+}
+
+/// Adds up what calls use, while the run goes on.
+struct Counted {
+    observer: Box<dyn Observer>,
+    spent: Arc<Mutex<Spent>>,
+}
+
+impl Observer for Counted {
+    fn on_event(&mut self, event: &Stamped) {
+        self.observer.on_event(event);
+        if let Event::Call { usage, cost, .. } = &event.event {
+            let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            spent.tokens += usage.total.unwrap_or(0);
+            spent.cost += cost.unwrap_or(0.0);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

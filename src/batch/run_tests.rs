@@ -1,0 +1,212 @@
+use std::cell::Cell;
+use std::path::Path;
+
+use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert_eq, prop_oneof, proptest};
+
+use super::*;
+use crate::batch::{Concurrency, Item, Pace, Paced, Status};
+use crate::model::ScriptedModel;
+use crate::types::Task;
+
+/// What stands in a line of a generated batch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Good,
+    /// With criteria of its own.
+    Other,
+    /// With criteria that cannot be used.
+    Unusable,
+    /// No task at all.
+    Bad,
+}
+
+/// Gives the same loop to all, after as many turns as chance says.
+struct Fake {
+    plan: Arc<Loop>,
+    turns: Vec<u8>,
+    asked: Cell<usize>,
+}
+
+#[async_trait::async_trait(?Send)]
+impl Host for Fake {
+    async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, String> {
+        let asked = self.asked.get();
+        self.asked.set(asked + 1);
+        for _ in 0..self.turns[asked % self.turns.len()] {
+            tokio::task::yield_now().await;
+        }
+        match criteria {
+            Some("unusable") => Err("it cannot be used".to_owned()),
+            _ => Ok(Arc::clone(&self.plan)),
+        }
+    }
+
+    fn observer(&self) -> Box<dyn Observer> {
+        Box::new(|_: &Stamped| {})
+    }
+}
+
+/// Keeps the rows, until it has enough of them.
+struct Kept {
+    rows: Vec<Row>,
+    most: usize,
+}
+
+impl Output for Kept {
+    fn row(&mut self, row: &Row, _: Now) -> Result<Flow, String> {
+        if self.rows.len() >= self.most {
+            return Ok(Flow::End);
+        }
+        self.rows.push(row.clone());
+        Ok(Flow::Go)
+    }
+
+    fn changed(&mut self, _: Now) {}
+}
+
+/// Runs a batch whose model answers every task with one text, or fails each time.
+fn rows_of(
+    kinds: &[Kind],
+    turns: Vec<u8>,
+    concurrency: Concurrency,
+    options: Options,
+    reply: &str,
+    most: usize,
+) -> (Vec<Row>, Ending) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let gate = Gate::new(Pace {
+            concurrency,
+            requests_per_minute: None,
+            tokens_per_minute: None,
+        });
+        let script = format!("[[reply]]\ntimes = 0\n{reply}\n");
+        let model = ScriptedModel::parse(Path::new("script.toml"), &script).unwrap();
+        let model = Arc::new(Paced::new(Arc::new(model), Arc::clone(&gate)));
+        let criteria = "name = 'c'\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nunit = 'words'\nmax = 9";
+        let criteria = crate::criteria::parse(criteria, "criteria.toml").unwrap();
+        let plan = Loop::builder(model, Arc::new(criteria)).build().unwrap();
+        let host = Fake {
+            plan: Arc::new(plan),
+            turns,
+            asked: Cell::new(0),
+        };
+        let (sender, entries) = mpsc::channel(kinds.len().max(1));
+        for (line, kind) in (1..).zip(kinds) {
+            let criteria = match kind {
+                Kind::Good | Kind::Bad => None,
+                Kind::Other => Some("other".to_owned()),
+                Kind::Unusable => Some("unusable".to_owned()),
+            };
+            let task = Task::new("Write a line.");
+            let task = Ok(Item { task, criteria }).and_then(|item| match kind {
+                Kind::Bad => Err("it is no task".to_owned()),
+                _ => Ok(item),
+            });
+            let id = Some(line.to_string());
+            sender.try_send(Ok(Entry { line, id, task, bytes: 10 })).unwrap();
+        }
+        drop(sender);
+        let mut kept = Kept { rows: Vec::new(), most };
+        let drain = CancellationToken::new();
+        let tally = Tally::default();
+        let ending = run(entries, &gate, options, &host, &mut kept, tally, &drain).await;
+        (kept.rows, ending)
+    })
+}
+
+const TEXT: &str = "text = 'A line of its own.'\nusage = { prompt = 10, completion = 5 }";
+
+fn kinds() -> impl Strategy<Value = Vec<Kind>> {
+    let kind = prop_oneof![
+        4 => Just(Kind::Good),
+        2 => Just(Kind::Other),
+        1 => Just(Kind::Unusable),
+        1 => Just(Kind::Bad),
+    ];
+    proptest::collection::vec(kind, 0..24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_task_has_one_row_whatever_finishes_when(
+        kinds in kinds(),
+        turns in proptest::collection::vec(0..12_u8, 1..24),
+        at_once in 1..9_usize,
+        ordered: bool,
+    ) {
+        let options = Options { ordered, ..Options::default() };
+        let (rows, ending) = rows_of(&kinds, turns, Concurrency::Fixed(at_once), options, TEXT, usize::MAX);
+        let mut lines: Vec<u64> = rows.iter().map(|row| row.line).collect();
+        if !ordered {
+            lines.sort_unstable();
+        }
+        prop_assert_eq!(lines, (1..=kinds.len() as u64).collect::<Vec<_>>());
+        for row in &rows {
+            let kind = kinds[usize::try_from(row.line).unwrap() - 1];
+            let good = matches!(kind, Kind::Good | Kind::Other);
+            prop_assert_eq!(row.status, if good { Status::Met } else { Status::Invalid });
+            let id = row.line.to_string();
+            prop_assert_eq!(row.id.as_deref(), Some(id.as_str()));
+        }
+        prop_assert_eq!(ending.tally.rows(), kinds.len() as u64);
+        prop_assert_eq!(ending.stop, None);
+    }
+}
+
+#[test]
+fn what_fails_is_a_row_and_what_all_would_meet_is_none() {
+    let kinds = [Kind::Good; 5];
+    let auto = Concurrency::Auto;
+    let failing = "error = { class = 'rejected', message = 'not this' }";
+    let (rows, ending) = rows_of(&kinds, vec![1], auto, Options::default(), failing, 99);
+    assert_eq!(rows.len(), 5);
+    assert!(
+        rows.iter()
+            .all(|row| row.status == Status::Failed && row.error.is_some())
+    );
+    assert_eq!(
+        (ending.stop.clone(), ending.exit_code()),
+        (None, ExitCode::Provider)
+    );
+
+    let hopeless = "error = { class = 'quota', message = 'no credit' }";
+    let (rows, ending) = rows_of(&kinds, vec![1], auto, Options::default(), hopeless, 99);
+    assert!(rows.is_empty());
+    assert!(matches!(ending.stop, Some(Stop::Provider(_))));
+    assert_eq!(ending.exit_code(), ExitCode::Provider);
+}
+
+#[test]
+fn it_ends_early_where_it_is_to() {
+    let kinds = [Kind::Good; 20];
+    let one = Concurrency::Fixed(1);
+    let limits = |limits| Options {
+        limits,
+        ..Options::default()
+    };
+    let tokens = limits(Limits {
+        tokens: Some(31),
+        ..Limits::default()
+    });
+    let (rows, ending) = rows_of(&kinds, vec![0], one, tokens, TEXT, 99);
+    assert_eq!((rows.len(), &ending.stop), (3, &Some(Stop::Tokens)));
+    assert_eq!(ending.exit_code(), ExitCode::Limit);
+
+    let (rows, ending) = rows_of(&kinds, vec![0], one, Options::default(), TEXT, 4);
+    assert_eq!((rows.len(), &ending.stop), (4, &Some(Stop::NoReader)));
+    assert_eq!(ending.exit_code(), ExitCode::Success);
+
+    let fast = Options {
+        fail_fast: true,
+        ..Options::default()
+    };
+    let failing = "error = { class = 'rejected', message = 'not this' }";
+    let (rows, ending) = rows_of(&kinds, vec![0], one, fast, failing, 99);
+    assert_eq!((rows.len(), &ending.stop), (1, &Some(Stop::Failed)));
+}

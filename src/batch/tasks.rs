@@ -1,0 +1,217 @@
+//! From lines to what is to be done.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::mpsc;
+
+use super::ids::Seen;
+use super::line::{self, Entry, Item};
+use super::reader::{Line, Reader};
+use super::shard::Shard;
+use super::template::PromptTemplate;
+use crate::types::Task;
+
+/// How many entries are read ahead of those that look ahead already.
+const AHEAD: usize = 8;
+
+/// What all tasks of a batch have in common.
+#[derive(Debug, Default)]
+pub struct Shape {
+    /// What every task is given besides what its line says: system text, files, facts.
+    pub base: Task,
+    /// What prompts are made of; `None` where each line has its own.
+    pub template: Option<PromptTemplate>,
+    /// How many of the last messages of a history are used.
+    pub messages: u32,
+    /// The part of the tasks that is done here; `None` for all.
+    pub shard: Option<Shard>,
+    /// What was done before.
+    pub done: Seen,
+}
+
+/// What is to be done, one entry after another. What was done before, and what another process does, is passed
+/// over.
+pub struct Tasks<R> {
+    reader: Reader<R>,
+    shape: Arc<Shape>,
+    seen: Seen,
+    place: u64,
+    skipped: Arc<AtomicU64>,
+}
+
+impl<R: Read> Tasks<R> {
+    /// What this reader reads.
+    pub fn new(reader: Reader<R>, shape: Arc<Shape>) -> Self {
+        Self {
+            reader,
+            shape,
+            seen: Seen::default(),
+            place: 0,
+            skipped: Arc::default(),
+        }
+    }
+
+    /// How many tasks were passed over so far because they were done before.
+    pub fn skipped(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.skipped)
+    }
+
+    /// The next entry; `None` at the end.
+    ///
+    /// # Errors
+    /// If the input cannot be read.
+    pub fn next_entry(&mut self) -> io::Result<Option<Entry>> {
+        while let Some(line) = self.reader.next()? {
+            let place = self.place;
+            self.place += 1;
+            // Ids are told apart over all parts, so that all processes agree on whose a repeated id is.
+            let (id, identified) = self.identify(&line);
+            if !self.shape.shard.is_none_or(|shard| shard.has(place)) {
+                continue;
+            }
+            if self.shape.done.contains(id.as_deref(), line.number) {
+                self.skipped.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            let Line {
+                number,
+                fields,
+                bytes,
+            } = line;
+            let task = identified.and(fields).and_then(|fields| self.item(fields));
+            return Ok(Some(Entry {
+                line: number,
+                id,
+                task,
+                bytes,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// The id of a line, and what is wrong with it. A line that is no task has one only if it says so.
+    fn identify(&mut self, line: &Line) -> (Option<String>, Result<(), String>) {
+        let given = match line.fields.as_ref().map(line::id) {
+            Ok(Ok(given)) => given,
+            Ok(Err(problem)) => return (None, Err(problem)),
+            Err(_) => return (None, Ok(())),
+        };
+        let id = given.unwrap_or_else(|| line.number.to_string());
+        if self.seen.insert(Some(&id), line.number) {
+            (Some(id), Ok(()))
+        } else {
+            (
+                None,
+                Err(format!("the id `{id}` is that of an earlier task")),
+            )
+        }
+    }
+
+    fn item(&self, mut fields: serde_json::Map<String, serde_json::Value>) -> Result<Item, String> {
+        let Shape {
+            base,
+            template,
+            messages,
+            ..
+        } = &*self.shape;
+        if self.reader.has_columns() && template.is_none() {
+            // Nobody asked for the other columns.
+            fields.remove("vars");
+        }
+        line::item(fields, base, template.as_ref(), *messages)
+    }
+}
+
+impl<R: Read + 'static> Tasks<R> {
+    /// Reads on a thread of its own, no further ahead than is needed. `open` is called there.
+    pub fn read_ahead(
+        open: impl FnOnce() -> Self + Send + 'static,
+    ) -> mpsc::Receiver<io::Result<Entry>> {
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        std::thread::spawn(move || {
+            let mut tasks = open();
+            loop {
+                let entry = match tasks.next_entry() {
+                    Ok(Some(entry)) => Ok(entry),
+                    Ok(None) => return,
+                    Err(error) => Err(error),
+                };
+                let failed = entry.is_err();
+                if sender.blocking_send(entry).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        receiver
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::InputFormat;
+
+    fn entries(text: &str, shape: Shape) -> (Vec<Entry>, u64) {
+        let reader = Reader::new(text.as_bytes(), InputFormat::Jsonl);
+        let mut tasks = Tasks::new(reader, Arc::new(shape));
+        let mut entries = Vec::new();
+        while let Some(entry) = tasks.next_entry().unwrap() {
+            entries.push(entry);
+        }
+        let skipped = tasks.skipped().load(Ordering::Relaxed);
+        (entries, skipped)
+    }
+
+    const TEXT: &str = "{\"id\": \"a\", \"prompt\": \"1\"}\n{\"prompt\": \"2\"}\n{\"id\": \"a\", \"prompt\": \"3\"}\n\
+                        nonsense\n{\"id\": \"e\"}\n{\"id\": [], \"prompt\": \"6\"}\n{\"id\": 2, \"prompt\": \"7\"}";
+
+    #[test]
+    fn every_line_is_a_task_or_says_why_not() {
+        let (entries, _) = entries(TEXT, Shape::default());
+        let ids: Vec<Option<&str>> = entries.iter().map(|entry| entry.id.as_deref()).collect();
+        assert_eq!(
+            ids,
+            [Some("a"), Some("2"), None, None, Some("e"), None, None]
+        );
+        let good: Vec<bool> = entries.iter().map(|entry| entry.task.is_ok()).collect();
+        assert_eq!(good, [true, true, false, false, false, false, false]);
+        let said = |index: usize| entries[index].task.as_ref().unwrap_err().clone();
+        assert!(said(2).contains("`a` is that of an earlier task"));
+        assert!(said(5).contains("`id` must be"));
+        assert!(said(6).contains("`2` is that of"));
+    }
+
+    #[test]
+    fn what_is_done_is_passed_over() {
+        let mut shape = Shape::default();
+        shape.done.insert(Some("a"), 1);
+        shape.done.insert(None, 4);
+        let (entries, skipped) = entries(TEXT, shape);
+        let lines: Vec<u64> = entries.iter().map(|entry| entry.line).collect();
+        assert_eq!(lines, [2, 3, 5, 6, 7]);
+        assert_eq!(skipped, 2);
+    }
+
+    #[test]
+    fn parts_share_every_line_and_agree_on_ids() {
+        let mut lines = Vec::new();
+        for index in 0..3 {
+            let shape = Shape {
+                shard: Some(format!("{index}/3").parse().unwrap()),
+                ..Shape::default()
+            };
+            lines.extend(
+                entries(TEXT, shape)
+                    .0
+                    .into_iter()
+                    .map(|it| (it.line, it.id)),
+            );
+        }
+        lines.sort();
+        let (all, _) = entries(TEXT, Shape::default());
+        let all: Vec<_> = all.into_iter().map(|it| (it.line, it.id)).collect();
+        assert_eq!(lines, all);
+    }
+}

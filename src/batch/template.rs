@@ -1,0 +1,112 @@
+//! The template that prompts are made of.
+
+use std::collections::BTreeSet;
+
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
+use serde_json::{Map, Value};
+
+/// How much work one prompt may make, in instructions of the template engine: a thousand times that of any real
+/// one.
+const FUEL: u64 = 100_000;
+
+const NAME: &str = "prompt";
+
+/// A template for prompts, as `Write about {{ topic }}`. It is filled in with what stands in a task's line; what
+/// stands there is never taken for a template.
+#[derive(Debug)]
+pub struct PromptTemplate {
+    environment: Environment<'static>,
+    names: BTreeSet<String>,
+}
+
+impl PromptTemplate {
+    /// Reads a template.
+    ///
+    /// # Errors
+    /// If it is none, in one line.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_fuel(Some(FUEL));
+        environment
+            .add_template_owned(NAME, text.to_owned())
+            .map_err(|error| one_line(&error))?;
+        let names = environment
+            .get_template(NAME)
+            .map_err(|error| one_line(&error))?
+            .undeclared_variables(false)
+            .into_iter()
+            .collect();
+        Ok(Self { environment, names })
+    }
+
+    /// The prompt of a task with these values.
+    ///
+    /// # Errors
+    /// If the template names what there is no value for, or cannot be filled in with these.
+    pub fn fill(&self, values: &Map<String, Value>) -> Result<String, String> {
+        let filled = self
+            .environment
+            .get_template(NAME)
+            .and_then(|template| template.render(Serde(values)));
+        filled.map_err(|error| {
+            let mut missing = self.names.iter().filter(|name| !values.contains_key(*name));
+            match missing
+                .next()
+                .filter(|_| error.kind() == ErrorKind::UndefinedError)
+            {
+                Some(name) => {
+                    format!("the prompt names `{name}`, which this task has no value for")
+                }
+                None => format!("the prompt cannot be filled in: {}", one_line(&error)),
+            }
+        })
+    }
+}
+
+fn one_line(error: &Error) -> String {
+    let what = error
+        .detail()
+        .map_or_else(|| error.kind().to_string(), str::to_owned);
+    match error.line() {
+        Some(line) if line > 1 => format!("{what} (line {line})"),
+        _ => what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fill(template: &str, values: Value) -> Result<String, String> {
+        let Value::Object(values) = values else {
+            panic!("values are an object");
+        };
+        PromptTemplate::new(template)?.fill(&values)
+    }
+
+    #[test]
+    fn values_are_data() {
+        let filled = fill("About {{ topic }}.", json!({"topic": "{{ 7 * 7 }} <b>"}));
+        assert_eq!(filled.unwrap(), "About {{ 7 * 7 }} <b>.");
+        let list = fill(
+            "{% for x in xs %}{{ x }};{% endfor %}",
+            json!({"xs": [1, "a"]}),
+        );
+        assert_eq!(list.unwrap(), "1;a;");
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        let error = fill("About {{ topic }} in {{ style }}.", json!({"topic": 1})).unwrap_err();
+        assert!(error.contains("`style`"), "{error}");
+        assert!(PromptTemplate::new("{{ topic").is_err());
+        let endless =
+            "{% for x in range(9999) %}{% for y in range(9999) %}{% endfor %}{% endfor %}";
+        assert!(fill(endless, json!({})).is_err());
+    }
+}

@@ -1,0 +1,321 @@
+//! `reflect batch`: many tasks at once.
+
+mod delivery;
+mod loops;
+mod progress;
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use self::delivery::Delivery;
+use self::loops::Loops;
+use self::progress::Progress;
+use crate::batch::{
+    self, Before, Checked, Ending, Gate, InputFormat, Limits, Options, Pace, PromptTemplate,
+    Reader, Results, ResultsError, Shape, Status, Stop, Tally, Tasks,
+};
+use crate::cli::args::{BatchArgs, GlobalArgs, TasksFormat};
+use crate::cli::error::CliError;
+use crate::cli::{input, interrupt, knowledge, printer, settings};
+use crate::evidence::DEFAULT_MESSAGES;
+use crate::report;
+use crate::types::{ExitCode, Task};
+
+/// The most bad lines that are told before anything is begun; all of them are in the rows.
+const TOLD: usize = 10;
+
+/// Does the tasks and writes their rows.
+pub(in crate::cli) async fn run(
+    args: &BatchArgs,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    let begun = Instant::now();
+    let plan = settings::batch(args, None, global)?;
+    let limits = settings::batch_limits(&args.flow)?;
+    let template = read_template(args.prompt.as_deref())?;
+    let mut base = Task {
+        system: args.system.clone(),
+        context: input::read_context(&args.files)?,
+        ..Task::default()
+    };
+    knowledge::read_context(&args.knowledge, &plan, &mut base)?;
+    let source = Source::of(args);
+    source.try_open()?;
+    let (results, before) = open_results(args, global.quiet)?;
+    let shape = Arc::new(Shape {
+        base,
+        template,
+        messages: plan.settings().context_messages.unwrap_or(DEFAULT_MESSAGES),
+        shard: args.shard,
+        done: before.done,
+    });
+    let checked = source.check(args, &shape, global.quiet)?;
+    if checked.as_ref().is_some_and(|checked| checked.entries == 0) {
+        let ending = Ending {
+            stop: None,
+            tally: before.tally,
+        };
+        return Ok(conclude(&ending, args, global.quiet, begun));
+    }
+    let drain = interrupt::cancel_on_signal();
+    let gate = Gate::new(Pace {
+        concurrency: args.concurrency,
+        requests_per_minute: args.requests_per_minute,
+        tokens_per_minute: args.tokens_per_minute,
+    });
+    let longest = checked.as_ref().and_then(|checked| checked.longest.clone());
+    let longest = longest.unwrap_or_else(|| shape.base.clone());
+    let opening = async {
+        let loops = Loops::open(args, global, plan, longest, &gate, limits.cost).await?;
+        if let Some(checked) = &checked {
+            loops.try_all(&checked.criteria, global.quiet).await;
+        }
+        Ok::<_, CliError>(loops)
+    };
+    let loops = tokio::select! {
+        biased;
+        () = drain.cancelled() => return Err(CliError::new(ExitCode::Interrupted, "interrupted")),
+        loops = opening => loops?,
+    };
+    let total = checked.as_ref().map(|checked| checked.entries);
+    let mut delivery = Delivery::new(results, Progress::new(total, global.quiet));
+    let entries = source.read_ahead(shape);
+    let options = Options {
+        ordered: args.ordered,
+        fail_fast: args.fail_fast,
+        limits: left_of(limits, begun),
+    };
+    let tally = before.tally;
+    let ending = batch::run(
+        entries,
+        &gate,
+        options,
+        &loops,
+        &mut delivery,
+        tally,
+        &drain,
+    )
+    .await;
+    delivery.end();
+    Ok(conclude(&ending, args, global.quiet, begun))
+}
+
+/// The limits, with the time that opening the models took taken away.
+fn left_of(limits: Limits, begun: Instant) -> Limits {
+    Limits {
+        time: limits.time.map(|time| time.saturating_sub(begun.elapsed())),
+        ..limits
+    }
+}
+
+fn read_template(text: Option<&str>) -> Result<Option<PromptTemplate>, CliError> {
+    text.map(|text| {
+        PromptTemplate::new(text)
+            .map_err(|problem| CliError::usage(format!("--prompt is no template: {problem}")))
+    })
+    .transpose()
+}
+
+fn open_results(args: &BatchArgs, quiet: bool) -> Result<(Option<Results>, Before), CliError> {
+    let Some(path) = &args.output else {
+        return Ok((None, Before::default()));
+    };
+    let (results, before) = Results::open(path, args.retry_failed).map_err(|error| {
+        let message = error.to_string();
+        match error {
+            ResultsError::Io { .. } => CliError::failure(message),
+            ResultsError::InUse { .. } => {
+                CliError::usage(message).hint("wait for it, or write to another file")
+            }
+            ResultsError::NotOurs { .. } => {
+                CliError::usage(message).hint("rows are added to such a file only: name another")
+            }
+        }
+    })?;
+    if before.mended && !quiet {
+        printer::say(&format!(
+            "the last row of `{}` was not written to its end; its task is done again",
+            path.display()
+        ));
+    }
+    Ok((Some(results), before))
+}
+
+/// Where tasks come from.
+struct Source<'a> {
+    /// `None` for standard input.
+    file: Option<&'a Path>,
+    format: InputFormat,
+}
+
+impl<'a> Source<'a> {
+    fn of(args: &'a BatchArgs) -> Self {
+        let file = Some(args.tasks.as_path()).filter(|path| *path != Path::new("-"));
+        let named = file
+            .and_then(Path::extension)
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+        let format = match args.input_format {
+            Some(TasksFormat::Csv) => InputFormat::Csv,
+            None if named => InputFormat::Csv,
+            Some(TasksFormat::Jsonl) | None => InputFormat::Jsonl,
+        };
+        Self { file, format }
+    }
+
+    /// Finds out early that a file is not there.
+    fn try_open(&self) -> Result<(), CliError> {
+        let Some(path) = self.file else {
+            if io::stdin().is_terminal() {
+                printer::say("reading tasks from standard input; end them with Ctrl-D");
+            }
+            return Ok(());
+        };
+        match File::open(path).and_then(|file| file.metadata()) {
+            Ok(metadata) if metadata.is_dir() => Err(unreadable(path, &"it is a directory")),
+            Ok(_) => Ok(()),
+            Err(error) => Err(unreadable(path, &error)),
+        }
+    }
+
+    /// Reads a whole file before anything is paid for, and says what is wrong with it; `None` for what can be read
+    /// only once.
+    fn check(
+        &self,
+        args: &BatchArgs,
+        shape: &Arc<Shape>,
+        quiet: bool,
+    ) -> Result<Option<Checked>, CliError> {
+        let Some(path) = self.file else {
+            return Ok(None);
+        };
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Ok(None);
+        }
+        let tasks = Tasks::new(Reader::new(file, self.format), Arc::clone(shape));
+        let checked = batch::check(tasks).map_err(|error| unreadable(path, &error))?;
+        let place = |line: u64, problem: &str| format!("{}:{line}: {problem}", path.display());
+        if let Some((line, problem)) = checked.first_bad.first().filter(|_| args.fail_fast) {
+            return Err(CliError::usage(place(*line, problem))
+                .hint("nothing was begun; without `--fail-fast` the other tasks are done"));
+        }
+        if !quiet {
+            for (line, problem) in checked.first_bad.iter().take(TOLD) {
+                printer::say(&format!("warning: {}", place(*line, problem)));
+            }
+            let more = checked.bad.saturating_sub(TOLD as u64);
+            if more > 0 {
+                printer::say(&format!("warning: {more} more lines are no tasks"));
+            }
+        }
+        Ok(Some(checked))
+    }
+
+    fn read_ahead(
+        &self,
+        shape: Arc<Shape>,
+    ) -> tokio::sync::mpsc::Receiver<io::Result<batch::Entry>> {
+        let (file, format) = (self.file.map(Path::to_owned), self.format);
+        Tasks::read_ahead(move || {
+            let input: Box<dyn Read> = match file.map(File::open) {
+                None => Box::new(io::stdin()),
+                Some(Ok(file)) => Box::new(file),
+                Some(Err(error)) => Box::new(Gone(Some(error))),
+            };
+            Tasks::new(Reader::new(input, format), shape)
+        })
+    }
+}
+
+/// A file that was there a moment ago.
+struct Gone(Option<io::Error>);
+
+impl Read for Gone {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(self
+            .0
+            .take()
+            .unwrap_or_else(|| io::ErrorKind::NotFound.into()))
+    }
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> CliError {
+    CliError::usage(format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// Says how it ended. Every row of this call has gone through [`Delivery`]; a verdict on the batch as a whole is
+/// printed here, after the numbers.
+fn conclude(ending: &Ending, args: &BatchArgs, quiet: bool, begun: Instant) -> ExitCode {
+    let tally = &ending.tally;
+    if !quiet {
+        printer::say(&numbers(tally));
+        let mut used: Vec<String> = report::tokens(&tally.token_usage).into_iter().collect();
+        used.extend(tally.cost().map(|cost| format!("cost {cost:.4}")));
+        used.push(report::duration(begun.elapsed().as_secs_f64()));
+        printer::say(&used.join(" · "));
+    }
+    if let Some(stop) = &ending.stop {
+        say_why(stop, args, quiet);
+    }
+    match ending.exit_code() {
+        ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
+        code => code,
+    }
+}
+
+fn numbers(tally: &Tally) -> String {
+    let parts: Vec<String> = Status::ALL
+        .into_iter()
+        .filter(|status| tally.of(*status) > 0)
+        .map(|status| {
+            format!(
+                "{} {}",
+                report::thousands(tally.of(status)),
+                status.describe()
+            )
+        })
+        .collect();
+    let tasks = match tally.rows() {
+        0 => return "no tasks".to_owned(),
+        1 => "1 task".to_owned(),
+        rows => format!("{} tasks", report::thousands(rows)),
+    };
+    format!("{tasks}: {}", parts.join(", "))
+}
+
+fn say_why(stop: &Stop, args: &BatchArgs, quiet: bool) {
+    let what = match stop {
+        Stop::NoReader => return,
+        Stop::Provider(error) => {
+            printer::report(&CliError::from((**error).clone()));
+            "every other task would have failed as well"
+        }
+        Stop::Input(problem) => {
+            let name = args.tasks.display();
+            printer::report(&CliError::failure(format!(
+                "cannot read `{name}`: {problem}"
+            )));
+            return;
+        }
+        Stop::Output(problem) => {
+            printer::report(&CliError::failure(problem.clone()));
+            return;
+        }
+        Stop::Interrupted => "interrupted",
+        Stop::Failed => "a task failed, and `--fail-fast` is set",
+        Stop::Tokens => "the limit on tokens is reached",
+        Stop::Cost => "the limit on cost is reached",
+        Stop::Time => "the limit on time is reached",
+    };
+    if !quiet {
+        let again = if args.output.is_some() {
+            "; the same command goes on with the tasks that have no row yet"
+        } else {
+            "; with `--output FILE` the next call could go on from here"
+        };
+        printer::say(&format!("the batch was stopped: {what}{again}"));
+    }
+}

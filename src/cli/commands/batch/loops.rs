@@ -1,0 +1,197 @@
+//! The loops of a batch: one for each set of criteria, with the same models behind the same gate.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+use crate::batch::{Gate, Host, Paced};
+use crate::cli::args::{BatchArgs, GlobalArgs};
+use crate::cli::error::CliError;
+use crate::cli::models::{self, Opened};
+use crate::cli::observers::RunLog;
+use crate::cli::settings::{self, Plan};
+use crate::cli::store::{self, SharedStore};
+use crate::cli::{exec, knowledge, prices, printer};
+use crate::engine::{Loop, Observer};
+use crate::evaluate::{JudgeModel, OtherModel};
+use crate::evidence::Gatherer;
+use crate::model::{ChatModel, HttpClient};
+use crate::prompt::Templates;
+use crate::types::{Evaluator, LoopSettings, Stamped, Task};
+
+/// The most sets of criteria that are kept ready; more of them are read again and again.
+const MOST: usize = 64;
+
+/// Has a loop for every task.
+pub(super) struct Loops<'a> {
+    args: &'a BatchArgs,
+    global: &'a GlobalArgs,
+    gate: Arc<Gate>,
+    client: HttpClient,
+    /// Whether the cost of all tasks together is limited.
+    limits_cost: bool,
+    /// The longest task, which decides the context window.
+    longest: Task,
+    opened: Opened,
+    store: Option<SharedStore>,
+    evidence: Option<Arc<Gatherer>>,
+    templates: Option<Arc<Templates>>,
+    usual: Option<Arc<Loop>>,
+    others: Mutex<HashMap<String, Result<Arc<Loop>, String>>>,
+}
+
+impl<'a> Loops<'a> {
+    /// Opens the models, and makes the loop for tasks that name no criteria.
+    pub(super) async fn open(
+        args: &'a BatchArgs,
+        global: &'a GlobalArgs,
+        plan: Plan,
+        longest: Task,
+        gate: &Arc<Gate>,
+        max_cost: Option<f64>,
+    ) -> Result<Self, CliError> {
+        // What is not allowed is said before anything is opened.
+        exec::tools(&plan, args.allow_exec)?;
+        let client = HttpClient::new(plan.settings().timeouts.get());
+        let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
+        let store = SharedStore::open(&plan, args.no_log)?;
+        let quiet = global.quiet;
+        let opened = models::open_on(client.clone(), &plan, &longest, None, quiet).await?;
+        let mut loops = Self {
+            args,
+            global,
+            gate: Arc::clone(gate),
+            client,
+            limits_cost: max_cost.is_some(),
+            longest,
+            opened: paced(opened, gate),
+            store,
+            evidence,
+            templates: settings::templates(&plan)?,
+            usual: None,
+            others: Mutex::default(),
+        };
+        let usual = loops.build(plan, loops.opened.clone())?;
+        loops.usual = Some(Arc::new(usual));
+        Ok(loops)
+    }
+
+    /// Says early which of these criteria cannot be used. Their tasks will say so as well.
+    pub(super) async fn try_all(&self, names: &BTreeSet<String>, quiet: bool) {
+        for name in names {
+            if let (Err(problem), false) = (self.loop_for(Some(name)).await, quiet) {
+                printer::say(&format!(
+                    "warning: the criteria `{name}` cannot be used: {problem}"
+                ));
+            }
+        }
+    }
+
+    /// The loop for criteria that a task names.
+    async fn make(&self, name: &str) -> Result<Loop, CliError> {
+        let plan = settings::batch(self.args, Some(name), self.global)?;
+        let names_judges = plan.criteria.criteria.iter().any(|criterion| {
+            matches!(&criterion.evaluator, Evaluator::Llm(config) if config.model.is_some())
+        });
+        let opened = if names_judges {
+            let (client, quiet) = (self.client.clone(), self.global.quiet);
+            let opened = models::open_on(client, &plan, &self.longest, None, quiet).await?;
+            paced(opened, &self.gate)
+        } else {
+            let mut opened = self.opened.clone();
+            opened.judge.others.clear();
+            opened
+        };
+        self.build(plan, opened)
+    }
+
+    fn build(&self, plan: Plan, opened: Opened) -> Result<Loop, CliError> {
+        let tools = exec::tools(&plan, self.args.allow_exec)?;
+        let writer_tools = exec::writer_tools(&self.args.tools, self.args.allow_exec)?;
+        exec::check_names(&writer_tools, self.args.flow.reflect_on_tools.as_deref())?;
+        if self.limits_cost {
+            prices::check(&plan, opened.asked(&plan))?;
+        }
+        let max_cost = prices::limit(
+            &plan,
+            plan.config.prices(),
+            opened.asked(&plan),
+            self.global.quiet,
+        )?;
+        // Without a store nothing is kept: a cache in memory would grow with every task.
+        let cache = self.store.as_ref();
+        let cache = cache.and_then(|store| store::verdicts(&plan.criteria, Some(store)));
+        let settings = LoopSettings {
+            max_cost,
+            ..plan.settings().loop_settings.clone()
+        };
+        let prices = plan.config.prices().clone();
+        Loop::builder(opened.writer, Arc::new(plan.criteria))
+            .sampling(opened.writer_sampling)
+            .think(opened.think)
+            .stronger(opened.stronger)
+            .judge(JudgeModel {
+                cache,
+                ..opened.judge
+            })
+            .settings(settings)
+            .prices(prices)
+            .tools(tools)
+            .writer_tools(writer_tools)
+            .evidence(self.evidence.clone())
+            .templates(self.templates.clone())
+            .build()
+            .map_err(|error| CliError::usage(error.to_string()))
+    }
+}
+
+#[async_trait::async_trait(?Send)]
+impl Host for Loops<'_> {
+    async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, String> {
+        let named = criteria.filter(|name| Some(*name) != self.args.criteria.as_deref());
+        let Some(name) = named else {
+            let usual = self.usual.clone();
+            return usual.ok_or_else(|| "there are no criteria".to_owned());
+        };
+        let mut others = self.others.lock().await;
+        if let Some(known) = others.get(name) {
+            return known.clone();
+        }
+        let made = self.make(name).await;
+        let made = made.map(Arc::new).map_err(|error| error.message);
+        if others.len() >= MOST {
+            others.clear();
+        }
+        others.insert(name.to_owned(), made.clone());
+        made
+    }
+
+    fn observer(&self) -> Box<dyn Observer> {
+        match &self.store {
+            Some(store) => Box::new(RunLog::new(store.clone())),
+            None => Box::new(|_: &Stamped| {}),
+        }
+    }
+}
+
+/// The same models, behind a gate.
+fn paced(opened: Opened, gate: &Arc<Gate>) -> Opened {
+    let behind = |model: Arc<dyn ChatModel>| -> Arc<dyn ChatModel> {
+        Arc::new(Paced::new(model, Arc::clone(gate)))
+    };
+    let others = opened.judge.others.into_iter().map(|(name, other)| {
+        let model = behind(other.model);
+        (name, OtherModel { model, ..other })
+    });
+    Opened {
+        writer: behind(opened.writer),
+        stronger: opened.stronger.map(behind),
+        judge: JudgeModel {
+            model: behind(opened.judge.model),
+            others: others.collect(),
+            ..opened.judge
+        },
+        ..opened
+    }
+}

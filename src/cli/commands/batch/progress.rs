@@ -1,0 +1,153 @@
+//! What people see while a batch goes on: a bar on a terminal, now and then a line elsewhere.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use console::Term;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::batch::{Now, Row};
+use crate::cli::{printer, terminal};
+use crate::report;
+
+/// How often a line is written where there is no terminal.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// How many failures are told one by one; all of them are in the rows.
+const TOLD: u64 = 20;
+
+pub(super) struct Progress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    /// How many tasks there are, if that is known.
+    total: Option<u64>,
+    done: u64,
+    failed: u64,
+    stopping: bool,
+    begun: Instant,
+    said: Instant,
+}
+
+impl Progress {
+    pub(super) fn new(total: Option<u64>, quiet: bool) -> Self {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let bar = (Term::stderr().is_term() && !quiet && !is_dumb).then(|| {
+            let bar = ProgressBar::with_draw_target(total, terminal::draw_target(10));
+            bar.set_style(style(total.is_some()));
+            bar.enable_steady_tick(Duration::from_millis(250));
+            bar
+        });
+        Self {
+            bar,
+            quiet,
+            total,
+            done: 0,
+            failed: 0,
+            stopping: false,
+            begun: Instant::now(),
+            said: Instant::now(),
+        }
+    }
+
+    /// Does what writes to the terminal, with nothing drawn there meanwhile.
+    pub(super) fn beside<T>(&self, write: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
+    pub(super) fn row(&mut self, row: &Row, now: Now) {
+        self.done += 1;
+        if row.status.is_failure() {
+            self.failed += 1;
+            self.tell(row);
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+        } else if self.said.elapsed() >= PAUSE {
+            self.said = Instant::now();
+            self.say(&self.line(now));
+        }
+    }
+
+    pub(super) fn changed(&mut self, now: Now) {
+        if let Some(bar) = &self.bar {
+            let failed = match self.failed {
+                0 => String::new(),
+                failed => format!("{} failed · ", report::thousands(failed)),
+            };
+            bar.set_message(format!("{failed}{} at once", now.under_way));
+        }
+        if now.stopping && !self.stopping && now.under_way > 0 {
+            self.say(&format!(
+                "no more tasks are begun; finishing {} under way (Ctrl-C again ends them at once)",
+                now.under_way
+            ));
+        }
+        self.stopping = now.stopping;
+    }
+
+    /// Removes what is drawn.
+    pub(super) fn end(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn tell(&self, row: &Row) {
+        let Some(error) = row.error.as_deref().filter(|_| self.failed <= TOLD) else {
+            return;
+        };
+        let name = match &row.id {
+            Some(id) => format!("task `{id}`"),
+            None => format!("line {}", row.line),
+        };
+        self.say(&format!("{name} {}: {error}", row.status.describe()));
+        if self.failed == TOLD {
+            self.say("further failures are only in the rows");
+        }
+    }
+
+    fn line(&self, now: Now) -> String {
+        let done = report::thousands(self.done);
+        let mut line = match self.total {
+            Some(total) => format!("{done} of {} tasks", report::thousands(total)),
+            None => format!("{done} tasks"),
+        };
+        if self.failed > 0 {
+            let _ = write!(line, ", {} failed", report::thousands(self.failed));
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "there are fewer than 2^53 tasks"
+        )]
+        let (done, left) = (
+            self.done as f64,
+            self.total
+                .map(|total| total.saturating_sub(self.done) as f64),
+        );
+        let rate = done / self.begun.elapsed().as_secs_f64().max(1e-3);
+        let _ = write!(line, " · {rate:.1} a second, {} at once", now.under_way);
+        if let Some(left) = left {
+            let _ = write!(line, " · about {} left", report::duration(left / rate));
+        }
+        line
+    }
+
+    fn say(&self, line: &str) {
+        if !self.quiet {
+            self.beside(|| printer::say(line));
+        }
+    }
+}
+
+fn style(bounded: bool) -> ProgressStyle {
+    let template = if bounded {
+        "{bar:24} {human_pos}/{human_len} · {per_sec} · {eta} left · {wide_msg}"
+    } else {
+        "{spinner} {human_pos} tasks · {per_sec} · {wide_msg}"
+    };
+    // A template that cannot be read is a mistake of ours; the bar then looks otherwise.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

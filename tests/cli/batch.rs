@@ -1,0 +1,679 @@
+//! Many tasks at once: every task has exactly one row, whatever happens to the server, the process or the input.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, Test};
+use crate::plan::{verdict, with_server};
+use crate::support::server::{Fault, Planned, Protocol, Purpose, Reply, Server};
+
+/// Tasks with the ids `t0`, `t1`, …
+fn tasks(number: usize) -> String {
+    (0..number)
+        .map(|n| {
+            json!({"id": format!("t{n}"), "prompt": format!("Write about item {n}.")}).to_string()
+                + "\n"
+        })
+        .collect()
+}
+
+/// A server that writes a text for every task, and likes it.
+fn server() -> Server {
+    slow_server(Duration::ZERO)
+}
+
+fn slow_server(wait: Duration) -> Server {
+    let server = Server::start();
+    server.on(Purpose::Write, move |request| {
+        let prompt = request.prompt();
+        let item = prompt.split("Write about ").nth(1).unwrap_or_default();
+        let item: String = item.chars().take_while(|c| *c != '.').collect();
+        Reply::text(&format!("A text about {item}.")).first_wait(wait)
+    });
+    server.on(Purpose::Judge, move |_| {
+        Reply::text(&verdict(5).to_string()).first_wait(wait)
+    });
+    server
+}
+
+/// A world with that many tasks; the arguments are still to come.
+fn world(server: &Server, number: usize) -> Test {
+    with_server(server, Protocol::OpenAi).file("tasks.jsonl", tasks(number))
+}
+
+const BATCH: [&str; 6] = [
+    "batch",
+    "tasks.jsonl",
+    "-c",
+    "criteria.toml",
+    "-o",
+    "out.jsonl",
+];
+
+/// The rows in the file, which are lines of JSON without exception.
+#[track_caller]
+fn rows(ran: &Ran) -> Vec<Value> {
+    let text = ran.read("out.jsonl");
+    assert!(
+        text.is_empty() || text.ends_with('\n'),
+        "the last row is torn"
+    );
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("a row"))
+        .collect()
+}
+
+/// Per id what became of it. Every id has one row.
+#[track_caller]
+fn statuses(rows: &[Value]) -> BTreeMap<String, String> {
+    let mut statuses = BTreeMap::new();
+    for row in rows {
+        let text = |key: &str| row[key].as_str().expect("a text").to_owned();
+        let twice = statuses.insert(text("id"), text("status"));
+        assert_eq!(twice, None, "{} has two rows", row["id"]);
+    }
+    statuses
+}
+
+#[track_caller]
+fn all_met(rows: &[Value], number: usize) {
+    let statuses = statuses(rows);
+    assert_eq!(statuses.len(), number, "{statuses:?}");
+    for (id, status) in statuses {
+        assert_eq!(status, "met", "{id}");
+    }
+}
+
+/// Waits for something that is about to happen.
+#[track_caller]
+fn until(what: &str, happened: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !happened() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "waiting for {what}"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn every_task_has_a_row_and_a_run() {
+    let server = server();
+    let ran = world(&server, 12)
+        .args(BATCH)
+        .stdout("")
+        .stderr_has("12 tasks: 12 met")
+        .run();
+    let rows = rows(&ran);
+    all_met(&rows, 12);
+    assert_eq!(server.calls(), 24);
+    let row = rows.iter().find(|row| row["id"] == "t7").expect("its row");
+    assert_eq!(row["output"], "A text about item 7.");
+    assert_eq!((&row["line"], &row["exit_code"]), (&json!(8), &json!(0)));
+    assert_eq!(row["convergence_reason"], "quality_met");
+    assert_eq!(row["token_usage"]["total"], 240);
+    assert!(row["score"].as_f64() > Some(0.8) && row["error"].is_null());
+    let id = row["run_id"].as_str().expect("a run");
+    ran.then(["history", "show", id, "--best"])
+        .stdout("A text about item 7.\n")
+        .run();
+    // Nothing is left to do, and no model is asked.
+    ran.then(BATCH).stderr_has("12 tasks: 12 met").run();
+    assert_eq!(server.calls(), 24);
+}
+
+#[test]
+fn without_a_log_nothing_is_kept_but_the_rows() {
+    let server = server();
+    let ran = world(&server, 3).args(BATCH).arg("--no-log").run();
+    all_met(&rows(&ran), 3);
+    assert_eq!(
+        ran.then(["history", "list", "--json"]).run().json(),
+        json!([])
+    );
+}
+
+#[test]
+fn connections_are_shared() {
+    let server = slow_server(Duration::from_millis(5));
+    world(&server, 30).args(BATCH).args(["-j", "3"]).run();
+    assert!(server.connections() <= 6, "{}", server.connections());
+}
+
+#[test]
+fn faults_of_every_kind_leave_every_id_with_one_row() {
+    const TASKS: usize = 60;
+    let server = Server::start();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let fault = move || -> Option<Fault> {
+        // Each kind in one of twenty calls.
+        Some(match calls.fetch_add(1, Ordering::Relaxed) % 20 {
+            1 => Fault::status(500),
+            3 => Fault::rate_limit("retry-after-ms", "20"),
+            5 => Fault::Reset,
+            7 => Fault::Unfinished(vec!["half a".to_owned()]),
+            9 => Fault::Raw(b"data: nonsense\n\n".to_vec()),
+            11 => Fault::error(
+                400,
+                &json!({"error": {"message": "messages: not like this"}}),
+            ),
+            13 => Fault::error(413, &json!({"error": {"message": "Request too large"}})),
+            15 => Fault::Cut(Reply::pieces(&["A", " text", " that", " ends"])),
+            17 => Fault::status(503),
+            _ => return None,
+        })
+    };
+    let other = fault.clone();
+    server.on(Purpose::Write, move |_| match fault() {
+        Some(fault) => Planned::from(fault),
+        None => Reply::text("A text.").into(),
+    });
+    server.on(Purpose::Judge, move |_| match other() {
+        Some(fault) => Planned::from(fault),
+        None => Reply::text(&verdict(5).to_string()).into(),
+    });
+    let ran = world(&server, TASKS)
+        .args(BATCH)
+        .args(["--retries", "1", "-j", "8"])
+        .code(4)
+        .stderr_has("60 tasks: ")
+        .run();
+    let first = rows(&ran);
+    let became = statuses(&first);
+    assert_eq!(became.len(), TASKS);
+    let failed = first.iter().filter(|row| row["status"] == "failed").count();
+    assert!(failed > 5 && failed < TASKS, "{failed}");
+    for row in &first {
+        let said = row["error"].as_str().is_some_and(|error| !error.is_empty());
+        assert_eq!(said, row["status"] != "met", "{row}");
+    }
+    // What failed is done again, what did not is left as it is.
+    let good = server_that_is_well(&server);
+    let again = ran.then(BATCH).arg("--retry-failed").run();
+    all_met(&rows(&again), TASKS);
+    assert!(good.load(Ordering::Relaxed) <= 2 * failed);
+    let kept = |rows: &[Value]| -> Vec<String> {
+        let rows = rows
+            .iter()
+            .filter(|row| became[row["id"].as_str().expect("an id")] == "met");
+        rows.map(Value::to_string).collect()
+    };
+    assert_eq!(kept(&rows(&again)), kept(&first));
+}
+
+/// From now on the server does as it is told; counts its calls.
+fn server_that_is_well(server: &Server) -> Arc<AtomicUsize> {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (a, b) = (Arc::clone(&calls), Arc::clone(&calls));
+    server.on(Purpose::Write, move |_| {
+        a.fetch_add(1, Ordering::Relaxed);
+        Reply::text("A text.")
+    });
+    server.on(Purpose::Judge, move |_| {
+        b.fetch_add(1, Ordering::Relaxed);
+        Reply::text(&verdict(5).to_string())
+    });
+    calls
+}
+
+#[test]
+fn a_process_that_is_killed_at_any_moment_loses_no_row() {
+    const TASKS: usize = 250;
+    let server = slow_server(Duration::from_millis(8));
+    let first = world(&server, TASKS).arg("--version").run();
+    let mut last = 0;
+    for round in 0..20 {
+        let running = first.then(BATCH).args(["-j", "4", "-q"]).spawn();
+        // Other moments in each round, the same in each run of the test: before the first call, in it, after some.
+        let calls = server.calls() + round * 7 % 19;
+        until("the batch to get on", || server.calls() >= calls);
+        running.kill_after(Duration::from_millis(round as u64 * 5 % 13));
+        let text = std::fs::read_to_string(first.path("out.jsonl")).unwrap_or_default();
+        let whole = text.matches('\n').count();
+        assert!(whole >= last, "rows were lost");
+        last = whole;
+    }
+    assert!(last > 0 && last < TASKS, "{last}");
+    let ran = first.then(BATCH).run();
+    all_met(&rows(&ran), TASKS);
+    for row in rows(&ran) {
+        let item = row["id"]
+            .as_str()
+            .expect("an id")
+            .trim_start_matches('t')
+            .to_owned();
+        assert_eq!(row["output"], format!("A text about item {item}."));
+    }
+}
+
+#[test]
+fn a_torn_row_is_done_again() {
+    let server = server();
+    let ran = world(&server, 3).args(BATCH).args(["-j", "1"]).run();
+    let text = ran.read("out.jsonl");
+    let torn = &text[..text.len() - 20];
+    let again = world(&server, 3)
+        .file("out.jsonl", torn)
+        .args(BATCH)
+        .stderr_has("was not written to its end")
+        .run();
+    all_met(&rows(&again), 3);
+    assert_eq!(server.calls(), 6 + 2);
+}
+
+#[test]
+fn a_storm_of_429s_passes() {
+    let server = server();
+    for _ in 0..25 {
+        server.fault(Fault::rate_limit("retry-after-ms", "40"));
+    }
+    let ran = world(&server, 30)
+        .args(BATCH)
+        .args(["--retries", "20"])
+        .run();
+    all_met(&rows(&ran), 30);
+    assert_eq!(server.calls(), 60 + 25);
+}
+
+#[test]
+fn requests_are_held_to_so_many_a_minute() {
+    let server = server();
+    let args = ["--requests-per-minute", "600", "-j", "8"];
+    let ran = world(&server, 10).args(BATCH).args(args).run();
+    all_met(&rows(&ran), 10);
+    // Of 20 calls the first eleven come at once, the others at ten a second.
+    assert!(ran.took > Duration::from_millis(800), "{:?}", ran.took);
+}
+
+#[test]
+fn rows_come_as_they_are_done_or_in_order() {
+    let server = Server::start();
+    server.on(Purpose::Write, |request| {
+        let first = request.prompt().contains("about item 0.");
+        let wait = Duration::from_millis(if first { 400 } else { 0 });
+        Reply::text("A text.").first_wait(wait)
+    });
+    server.on(Purpose::Judge, |_| Reply::text(&verdict(5).to_string()));
+    let args = ["batch", "tasks.jsonl", "-c", "criteria.toml", "-j", "4"];
+    let lines = |ran: Ran| -> Vec<u64> {
+        ran.lines()
+            .iter()
+            .map(|row| row["line"].as_u64().expect("a line"))
+            .collect()
+    };
+    let as_done = lines(world(&server, 8).args(args).run());
+    assert_eq!(as_done.last(), Some(&1));
+    let in_order = lines(world(&server, 8).args(args).arg("--ordered").run());
+    assert_eq!(in_order, (1..=8).collect::<Vec<u64>>());
+}
+
+#[test]
+fn csv_and_a_template() {
+    let server = server();
+    let csv = "id,topic,style\na,\"tea, green\",plain\nb,milk,\"\"\nc,oat\n";
+    let ran = with_server(&server, Protocol::OpenAi)
+        .file("topics.csv", csv)
+        .args([
+            "batch",
+            "topics.csv",
+            "-c",
+            "criteria.toml",
+            "-o",
+            "out.jsonl",
+        ])
+        .args(["--prompt", "Write about {{ topic }}. Style: {{ style }}"])
+        .code(2)
+        .stderr_has("topics.csv:4: it has 2 columns, and the first line names 3")
+        .run();
+    let rows = rows(&ran);
+    let output =
+        |id: &str| rows.iter().find(|row| row["id"] == id).expect("a row")["output"].clone();
+    assert_eq!(output("a"), "A text about tea, green.");
+    assert_eq!(output("b"), "A text about milk.");
+    let bad = rows.iter().find(|row| row["id"].is_null()).expect("a row");
+    assert_eq!(
+        (&bad["line"], &bad["status"]),
+        (&json!(4), &json!("invalid"))
+    );
+}
+
+#[test]
+fn standard_input_and_lines_without_id() {
+    let server = server();
+    let ran = with_server(&server, Protocol::OpenAi)
+        .args(["batch", "-", "-c", "criteria.toml", "--ordered", "-q"])
+        .stdin("{\"prompt\": \"Write about tea.\"}\n\n{\"prompt\": \"Write about {{ x }}.\", \"vars\": {\"x\": 7}}\n")
+        .stderr("")
+        .run();
+    let rows = ran.lines();
+    assert_eq!((&rows[0]["id"], &rows[1]["id"]), (&json!("1"), &json!("3")));
+    assert_eq!(rows[1]["output"], "A text about 7.");
+}
+
+const BAD: &str = "{\"id\": \"a\", \"prompt\": \"Write about tea.\"}\nnonsense\n{\"id\": \"b\", \"promt\": \"x\"}\n\
+                   {\"id\": \"a\", \"prompt\": \"Write about tea again.\"}\n\
+                   {\"id\": \"c\", \"prompt\": \"x\", \"criteria\": \"missing.toml\"}\n\
+                   {\"id\": \"d\", \"prompt\": \"Write about milk.\"}\n";
+
+#[test]
+fn bad_lines_stop_nobody_else() {
+    let server = server();
+    let ran = with_server(&server, Protocol::OpenAi)
+        .file("tasks.jsonl", BAD)
+        .args(BATCH)
+        .code(2)
+        .stderr_has("warning: tasks.jsonl:2: it is no JSON")
+        .stderr_has("warning: tasks.jsonl:3: unknown key `promt`: did you mean `prompt`?")
+        .stderr_has("warning: tasks.jsonl:4: the id `a` is that of an earlier task")
+        .stderr_has("the criteria `missing.toml` cannot be used")
+        .stderr_has("6 tasks: 2 met, 4 invalid")
+        .run();
+    let mut rows = rows(&ran);
+    rows.sort_by_key(|row| row["line"].as_u64());
+    let ids: Vec<&Value> = rows.iter().map(|row| &row["id"]).collect();
+    assert_eq!(json!(ids), json!(["a", null, "b", null, "c", "d"]));
+    for row in &rows {
+        assert_eq!(row["status"] == "met", row["error"].is_null(), "{row}");
+    }
+    assert_eq!(server.calls(), 4);
+    // They are not told again as rows, and can be mended.
+    let before = ran.read("out.jsonl");
+    let again = ran.then(BATCH).code(2).run();
+    assert_eq!(again.read("out.jsonl"), before);
+    let mended = again
+        .then(BATCH)
+        .file(
+            "tasks.jsonl",
+            BAD.replace("promt", "prompt")
+                .replace("missing.toml", "criteria.toml"),
+        )
+        .arg("--retry-failed")
+        .code(2)
+        .stderr_has("6 tasks: 4 met, 2 invalid")
+        .run();
+    assert_eq!(mended.read("out.jsonl").lines().count(), 6);
+}
+
+#[test]
+fn with_fail_fast_a_bad_line_is_found_before_anything_is_paid_for() {
+    let server = server();
+    with_server(&server, Protocol::OpenAi)
+        .file("tasks.jsonl", BAD)
+        .args(BATCH)
+        .arg("--fail-fast")
+        .code(2)
+        .stdout("")
+        .stderr_has("tasks.jsonl:2: it is no JSON")
+        .stderr_has("hint: nothing was begun")
+        .run();
+    assert_eq!(server.calls(), 0);
+}
+
+#[test]
+fn with_fail_fast_nothing_is_begun_after_a_failure() {
+    let server = server();
+    server.fault(Fault::error(
+        400,
+        &json!({"error": {"message": "not like this"}}),
+    ));
+    let ran = world(&server, 20)
+        .args(BATCH)
+        .args(["--fail-fast", "-j", "1"])
+        .code(4)
+        .stderr_has("task `t0` failed: ")
+        .stderr_has("`--fail-fast` is set")
+        .run();
+    assert_eq!(rows(&ran).len(), 1);
+    assert_eq!(server.calls(), 1);
+}
+
+#[test]
+fn tasks_with_the_same_criteria_follow_each_other() {
+    let server = server();
+    let other = "name = 'short'\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nunit = 'words'\nmax = 50";
+    let lines: String = (0..6)
+        .map(|n| {
+            let criteria = if n % 2 == 0 {
+                "criteria.toml"
+            } else {
+                "other.toml"
+            };
+            json!({"prompt": format!("Write about item {n}."), "criteria": criteria}).to_string()
+                + "\n"
+        })
+        .collect();
+    let ran = with_server(&server, Protocol::OpenAi)
+        .file("tasks.jsonl", lines)
+        .file("other.toml", other)
+        .args(BATCH)
+        .args(["-j", "1"])
+        .run();
+    let order: Vec<u64> = rows(&ran)
+        .iter()
+        .map(|row| row["line"].as_u64().expect("a line"))
+        .collect();
+    assert_eq!(order, [1, 3, 5, 2, 4, 6]);
+    // Only half of them have a judge.
+    assert_eq!(server.calls(), 6 + 3);
+}
+
+#[test]
+fn parts_for_several_processes_make_up_the_whole() {
+    let server = server();
+    let mut ids = Vec::new();
+    for part in ["0/3", "1/3", "2/3"] {
+        let ran = world(&server, 10).args(BATCH).args(["--shard", part]).run();
+        let rows = rows(&ran);
+        assert!((3..=4).contains(&rows.len()), "{part}");
+        ids.extend(statuses(&rows).into_keys());
+    }
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 10);
+    world(&server, 1)
+        .args(BATCH)
+        .args(["--shard", "3/3"])
+        .code(2)
+        .stderr_has("from 0 to 2")
+        .run();
+}
+
+#[test]
+fn limits_hold_for_all_tasks_together() {
+    let server = server();
+    let ran = world(&server, 10)
+        .args(BATCH)
+        .args(["--max-total-tokens", "500", "-j", "1"])
+        .code(5)
+        .stderr_has("the limit on tokens is reached")
+        .run();
+    // Each task takes 240.
+    all_met(&rows(&ran), 3);
+    let ran = ran
+        .then(BATCH)
+        .args(["--max-total-tokens", "240", "-j", "1", "--exit-zero"])
+        .run();
+    all_met(&rows(&ran), 4);
+    ran.then(BATCH)
+        .args(["--max-cost", "1"])
+        .code(2)
+        .stderr_has("no price is known of `openai:test`")
+        .run();
+    let prices = "[prices.test]\ninput = 1000.0\noutput = 1000.0\n";
+    let ran = ran
+        .then(BATCH)
+        .file("prices.toml", prices)
+        .args(["--config", "prices.toml", "--max-cost", "0.4", "-j", "1"])
+        .code(5)
+        .stderr_has("the limit on cost is reached")
+        .run();
+    // Each costs 0.24.
+    all_met(&rows(&ran), 6);
+    let ran = ran.then(BATCH).run();
+    all_met(&rows(&ran), 10);
+    assert_eq!(server.calls(), 20);
+}
+
+#[test]
+fn the_limit_on_time_ends_what_is_under_way() {
+    let server = slow_server(Duration::from_secs(20));
+    let ran = world(&server, 5)
+        .args(BATCH)
+        .args(["--max-time", "700ms"])
+        .code(5)
+        .stderr_has("the limit on time is reached")
+        .run();
+    assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
+    assert!(rows(&ran).is_empty());
+}
+
+#[test]
+fn what_all_tasks_would_meet_stops_the_batch_and_fails_no_task() {
+    let server = server();
+    server.fault_at(
+        5,
+        Fault::error(401, &json!({"error": {"message": "Incorrect API key"}})),
+    );
+    server.fault_at(
+        1,
+        Fault::error(400, &json!({"error": {"message": "not like this"}})),
+    );
+    let ran = world(&server, 10)
+        .args(BATCH)
+        .args(["-j", "1", "--retries", "0"])
+        .code(4)
+        .stderr_has("not authorized: Incorrect API key")
+        .stderr_has("every other task would have failed as well")
+        .run();
+    let rows = rows(&ran);
+    assert!((1..10).contains(&rows.len()), "{rows:?}");
+    assert!(
+        rows.iter()
+            .all(|row| !row["error"].to_string().contains("API key"))
+    );
+    let ran = ran.then(BATCH).arg("--retry-failed").run();
+    all_met(&self::rows(&ran), 10);
+}
+
+#[test]
+fn two_batches_do_not_write_to_the_same_file() {
+    let server = slow_server(Duration::from_millis(300));
+    let first = world(&server, 2).arg("--version").run();
+    let running = first.then(BATCH).spawn();
+    until("the first call", || server.calls() > 0);
+    first
+        .then(BATCH)
+        .code(2)
+        .stderr_has("another batch writes to `out.jsonl`")
+        .run();
+    all_met(&rows(&running.finish()), 2);
+    first
+        .then(["batch", "tasks.jsonl", "-o", "criteria.toml"])
+        .code(2)
+        .stderr_has("`criteria.toml`, line 2: it is no row of a batch")
+        .run();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_lets_what_is_under_way_finish() {
+    const TASKS: usize = 40;
+    let server = slow_server(Duration::from_millis(60));
+    let first = world(&server, TASKS).arg("--version").run();
+    let running = first
+        .then(BATCH)
+        .args(["-j", "4"])
+        .code(130)
+        .stderr_has("the batch was stopped: interrupted")
+        .stderr_has("the same command goes on")
+        .spawn();
+    until("some calls", || server.calls() >= 12);
+    running.signal("INT");
+    let ran = running.finish();
+    let done = rows(&ran).len();
+    assert!((4..TASKS).contains(&done), "{done}");
+    let ran = ran.then(BATCH).run();
+    all_met(&rows(&ran), TASKS);
+    // Nothing was done twice.
+    assert_eq!(server.calls(), 2 * TASKS);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_at_once() {
+    let server = slow_server(Duration::from_secs(20));
+    let running = world(&server, 5).args(BATCH).code(130).spawn();
+    until("the first call", || server.calls() > 0);
+    running.signal("INT");
+    std::thread::sleep(Duration::from_millis(100));
+    running.signal("INT");
+    let ran = running.finish();
+    assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
+    assert!(rows(&ran).is_empty());
+}
+
+#[test]
+fn a_reader_who_goes_away_ends_it_quietly() {
+    let server = server();
+    world(&server, 50)
+        .args(["batch", "tasks.jsonl", "-c", "criteria.toml", "-q"])
+        .closed_stdout()
+        .stderr("")
+        .run();
+    assert!(server.calls() < 100);
+}
+
+#[test]
+fn criteria_that_run_programs_need_leave_for_every_task() {
+    let server = server();
+    let runs = "name = 'r'\n[[criteria]]\nname = 'r'\nevaluator = 'command'\ncommand = ['true']";
+    let ran = with_server(&server, Protocol::OpenAi)
+        .file("runs.toml", runs)
+        .file(
+            "tasks.jsonl",
+            "{\"id\": \"a\", \"prompt\": \"Write about tea.\", \"criteria\": \"runs.toml\"}\n",
+        )
+        .args(BATCH)
+        .code(2)
+        .stderr_has("has not been allowed")
+        .run();
+    assert_eq!(rows(&ran)[0]["status"], "invalid");
+    assert_eq!(server.calls(), 0);
+}
+
+#[test]
+fn what_cannot_work_is_said_at_once() {
+    let server = server();
+    for (args, said) in [
+        (
+            &["batch", "missing.jsonl"][..],
+            "cannot read `missing.jsonl`",
+        ),
+        (&["batch", "."], "it is a directory"),
+        (
+            &["batch", "tasks.jsonl", "--prompt", "{{ x"],
+            "--prompt is no template",
+        ),
+        (
+            &["batch", "tasks.jsonl", "-j", "0"],
+            "a number from 1 to 1024",
+        ),
+        (&["batch", "tasks.jsonl", "--retry-failed"], "--output"),
+        (&["batch", "tasks.jsonl", "--max-cost=-1"], "max_cost"),
+    ] {
+        world(&server, 1)
+            .args(args)
+            .code(2)
+            .stdout("")
+            .stderr_has(said)
+            .run();
+    }
+    let ran = world(&server, 0).args(BATCH).stderr_has("no tasks").run();
+    assert_eq!(ran.read("out.jsonl"), "");
+    assert_eq!(server.calls(), 0);
+}
