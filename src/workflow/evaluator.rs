@@ -229,7 +229,11 @@ impl Evaluator {
         let judge = if criteria.need_judge() {
             let chosen = scene.world.models.open(choice).await?;
             Some(JudgeModel {
-                cache: scene.world.verdicts.clone().filter(|_| criteria.judge_settings.cache()),
+                cache: scene
+                    .world
+                    .verdicts
+                    .clone()
+                    .filter(|_| criteria.judge_settings.cache()),
                 ..JudgeModel::new(chosen.model, chosen.sampling, chosen.think)
             })
         } else {

@@ -96,7 +96,11 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
             .is_ok_and(|file| plan.config.trusts(&file));
     let limits = plan.settings().loop_settings.clone();
     let prices = plan.config.prices().clone();
-    let verdicts = plan.settings().judge.cache().then(|| store::kept_verdicts(store.as_ref()));
+    let verdicts = plan
+        .settings()
+        .judge
+        .cache()
+        .then(|| store::kept_verdicts(store.as_ref()));
     let models = FileModels::new(plan, &text, trusted, global.quiet).shared();
     let mut world = World::new(tools, models, Box::new(watch.clone()), cancel);
     world.limits.max_total_tokens = limits.max_total_tokens;

@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::{Action, Call, Kind, response_format};
-use crate::model::{ChatRequest, EndReason, Message, Purpose, ResponseSchema, Role, Sampling, call};
+use crate::model::{
+    ChatRequest, EndReason, Message, Purpose, ResponseSchema, Role, Sampling, call,
+};
 use crate::source::SourceError;
 use crate::types::TokenUsage;
 use crate::workflow::failure::Failure;
@@ -80,17 +82,13 @@ impl LlmCall {
                 .map(|part| part.text().map(str::to_owned))
                 .transpose()
         };
-        let number = |key: &str, low, high| {
-            call.get(key)
-                .map(|part| part.number(low, high))
-                .transpose()
-        };
+        let number =
+            |key: &str, low, high| call.get(key).map(|part| part.number(low, high)).transpose();
         let time = |key: &str| call.get(key).map(Part::time).transpose();
         let retries = match call.get("max_retries") {
             None => None,
             Some(part) => Some(
-                u32::try_from(part.whole_number()?)
-                    .map_err(|_| part.error("that is too often"))?,
+                u32::try_from(part.whole_number()?).map_err(|_| part.error("that is too often"))?,
             ),
         };
         Ok(Self {
