@@ -9,6 +9,7 @@
 //! of the file.
 
 mod actions;
+mod bounds;
 mod evaluator;
 mod event;
 mod failure;

@@ -10,6 +10,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+use super::bounds;
 use super::part::Part;
 use super::state::State;
 use crate::source::{Source, SourceError};
@@ -53,11 +54,13 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     // A name that is not there is empty in a condition and in a loop; what is printed must be there.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-    environment.set_formatter(|out, _, value| {
+    environment.set_formatter(|out, state, value| {
         if value.is_undefined() {
             return Err(undefined());
         }
-        out.write_str(&shown(value)).map_err(Error::from)
+        let text = shown(value)?;
+        bounds::grow(state, text.len())?;
+        out.write_str(&text).map_err(Error::from)
     });
     environment.set_syntax(
         SyntaxConfig::builder()
@@ -68,7 +71,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
     environment.set_debug(true);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    bounds::bound(&mut environment);
     environment.add_filter("tojson", to_json);
     environment.add_filter("json", to_json);
     environment.add_filter("fromjson", |text: TemplateValue| match text.as_str() {
@@ -83,7 +86,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         if value.is_undefined() {
             return Err(undefined());
         }
-        let hash = Sha256::digest(shown(&value).as_bytes());
+        let hash = Sha256::digest(shown(&value)?.as_bytes());
         Ok(hash.iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
@@ -97,19 +100,19 @@ fn undefined() -> Error {
 }
 
 /// A value as text: a text as it is, anything else as JSON.
-fn shown(value: &TemplateValue) -> String {
-    match (value.kind(), value.as_str()) {
+fn shown(value: &TemplateValue) -> Result<String, Error> {
+    Ok(match (value.kind(), value.as_str()) {
         (_, Some(text)) => text.to_owned(),
         (ValueKind::Bool, _) => value.is_true().to_string(),
         (ValueKind::Map | ValueKind::Seq | ValueKind::Iterable | ValueKind::None, _) => {
-            json_of(value).map_or_else(|_| value.to_string(), |json| json.to_string())
+            bounds::json(value, false)?
         }
         _ => value.to_string(),
-    }
+    })
 }
 
 fn json_of(value: &TemplateValue) -> Result<Value, Error> {
-    serde_json::to_value(value)
+    serde_json::from_str(&bounds::json(value, false)?)
         .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
@@ -125,14 +128,7 @@ fn to_json(value: &TemplateValue, kwargs: Kwargs) -> Result<TemplateValue, Error
     // Known to Python's users; without a meaning here.
     let _: (Option<bool>, Option<bool>) = (kwargs.get("ensure_ascii")?, kwargs.get("sort_keys")?);
     kwargs.assert_all_used()?;
-    let json = json_of(value)?;
-    let text = if indent.is_some() {
-        serde_json::to_string_pretty(&json)
-    } else {
-        serde_json::to_string(&json)
-    };
-    text.map(TemplateValue::from)
-        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+    bounds::json(value, indent.is_some()).map(TemplateValue::from)
 }
 
 /// Whether anything is to be filled in.
@@ -145,9 +141,7 @@ fn lone(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
     let inner = inner.strip_prefix('-').unwrap_or(inner);
     let inner = inner.strip_suffix('-').unwrap_or(inner);
-    ENVIRONMENT
-        .compile_expression(inner)
-        .is_ok()
+    (bounds::check_expression(inner).is_ok() && ENVIRONMENT.compile_expression(inner).is_ok())
         .then_some(inner)
 }
 
@@ -157,6 +151,16 @@ pub(super) struct Fault {
     message: String,
     hint: Option<String>,
     span: Option<Range<usize>>,
+}
+
+impl From<bounds::Growth> for Fault {
+    fn from(growth: bounds::Growth) -> Self {
+        Self {
+            message: growth.message,
+            hint: Some(growth.hint.to_owned()),
+            span: Some(growth.span),
+        }
+    }
 }
 
 impl Fault {
@@ -249,10 +253,13 @@ fn place(
 /// Says what is wrong with a template before anything runs.
 pub(super) fn check(part: &Part) -> Result<(), SourceError> {
     match part.value() {
-        Value::String(text) if is_template(text) => match ENVIRONMENT.template_from_str(text) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Fault::of(&error, text, 0).at(part, text)),
-        },
+        Value::String(text) if is_template(text) => {
+            bounds::check_template(text).map_err(|growth| Fault::from(growth).at(part, text))?;
+            match ENVIRONMENT.template_from_str(text) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(Fault::of(&error, text, 0).at(part, text)),
+            }
+        }
         Value::Array(_) => part.items().iter().try_for_each(check),
         Value::Object(_) => part.fields().values().try_for_each(check),
         _ => Ok(()),
@@ -264,6 +271,7 @@ pub(super) fn fill(text: &str, names: &Names) -> Result<Value, Fault> {
     if !is_template(text) {
         return Ok(Value::String(text.to_owned()));
     }
+    bounds::check_template(text)?;
     let root = || TemplateValue::from_object(names.clone());
     if let Some(expression) = lone(text) {
         let begin = text.find(expression).unwrap_or_default();
@@ -285,9 +293,14 @@ pub(super) fn fill(text: &str, names: &Names) -> Result<Value, Fault> {
         }
         return json_of(&value).map_err(|error| fault(&error));
     }
+    render(text, names).map(Value::String)
+}
+
+/// Fills a text in, whatever it is.
+fn render(text: &str, names: &Names) -> Result<String, Fault> {
+    bounds::check_template(text)?;
     ENVIRONMENT
-        .render_str(text, root())
-        .map(Value::String)
+        .render_str(text, TemplateValue::from_object(names.clone()))
         .map_err(|error| Fault::of(&error, text, 0))
 }
 
@@ -297,15 +310,14 @@ pub(super) fn holds(text: &str, names: &Names) -> Result<bool, Fault> {
     let begin = text.find(expression).unwrap_or_default();
     let fault = |error: Error| Fault::of(&error, text, begin);
     if is_template(expression) {
-        let said = ENVIRONMENT
-            .render_str(text, TemplateValue::from_object(names.clone()))
-            .map_err(|error| Fault::of(&error, text, 0))?;
+        let said = render(text, names)?;
         let word = said.trim().to_lowercase();
         return Ok(!matches!(
             word.as_str(),
             "" | "false" | "none" | "null" | "0"
         ));
     }
+    bounds::check_expression(expression)?;
     ENVIRONMENT
         .compile_expression(expression)
         .and_then(|compiled| compiled.eval(TemplateValue::from_object(names.clone())))
@@ -319,6 +331,7 @@ pub(super) fn check_condition(part: &Part) -> Result<(), SourceError> {
     if is_template(text) {
         return check(part);
     }
+    bounds::check_expression(text).map_err(|growth| Fault::from(growth).at(part, text))?;
     match ENVIRONMENT.compile_expression(text) {
         Ok(_) => Ok(()),
         Err(error) => Err(Fault::of(&error, text, 0).at(part, text)),
@@ -351,9 +364,7 @@ pub(super) fn fill_text(part: &Part, names: &Names) -> Result<String, SourceErro
     if !is_template(text) {
         return Ok(text.to_owned());
     }
-    ENVIRONMENT
-        .render_str(text, TemplateValue::from_object(names.clone()))
-        .map_err(|error| Fault::of(&error, text, 0).at(part, text))
+    render(text, names).map_err(|fault| fault.at(part, text))
 }
 
 /// A value as text: a text as it is, anything else as JSON.

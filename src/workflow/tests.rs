@@ -205,6 +205,54 @@ fn bombs_are_bounded() {
     assert!(fill(loops, &json!({})).unwrap_err().contains("fuel"));
 }
 
+#[test]
+fn templates_do_not_grow_without_bounds() {
+    let long = "x".repeat(1 << 20);
+    let state = json!({ "x": long, "n": 99_999_999, "score": 0.5 });
+    for (text, said) in [
+        ("{% set a = x ~ x %}{% set a = a ~ a %}", "keeps nothing"),
+        (
+            "{%- macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m(x) }}",
+            "keeps nothing",
+        ),
+        ("{% for a in [x ~ x] %}{{ a }}{% endfor %}", "goes through"),
+        ("{{ x * n }}", "multiplies"),
+        ("{{ 'x' * 99999999 }}", "multiplies"),
+        ("{{ (x | replace('x', x)) | length }} ", "more than 16 MiB"),
+        ("{{ range(9999) | join(x) | length }} ", "more than 16 MiB"),
+        (
+            "{{ x | indent(99999999, true) | length }} ",
+            "more than 16 MiB",
+        ),
+        (
+            "{% for i in range(99) %}{{ x }}{% endfor %}",
+            "more than 16 MiB",
+        ),
+        (
+            "{{ [x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x] | tojson }}",
+            "more than 16 MiB",
+        ),
+    ] {
+        let fault = fill(text, &state).unwrap_err();
+        assert!(
+            fault.contains(said),
+            "{text}: {}",
+            &fault[..fault.len().min(300)]
+        );
+    }
+    let fine = "{{ score * 100 }} {{ 'a*b' ~ '{% set' }} {{ 'a-b'.replace('-', '+') }} {{ ['1', 2] | join(', ') }}\
+                {{ '\na' | indent(2) }}";
+    assert_eq!(
+        fill(fine, &state),
+        Ok(json!("50.0 a*b{% set a+b 1, 2\n  a"))
+    );
+    assert_eq!(
+        error("nodes:\n  - name: a\n    uses: state.set\n    with: {x: '{% set a = 1 %}'}\n")
+            .position(),
+        Some((4, 17))
+    );
+}
+
 proptest! {
     #[test]
     fn no_file_makes_it_panic(
