@@ -9,6 +9,7 @@
 //! | [`report`] | text, Markdown and JSON of a run |
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
+//! | [`memory`] | what is kept for later runs: recalling, learning, measuring |
 //! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
 //! | [`revise`] | the revision strategies |
 //! | [`sandbox`] | child processes and workers with limits, for code and commands |
@@ -68,6 +69,7 @@ pub mod criteria;
 pub mod engine;
 pub mod evaluate;
 pub mod evidence;
+pub mod memory;
 pub mod model;
 pub mod prompt;
 pub mod report;

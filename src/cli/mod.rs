@@ -20,6 +20,7 @@ mod paths;
 mod prices;
 mod printer;
 mod progress;
+mod recall;
 mod settings;
 mod store;
 mod terminal;
@@ -92,6 +93,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Revise(args) => block_on(commands::revise::run(args, &cli.global)),
         Command::Evaluate(args) => block_on(commands::evaluate::run(args, &cli.global)),
         Command::History(command) => commands::history::run(command, &cli.global),
+        Command::Memory(command) => block_on(commands::memory::run(command, &cli.global)),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),

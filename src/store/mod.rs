@@ -1,8 +1,9 @@
 //! The run log: every event of every run, in one `SQLite` file that several processes may use at once.
 //! An observer of the loop, given to it from above; nothing in the loop reads it. Beside the runs it keeps what
-//! judges said.
+//! judges said, and memory: what is known for later runs.
 
 mod error;
+mod memory;
 mod open;
 mod remove;
 mod schema;
@@ -11,6 +12,7 @@ mod summary;
 mod verdict;
 
 pub use error::StoreError;
+pub use memory::MemoryChanged;
 pub use remove::Retention;
 pub use summary::{RunFilter, RunSummary, short_id};
 

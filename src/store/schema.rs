@@ -51,6 +51,13 @@ const MIGRATIONS: &[&str] = &[
         task TEXT PRIMARY KEY,
         done INTEGER NOT NULL
     ) WITHOUT ROWID;",
+    // What is kept for later runs, each as JSON. Numbers are not used again: runs name what they used by them.
+    "CREATE TABLE memory (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        added INTEGER NOT NULL,
+        touched INTEGER NOT NULL,
+        body TEXT NOT NULL
+    );",
 ];
 
 /// The newest format that this version knows.

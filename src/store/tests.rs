@@ -644,7 +644,7 @@ fn a_log_of_an_older_version_is_searched_as_well() {
     store
         .connection
         .execute_batch(
-            "DROP TABLE words; DROP TABLE upkeep; ALTER TABLE run DROP COLUMN indexed;
+            "DROP TABLE words; DROP TABLE upkeep; DROP TABLE memory; ALTER TABLE run DROP COLUMN indexed;
              PRAGMA user_version = 2;",
         )
         .unwrap();

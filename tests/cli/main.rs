@@ -33,6 +33,7 @@ mod help;
 mod history;
 mod input;
 mod judge;
+mod memory;
 mod models;
 mod output;
 #[cfg(unix)]

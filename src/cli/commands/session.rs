@@ -12,7 +12,7 @@ use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{dry_run, exec, extract, interrupt, knowledge, models, prices, settings};
+use crate::cli::{dry_run, exec, extract, interrupt, knowledge, models, prices, recall, settings};
 use crate::engine::{Loop, Observer, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -47,6 +47,7 @@ struct Prepared {
     task: Task,
     run: Loop,
     log: Option<RunLog>,
+    store: Option<SharedStore>,
     output: Option<OutputFile>,
     report: Option<OutputFile>,
     cancel: CancellationToken,
@@ -79,6 +80,8 @@ async fn prepare(
         }
         opened = models::open(&plan, &task, given, global.quiet) => opened?,
     };
+    let writer = opened.writer.id().to_string();
+    recall::recall(&plan, &mut task, &writer, global.quiet)?;
     let max_cost = prices::limit(&plan, opened.asked(&plan), global.quiet)?;
     let judge = JudgeModel {
         cache: store::verdicts(&plan.criteria, store.as_ref()),
@@ -106,7 +109,8 @@ async fn prepare(
     Ok(Prepared {
         task,
         run,
-        log: store.map(RunLog::new),
+        log: store.clone().map(RunLog::new),
+        store,
         output,
         report,
         cancel,
@@ -131,6 +135,11 @@ impl Prepared {
                 .run(&self.task, &mut Tee(observers), &self.cancel)
                 .await
         };
+        if let (Some(store), Some(run_id), false) =
+            (&self.store, record.run_id, self.task.remembered.is_empty())
+        {
+            recall::measure(store, run_id, global.quiet);
+        }
         if let Some(error) = &record.error {
             printer::report(&CliError::failure(error.clone()));
         }

@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::html;
 use crate::types::{
     Choice, ContextBlock, ConvergenceReason, CriterionResult, EditCounts, Evaluation, Evaluator,
-    Event, Evidence, EvidenceSource, ExitCode, Fact, Issue, IssueStatus, IssueType, LlmConfig,
-    LoopSettings, ModelId, Models, PastMessage, Phase, Place, Procedure, SCHEMA_VERSION, Severity,
-    Stamped, Status, Strategy as Way, Task, TokenUsage, TrackedIssue,
+    Event, Evidence, EvidenceSource, ExitCode, Fact, Insight, Issue, IssueStatus, IssueType,
+    LlmConfig, LoopSettings, ModelId, Models, PastMessage, Phase, Place, Procedure, SCHEMA_VERSION,
+    Severity, Stamped, Status, Strategy as Way, Task, TokenUsage, TrackedIssue,
 };
 
 /// What differs from one run of the tests to the other.
@@ -150,6 +150,12 @@ fn run(texts: &Texts) -> Vec<Stamped> {
                     content: own(),
                     success_rate: None,
                 }],
+                insights: vec![Insight {
+                    category: own(),
+                    content: own(),
+                    confidence: 0.5,
+                }],
+                remembered: vec![1],
             }),
             criteria: Box::new(criteria),
             settings: LoopSettings::default(),
