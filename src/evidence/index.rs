@@ -141,8 +141,9 @@ impl Index {
     }
 }
 
-/// For each question the texts that have its words, by their places, each with its relevance as of a [`Hit`], the
-/// best first.
+/// For each question the texts that have its words, by their places, the best first: each with the share of the
+/// question's telling words that it has, rare words counting more, 0 to 1. BM25 decides between equals only: among a
+/// few texts, words that half of them have would count as nothing.
 ///
 /// # Errors
 /// If the index fails.
@@ -164,7 +165,11 @@ pub(crate) fn texts_like(
     let index = Index::of(entries.collect()).map_err(failed)?;
     let found = questions.iter().map(|question| {
         let hits = index.search(question, texts.len())?;
-        Ok(hits.iter().map(|hit| (hit.entry, hit.relevance)).collect())
+        let entries: Vec<usize> = hits.iter().map(|hit| hit.entry).collect();
+        let covered = index.coverage(question, &entries)?;
+        let mut found: Vec<(usize, f64)> = entries.into_iter().zip(covered).collect();
+        found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        Ok(found)
     });
     found.collect::<Result<_, _>>().map_err(failed)
 }

@@ -78,6 +78,12 @@ pub fn parse(source: &Source) -> Result<Vec<Knowledge>, SourceError> {
             all.extend(context(&alone())?);
             continue;
         }
+        if text.trim_start().starts_with('[') {
+            let begin = number + text.len() - text.trim_start().len();
+            return Err(alone()
+                .error(begin..begin + 1, "an object `{...}` is wanted here")
+                .help(EXAMPLE));
+        }
         let entry = match serde_json::from_str::<Entry>(text) {
             Ok(entry) => entry,
             Err(_) => source::json::<Entry>(&alone()).map_err(|error| error.help(EXAMPLE))?,

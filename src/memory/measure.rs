@@ -143,11 +143,9 @@ mod tests {
         }
     }
 
-    fn with(ids: &[u64], run: RunOutcome) -> RunOutcome {
-        RunOutcome {
-            remembered: ids.to_vec(),
-            ..run
-        }
+    fn with(ids: &[u64], mut run: RunOutcome) -> RunOutcome {
+        run.remembered = ids.to_vec();
+        run
     }
 
     fn memory(id: u64, what: Knowledge) -> Memory {

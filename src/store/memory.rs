@@ -152,7 +152,7 @@ fn apply(
     changes: Vec<MemoryChange>,
 ) -> rusqlite::Result<MemoryChanged> {
     let now = now.as_millisecond();
-    let mut changed = MemoryChanged::default();
+    let mut done = MemoryChanged::default();
     for change in changes {
         match change {
             MemoryChange::Add(what) => {
@@ -162,13 +162,13 @@ fn apply(
                     )?
                     .execute(params![now, body(&what)?])?;
                 let id = connection.last_insert_rowid();
-                changed.added.push(u64::try_from(id).unwrap_or(0));
+                done.added.push(u64::try_from(id).unwrap_or(0));
             }
             MemoryChange::Replace(id, what) => {
                 connection
                     .prepare_cached("UPDATE memory SET body = ?2 WHERE id = ?1")?
                     .execute(params![number(id), body(&what)?])?;
-                changed.replaced.push(id);
+                done.replaced.push(id);
             }
             MemoryChange::Touch(id) => {
                 connection
@@ -176,13 +176,13 @@ fn apply(
                     .execute(params![number(id), now])?;
             }
             MemoryChange::Remove(id) => {
-                changed.removed += connection
+                done.removed += connection
                     .prepare_cached("DELETE FROM memory WHERE id = ?1")?
                     .execute([number(id)])?;
             }
         }
     }
-    Ok(changed)
+    Ok(done)
 }
 
 /// Takes runs out of what insights rest on. One whose words are those of such a run goes.

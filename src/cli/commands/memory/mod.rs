@@ -33,7 +33,12 @@ pub(in crate::cli) async fn run(
             all,
             yes,
         } => {
-            rm(ids, *faded, *all, *yes, global.quiet)?;
+            let which = match (faded, all) {
+                (_, true) => Which::All,
+                (true, false) => Which::Faded,
+                (false, false) => Which::Named(ids),
+            };
+            rm(&which, *yes, global.quiet)?;
             String::new()
         }
         MemoryCommand::Learn(args) => learn::learn(args, global).await?,
@@ -163,39 +168,57 @@ fn import(input: &Input<'_>, quiet: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-fn rm(ids: &[u64], faded: bool, all: bool, yes: bool, quiet: bool) -> Result<(), CliError> {
-    let Some(mut store) = Store::open_existing(&paths::store()?)? else {
-        return match ids.first() {
-            Some(id) => Err(no_such(*id)),
-            None => Ok(()),
-        };
-    };
-    let now = Timestamp::now();
-    let ids: Vec<u64> = if all || faded {
-        let known = store.memories()?.into_iter();
-        known
-            .filter(|memory| all || is_faded(memory, now))
-            .map(|memory| memory.id)
-            .collect()
-    } else {
-        // What cannot be read can be removed, too.
-        if let Ok(known) = store.memories()
-            && let Some(id) = ids
-                .iter()
-                .find(|id| known.iter().all(|memory| memory.id != **id))
-        {
-            return Err(no_such(*id));
+/// What is to be removed.
+enum Which<'a> {
+    /// These.
+    Named(&'a [u64]),
+    /// What is not offered any more.
+    Faded,
+    /// All of it.
+    All,
+}
+
+impl Which<'_> {
+    /// The ids. One that is not there is an error, and then nothing is removed.
+    fn ids(&self, store: Option<&Store>) -> Result<Vec<u64>, CliError> {
+        let known = || store.map_or_else(|| Ok(Vec::new()), Store::memories);
+        match self {
+            Self::Named(ids) => {
+                // What cannot be read can be removed, too.
+                if let Ok(known) = known()
+                    && let Some(id) = ids
+                        .iter()
+                        .find(|id| known.iter().all(|memory| memory.id != **id))
+                {
+                    return Err(no_such(*id));
+                }
+                Ok(ids.to_vec())
+            }
+            Self::Faded => {
+                let now = Timestamp::now();
+                let faded = known()?.into_iter().filter(|it| is_faded(it, now));
+                Ok(faded.map(|memory| memory.id).collect())
+            }
+            Self::All => Ok(known()?.into_iter().map(|memory| memory.id).collect()),
         }
-        ids.to_vec()
-    };
+    }
+}
+
+/// Removes it. Asks first where it is not named one by one, unless `yes`.
+fn rm(which: &Which<'_>, yes: bool, quiet: bool) -> Result<(), CliError> {
+    let store = Store::open_existing(&paths::store()?)?;
+    let ids = which.ids(store.as_ref())?;
     let many = match ids.len() {
         1 => "1 entry".to_owned(),
         more => format!("{more} entries"),
     };
-    if (all || faded) && !ids.is_empty() && !yes && !agreed(&many, "memory")? {
+    let ask = !yes && !matches!(which, Which::Named(_)) && !ids.is_empty();
+    if ask && !agreed(&many, "memory")? {
         return Err(CliError::usage("nothing was taken out"));
     }
-    store.remove_memories(&ids)?;
+    if let Some(mut store) = store {
+        store.remove_memories(&ids)?;
+    }
     if !quiet {
         printer::say(&format!("{many} taken out of memory"));
     }
