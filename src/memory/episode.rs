@@ -175,3 +175,189 @@ fn first_checks(criteria: &Criteria, evaluation: &Evaluation) -> Vec<FirstCheck>
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::types::{
+        CriterionResult, ExitCode, Issue, IssueStatus, IssueType, LoopSettings, ModelId, Models,
+        Place, SCHEMA_VERSION, Task, TrackedIssue,
+    };
+
+    fn issue(description: &str, severity: Severity, verified: Option<bool>) -> Issue {
+        Issue {
+            kind: IssueType::Incorrect,
+            severity,
+            description: description.to_owned(),
+            suggested_fix: Some("Mend it.".to_owned()),
+            criterion: Some("short".to_owned()),
+            place: Place {
+                verified,
+                ..Place::default()
+            },
+        }
+    }
+
+    fn tracked(id: u32, status: IssueStatus, issue: Issue) -> TrackedIssue {
+        TrackedIssue {
+            id,
+            status,
+            since: 1,
+            issue,
+        }
+    }
+
+    fn result(name: &str, passed: bool, status: Status) -> CriterionResult {
+        CriterionResult {
+            name: name.to_owned(),
+            evaluator: "llm".to_owned(),
+            score: None,
+            threshold: 0.7,
+            passed,
+            required: false,
+            status,
+            evidence: None,
+            value: None,
+            spread: None,
+            cached: false,
+        }
+    }
+
+    /// A run of two drafts, in which the grave issue of the first is mended.
+    fn run(command: &str, reason: ConvergenceReason) -> Vec<Stamped> {
+        let criteria = crate::criteria::parse(
+            "name = 'house'\n[[criteria]]\nname = 'clear'\ndescription = 'Clear.'\n[[criteria]]\nname = 'short'\n\
+             evaluator = 'length'\nunit = 'words'\nmax = 3",
+            "c.toml",
+        )
+        .unwrap();
+        let grave = issue("Too long.", Severity::Major, None);
+        let draft = |iteration, strategy, failed| Event::Draft {
+            iteration,
+            output: "text".to_owned(),
+            based_on: None,
+            strategy,
+            edits: Some(EditCounts {
+                exact: 1,
+                failed,
+                ..EditCounts::default()
+            }),
+        };
+        let events = [
+            Event::RunStart {
+                schema_version: SCHEMA_VERSION,
+                run_id: Uuid::nil(),
+                command: command.to_owned(),
+                file: None,
+                task: Box::new(Task::new("p")),
+                criteria: Box::new(criteria),
+                settings: LoopSettings::default(),
+                models: Models {
+                    writer: Some(ModelId {
+                        provider: "ollama".to_owned(),
+                        model: "small".to_owned(),
+                    }),
+                    judge: None,
+                },
+            },
+            Event::Rejected {
+                iteration: 1,
+                reason: "empty".to_owned(),
+                text: String::new(),
+                stopped_early: false,
+            },
+            draft(1, None, 0),
+            Event::Evaluation {
+                iteration: 1,
+                evaluation: Evaluation {
+                    issues: vec![grave.clone()],
+                    criteria: vec![
+                        result("clear", false, Status::Skipped),
+                        result("short", false, Status::Ok),
+                    ],
+                    ..Evaluation::default()
+                },
+            },
+            Event::Issues {
+                iteration: 1,
+                open: vec![
+                    tracked(1, IssueStatus::Open, grave.clone()),
+                    tracked(2, IssueStatus::Open, issue("A nit.", Severity::Minor, None)),
+                    tracked(
+                        3,
+                        IssueStatus::Open,
+                        issue("Made up.", Severity::Major, Some(false)),
+                    ),
+                ],
+                resolved: Vec::new(),
+            },
+            draft(2, Some(Strategy::TargetedEdit), 2),
+            Event::Issues {
+                iteration: 2,
+                open: Vec::new(),
+                resolved: vec![tracked(1, IssueStatus::Resolved, grave)],
+            },
+            Event::RunEnd {
+                schema_version: SCHEMA_VERSION,
+                run_id: Some(Uuid::nil()),
+                convergence_reason: Some(reason),
+                success: true,
+                selected: Some(2),
+                exit_code: ExitCode::Success,
+                error: None,
+            },
+        ];
+        let time = Timestamp::UNIX_EPOCH;
+        let stamp = |event| Stamped { time, event };
+        events.into_iter().map(stamp).collect()
+    }
+
+    #[test]
+    fn a_run_is_what_can_be_learned_from_it() {
+        let episode = Episode::of(&run("draft", ConvergenceReason::QualityMet)).unwrap();
+        assert_eq!(
+            (episode.criteria.as_str(), episode.writer.as_str()),
+            ("house", "ollama:small")
+        );
+        assert_eq!(
+            episode.faults,
+            [Fault {
+                criterion: Some("short".to_owned()),
+                description: "Too long.".to_owned(),
+                fix: Some("Mend it.".to_owned()),
+                mended: Some(Some(Strategy::TargetedEdit)),
+            }],
+            "no nit, and nothing that is not in the draft"
+        );
+        assert_eq!(
+            episode.first,
+            [FirstCheck {
+                criterion: "short".to_owned(),
+                hard: true,
+                passed: false,
+                issue: Some("Too long.".to_owned()),
+            }],
+            "what was not judged says nothing"
+        );
+        assert_eq!(episode.rejected, ["empty"]);
+        assert_eq!((episode.edits.exact, episode.edits.failed), (2, 2));
+    }
+
+    #[test]
+    fn what_teaches_nothing_is_no_episode() {
+        let met = ConvergenceReason::QualityMet;
+        assert_eq!(Episode::of(&run("evaluate", met)), None);
+        assert_eq!(
+            Episode::of(&run("revise", ConvergenceReason::Corrected)),
+            None
+        );
+        let unfinished = run("draft", met);
+        assert_eq!(Episode::of(&unfinished[..unfinished.len() - 1]), None);
+        assert_eq!(Episode::of(&[]), None);
+        // The first text of a revision is the user's.
+        let revised = Episode::of(&run("revise", met)).unwrap();
+        assert!(revised.first.is_empty() && !revised.faults.is_empty());
+    }
+}

@@ -57,7 +57,7 @@ pub fn line(what: &Knowledge) -> Value {
     Value::Object(object)
 }
 
-/// Reads entries, one a line: objects as [`line`] makes them. Without a `kind`, one with a `category` is an insight,
+/// Reads entries, one a line: objects as [`line()`] makes them. Without a `kind`, one with a `category` is an insight,
 /// one with a `name` or a `successRate` a procedure, any other a fact; keys may be in snake case, and other keys are
 /// left alone. A context file (`retrievedFacts`, `retrievedProcedures`) does, too, as a whole or as a line.
 ///

@@ -6,8 +6,8 @@
 //!
 //! - An insight is learned with the confidence [`wilson_lower`]: the lower bound of the share of runs that show it, so
 //!   that 2 of 2 runs say less than 20 of 20.
-//! - Each use is compared with the runs of the same criteria, model and command that did without ([`measure`]). A share of
-//!   one half is what chance gives, and counts as no help at all: see [`confidence`].
+//! - Each use is compared with the runs of the same criteria, model and command that did without ([`measure()`]). A share of
+//!   one half is what chance gives, and counts as no help at all: see [`confidence()`].
 //! - What nobody uses or finds again loses half of its strength every [`HALF_LIFE_DAYS`] days ([`strength`]); what falls
 //!   below [`FLOOR`] is not offered any more, and stays until it is removed.
 

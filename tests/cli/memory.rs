@@ -367,7 +367,7 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
         (&["add", "fact", "  "], "the fact is empty"),
         (&["add", "fact", "a", "--confidence", "2"], "from 0 to 1"),
         (&["add", "fact", "a", "--name", "b"], "--name"),
-        (&["rm"], "--all"),
+        (&["rm"], "<ID>"),
         (
             &["learn", "--since", "soon"],
             "--since: `soon` is no age and no date",

@@ -10,9 +10,6 @@ use crate::cli::printer;
 use crate::memory::{is_faded, line, matching, strength};
 use crate::types::{Knowledge, Memory};
 
-/// How wide the table is where it is not printed to a terminal.
-const WIDTH: usize = 100;
-
 /// What is asked for, as it is printed.
 pub(super) fn list(args: &MemoryListArgs, known: &[Memory]) -> Result<String, CliError> {
     let now = Timestamp::now();
@@ -42,11 +39,11 @@ pub(super) fn list(args: &MemoryListArgs, known: &[Memory]) -> Result<String, Cl
     Ok(table(shown, now))
 }
 
-/// One line for each: its number, kind, strength, and text.
+/// One line for each: its number, kind, strength, and text; only a terminal is too narrow for all of it.
 pub(super) fn table<'a>(memories: impl IntoIterator<Item = &'a Memory>, now: Timestamp) -> String {
     let width = console::Term::stdout()
         .size_checked()
-        .map_or(WIDTH, |size| usize::from(size.1));
+        .map_or(usize::MAX, |size| usize::from(size.1));
     let mut out = String::new();
     for memory in memories {
         let line = format!(
