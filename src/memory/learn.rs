@@ -119,13 +119,22 @@ impl<'a> Recurring<'a> {
         let by = best.map(|(way, _)| format!(" ({way} did it)"));
         match (self.fix, &by) {
             (Some(fix), Some(by)) if self.fix_worked => {
-                format!(" This mended it{by}: {}", clip(fix, QUOTED))
+                format!(" This mended it{by}: {}", sentence(fix))
             }
-            (Some(fix), _) => format!(" To mend it: {}", clip(fix, QUOTED)),
+            (Some(fix), _) => format!(" To mend it: {}", sentence(fix)),
             (None, Some(by)) => format!(" It can be mended{by}."),
             (None, None) => String::new(),
         }
     }
+}
+
+/// What a judge or a check said, as much as is taken over, with the end of a sentence.
+fn sentence(text: &str) -> String {
+    let mut text = clip(text, QUOTED);
+    if !text.ends_with(['.', '!', '?', '…', '。']) {
+        text.push('.');
+    }
+    text
 }
 
 /// A way of revising, in words.
@@ -161,7 +170,8 @@ fn recurring_issues(criteria: &str, runs: &[&Episode]) -> Vec<KnownInsight> {
                 .as_ref()
                 .map_or_else(String::new, |name| format!(" under `{name}`"));
             let content = format!(
-                "Texts for the criteria `{criteria}` often had this fault{of}: {subject}{}",
+                "Texts for the criteria `{criteria}` often had this fault{of}: {}{}",
+                sentence(&fault.description),
                 recurring.advice()
             );
             KnownInsight {
@@ -341,6 +351,8 @@ mod tests {
         assert_eq!(insight.criterion.as_deref(), Some("clear"));
         assert_eq!(insight.evidence, [3, 2, 1].map(Uuid::from_u128));
         assert!((insight.learned - wilson_lower(3, 4)).abs() < 1e-9);
+        assert_eq!(insight.subject, "It does not say what it is about.");
+        assert_eq!(sentence("cut\n6 words"), "cut 6 words.");
         assert_eq!(
             insight.content,
             "Texts for the criteria `house` often had this fault under `clear`: It does not say what it is about. \
