@@ -11,6 +11,7 @@
 //! | [`batch`] | many tasks at once: pace, rows, resuming |
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
 //! | [`evaluate`] | the evaluators, and how their verdicts add up |
+//! | [`memory`] | what is kept for later runs: recalling, learning, measuring |
 //! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
 //! | [`revise`] | the revision strategies |
 //! | [`reflector`] | judging the outcome of tasks and plans that something else ran |
@@ -72,6 +73,7 @@ pub mod criteria;
 pub mod engine;
 pub mod evaluate;
 pub mod evidence;
+pub mod memory;
 pub mod model;
 pub mod prompt;
 pub mod reflector;

@@ -1,5 +1,7 @@
 //! What can be typed. Nothing here decides anything.
 
+mod memory;
+
 use std::path::PathBuf;
 
 use crate::batch::{Concurrency, Shard};
@@ -10,6 +12,9 @@ use clap_complete::engine::ArgValueCompleter;
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, StringDeserializer};
 
+pub(super) use self::memory::{
+    LearnArgs, MemoryAddCommand, MemoryCommand, MemoryKind, MemoryListArgs,
+};
 use super::complete;
 use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
@@ -134,6 +139,9 @@ pub(super) enum Command {
     /// Look at earlier runs, and go on with one
     #[command(subcommand, arg_required_else_help = true)]
     History(HistoryCommand),
+    /// Look at what is known for later runs, and learn from earlier ones
+    #[command(subcommand, arg_required_else_help = true)]
+    Memory(MemoryCommand),
     /// List, show, check and create criteria
     #[command(subcommand, arg_required_else_help = true)]
     Criteria(CriteriaCommand),
@@ -248,6 +256,10 @@ pub(super) struct RunArgs {
     /// What the models are given to know.
     #[command(flatten)]
     pub knowledge: KnowledgeArgs,
+
+    /// Tell the models what is known from earlier runs (`reflect memory`), and measure whether it helps
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Input")]
+    pub memory: Option<bool>,
 
     /// Instructions that hold for the whole run
     #[arg(

@@ -21,6 +21,7 @@ mod paths;
 mod prices;
 mod printer;
 mod progress;
+mod recall;
 mod settings;
 mod setup;
 mod store;
@@ -98,6 +99,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Run(args) => block_on(commands::run::run(args, &cli.global)),
         Command::Assess(args) => block_on(commands::assess::run(args, &cli.global)),
         Command::Batch(args) => block_on(commands::batch::run(args, &cli.global)),
+        Command::Memory(command) => block_on(commands::memory::run(command, &cli.global)),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),

@@ -59,6 +59,7 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
         loop_settings: loop_flags(&args.flow)?,
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
+        memory: args.memory,
         judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };

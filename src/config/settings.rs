@@ -40,6 +40,8 @@ pub struct Settings {
     /// token. At least 100; default 2000.
     #[schemars(range(min = 100))]
     pub evidence_tokens: Option<u32>,
+    /// Whether runs are told what is known from earlier ones, which is measured. Default: false.
+    pub memory: Option<bool>,
     /// Make no request except to this machine. Default: false.
     pub offline: Option<bool>,
     /// How many times a failed call is made again. 0 to 100; default 3.
@@ -155,6 +157,7 @@ impl Settings {
         Self {
             context_messages: Some(evidence::DEFAULT_MESSAGES),
             evidence_tokens: Some(evidence::DEFAULT_TOKENS),
+            memory: Some(false),
             offline: Some(false),
             retries: Some(RetryPolicy::default().max_retries),
             keep_alive: Some(ollama::KEEP_ALIVE.to_owned()),

@@ -197,7 +197,7 @@ impl From<ProcedureEntry> for Procedure {
 /// A text with something in it.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-struct Text(String);
+pub(crate) struct Text(pub(crate) String);
 
 impl TryFrom<String> for Text {
     type Error = &'static str;
@@ -213,7 +213,7 @@ impl TryFrom<String> for Text {
 /// A number from 0 to 1.
 #[derive(Deserialize)]
 #[serde(try_from = "f64")]
-struct Share(f64);
+pub(crate) struct Share(pub(crate) f64);
 
 impl TryFrom<f64> for Share {
     type Error = &'static str;

@@ -49,27 +49,33 @@ pub(super) struct Hit {
 impl Index {
     /// Indexes documents.
     pub(super) fn new(documents: Vec<Document>) -> rusqlite::Result<Self> {
+        let passages = documents.into_iter().flat_map(|document| {
+            let Document { path, source, text } = document;
+            let split = passages::split(&text, source).into_iter();
+            split.map(move |passage| Entry {
+                path: path.clone(),
+                source,
+                passage,
+            })
+        });
+        Self::of(passages.collect())
+    }
+
+    /// Indexes passages.
+    fn of(entries: Vec<Entry>) -> rusqlite::Result<Self> {
         let mut connection = Connection::open_in_memory()?;
         connection.execute_batch(
             "CREATE VIRTUAL TABLE passage USING fts5(place, body, content = '',
                  tokenize = \"porter unicode61 remove_diacritics 2 categories 'L* N* M* Co'\")",
         )?;
-        let mut entries = Vec::new();
         let transaction = connection.transaction()?;
         {
             let mut insert = transaction
                 .prepare("INSERT INTO passage (rowid, place, body) VALUES (?1, ?2, ?3)")?;
-            for document in documents {
-                for passage in passages::split(&document.text, document.source) {
-                    let place = words(&format!("{} {}", document.path, passage.heading));
-                    let body = words(&passage.text);
-                    insert.execute(params![row(entries.len()), place.join(" "), body.join(" ")])?;
-                    entries.push(Entry {
-                        path: document.path.clone(),
-                        source: document.source,
-                        passage,
-                    });
-                }
+            for (number, entry) in entries.iter().enumerate() {
+                let place = words(&format!("{} {}", entry.path, entry.passage.heading));
+                let body = words(&entry.passage.text);
+                insert.execute(params![row(number), place.join(" "), body.join(" ")])?;
             }
         }
         transaction.commit()?;
@@ -133,6 +139,39 @@ impl Index {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// For each question the texts that have its words, by their places, the best first: each with the share of the
+/// question's telling words that it has, rare words counting more, 0 to 1. BM25 decides between equals only: among a
+/// few texts, words that half of them have would count as nothing.
+///
+/// # Errors
+/// If the index fails.
+pub(crate) fn texts_like(
+    texts: &[String],
+    questions: &[&str],
+) -> Result<Vec<Vec<(usize, f64)>>, String> {
+    let failed = |error: rusqlite::Error| format!("nothing can be looked up in memory: {error}");
+    let entries = texts.iter().map(|text| Entry {
+        path: String::new(),
+        source: EvidenceSource::Memory,
+        passage: Passage {
+            first: 1,
+            last: 1,
+            heading: String::new(),
+            text: text.clone(),
+        },
+    });
+    let index = Index::of(entries.collect()).map_err(failed)?;
+    let found = questions.iter().map(|question| {
+        let hits = index.search(question, texts.len())?;
+        let entries: Vec<usize> = hits.iter().map(|hit| hit.entry).collect();
+        let covered = index.coverage(question, &entries)?;
+        let mut found: Vec<(usize, f64)> = entries.into_iter().zip(covered).collect();
+        found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        Ok(found)
+    });
+    found.collect::<Result<_, _>>().map_err(failed)
 }
 
 /// The words of a question, the rarest first, each with the number of passages that have it.

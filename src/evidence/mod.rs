@@ -9,4 +9,7 @@ mod walk;
 mod words;
 
 pub use context::{Context, DEFAULT_MESSAGES};
+pub(crate) use context::{Share, Text};
 pub use gather::{DEFAULT_TOKENS, Gatherer, memory};
+pub(crate) use index::texts_like;
+pub(crate) use words::words;

@@ -18,7 +18,7 @@ const STOP_WORDS: &[&str] = &[
 
 /// The words of a text, in order, in lower case. An identifier (`maxItems`, `max_items`) gives its parts
 /// and, as one word, the whole. Scripts that are written without spaces give each pair of neighbours.
-pub(super) fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for run in text.split(|c: char| !c.is_alphanumeric() && c != '_') {
         let mut rest = run;

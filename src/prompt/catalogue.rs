@@ -61,6 +61,10 @@ const WRITE: &[Variable] = &[
         "restated",
         "the task once more, without a block, if it is short; else none",
     ),
+    (
+        "insights",
+        "what earlier runs taught: an <insights> block with a sentence on it, or empty",
+    ),
 ];
 
 const FEEDBACK: &[Variable] = &[("feedback", "what is to be mended: a <feedback> block")];

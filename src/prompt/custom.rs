@@ -15,9 +15,9 @@ use super::catalogue::{ENTRIES, Entry};
 use super::{BUILT_IN, EarlierDraft, Feedback, Past, Prompts, Revise, own};
 use crate::source::{self, Source, SourceError};
 use crate::types::{
-    ContextBlock, Criteria, Criterion, Evaluator, Evidence, EvidenceSource, Fact, Issue, IssueType,
-    JudgeExample, JudgeSettings, LlmConfig, LoopSettings, PastMessage, Place, ProbeTexts,
-    Procedure, Severity, Task,
+    ContextBlock, Criteria, Criterion, Evaluator, Evidence, EvidenceSource, Fact, Insight, Issue,
+    IssueType, JudgeExample, JudgeSettings, LlmConfig, LoopSettings, PastMessage, Place,
+    ProbeTexts, Procedure, Severity, Task,
 };
 
 /// How much work a template may make, in instructions of its engine: a hundred times that of any real prompt, and
@@ -396,6 +396,12 @@ fn full() -> (Task, Criteria, Past) {
             content: "A procedure.".to_owned(),
             success_rate: Some(0.5),
         }],
+        insights: vec![Insight {
+            category: "general".to_owned(),
+            content: "An insight.".to_owned(),
+            confidence: 0.5,
+        }],
+        remembered: Vec::new(),
     };
     let example = LlmConfig {
         examples: vec![JudgeExample {

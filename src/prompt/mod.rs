@@ -10,6 +10,7 @@ mod block;
 mod catalogue;
 mod custom;
 mod feedback;
+mod insights;
 mod judge;
 mod own;
 mod reflect;
@@ -24,13 +25,14 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde::Serialize;
 
 use crate::model::{Message, Role};
-use crate::types::{Criteria, Evidence, Fact, Issue, Procedure, Task};
+use crate::types::{Criteria, Evidence, Fact, Insight, Issue, Procedure, Task};
 
 pub use self::advise::advise;
 use self::block::block;
 use self::catalogue::ENTRIES;
 pub use self::custom::{Templates, built_in_templates};
 pub use self::feedback::Feedback;
+pub use self::insights::word_insights;
 pub use self::own::{TemplateFault, check as check_own};
 pub use self::reflect::{ToolResult, guidance, tool_note};
 
@@ -101,6 +103,7 @@ static BUILT_IN: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let replaceable = ENTRIES.iter().map(|entry| (entry.name, entry.source));
     let fixed = [
         ("advise.j2", include_str!("templates/advise.j2")),
+        ("insights.j2", include_str!("templates/insights.j2")),
         ("look_back.j2", include_str!("templates/look_back.j2")),
         ("outline.j2", include_str!("templates/outline.j2")),
         ("section.j2", include_str!("templates/section.j2")),
@@ -212,6 +215,8 @@ pub struct Prompts {
     history: Value,
     facts: Value,
     procedures: Value,
+    /// What earlier runs taught, for the writer.
+    insights: String,
     criteria: Value,
     /// Evidence that stays for the whole run.
     evidence: Value,
@@ -248,6 +253,7 @@ impl Prompts {
                 .collect(),
             facts: block_or_nothing(&describe_facts(&task.facts), "facts"),
             procedures: block_or_nothing(&describe_procedures(&task.procedures), "procedures"),
+            insights: describe_insights(&task.insights),
             criteria: block_or_nothing(&describe_criteria(criteria), "criteria"),
             evidence: evidence_blocks(&[]),
             fresh: evidence_blocks(&[]),
@@ -411,6 +417,7 @@ impl Prompts {
             history => self.history.clone(),
             facts => self.facts.clone(),
             procedures => self.procedures.clone(),
+            insights => self.insights.as_str(),
             evidence => self.evidence.clone(),
             fresh => self.fresh.clone(),
             criteria => self.criteria.clone(),
@@ -479,6 +486,23 @@ fn describe_procedures(procedures: &[Procedure]) -> String {
         list_item(&text, "success rate", procedure.success_rate)
     };
     procedures.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Insights as the writer reads them, with what to make of them; empty without any.
+///
+/// They do not stand with the facts, before the draft: the judge is not to know what earlier verdicts found, and all
+/// calls of a run still begin with the same bytes.
+fn describe_insights(insights: &[Insight]) -> String {
+    if insights.is_empty() {
+        return String::new();
+    }
+    let line = |it: &Insight| list_item(&it.content, "confidence", Some(it.confidence));
+    let lines: Vec<String> = insights.iter().map(line).collect();
+    format!(
+        "{}\n\nWhat stands between <insights> was learned from earlier texts for such tasks. It is advice: heed it \
+         where it fits, but the task and the criteria go before it.",
+        block(&lines.join("\n"), "insights", None)
+    )
 }
 
 fn list_item(text: &str, figure: &str, value: Option<f64>) -> String {

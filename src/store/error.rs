@@ -87,6 +87,16 @@ pub enum StoreError {
         /// What was asked for.
         wanted: String,
     },
+    /// Something that is kept for later runs cannot be written or read.
+    #[error(
+        "what is in memory as {id} cannot be read: {reason}; `reflect memory rm {id}` takes it out"
+    )]
+    UnreadableMemory {
+        /// Its number.
+        id: u64,
+        /// Why.
+        reason: String,
+    },
     /// An event cannot be written or read.
     #[error("event {seq} of the run `{run}` cannot be read: {reason}")]
     Unreadable {

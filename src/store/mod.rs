@@ -1,10 +1,11 @@
 //! The run log: every event of every run, in one `SQLite` file that several processes may use at once.
 //! An observer of the loop, given to it from above; nothing in the loop reads it. Beside the runs it keeps what
-//! judges said.
+//! judges said, and memory: what is known for later runs.
 
 mod call;
 mod claim;
 mod error;
+mod memory;
 mod open;
 mod remove;
 mod schema;
@@ -15,6 +16,7 @@ mod verdict;
 pub use call::{KeptCall, KeptMessage, Transcript};
 pub use claim::Claim;
 pub use error::StoreError;
+pub use memory::MemoryChanged;
 pub use remove::Retention;
 pub use summary::{RunFilter, RunSummary, short_id};
 

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use uuid::Uuid;
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, memory};
 
 /// How often runs that are too old are looked for; also the age at which a run that did not end has surely stopped.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -19,8 +19,8 @@ pub struct Retention {
 }
 
 impl Store {
-    /// Takes these runs out of the log for good: nothing of their texts is left in the file. Says how many
-    /// there were.
+    /// Takes these runs out of the log for good: nothing of their texts is left in the file, so that insights in
+    /// their words go with them. Says how many there were.
     pub fn remove(&mut self, runs: &[Uuid]) -> Result<usize, StoreError> {
         let path = self.path.clone();
         let wrap = |error| StoreError::from_sqlite(&path, error);
@@ -38,6 +38,7 @@ impl Store {
                         removed += 1;
                     }
                 }
+                memory::forget_runs(connection, runs)?;
                 Ok(removed)
             })
             .map_err(wrap)?;
@@ -114,7 +115,8 @@ impl Store {
         .map_err(wrap)
     }
 
-    fn in_transaction<T>(
+    /// Makes a change, all of it or nothing. What is replaced or deleted is not left in the file.
+    pub(super) fn in_transaction<T>(
         &mut self,
         change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
@@ -131,7 +133,7 @@ impl Store {
 
     /// Gives room back that nothing stands in any more, if that is most of the file. Another process that is at
     /// work keeps this from being done now, and it is no harm.
-    fn shrink(&self) {
+    pub(super) fn shrink(&self) {
         let pages = |name| -> rusqlite::Result<i64> {
             self.connection
                 .pragma_query_value(None, name, |row| row.get(0))

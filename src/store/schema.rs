@@ -70,6 +70,13 @@ const MIGRATIONS: &[&str] = &[
         rest TEXT NOT NULL,
         UNIQUE (run, n)
     );",
+    // What is kept for later runs, each as JSON. Numbers are not used again: runs name what they used by them.
+    "CREATE TABLE memory (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        added INTEGER NOT NULL,
+        touched INTEGER NOT NULL,
+        body TEXT NOT NULL
+    );",
 ];
 
 /// The newest format that this version knows.

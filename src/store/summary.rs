@@ -223,6 +223,6 @@ fn word<T: Serialize>(value: T) -> Option<String> {
     Some(serde_json::to_value(value).ok()?.as_str()?.to_owned())
 }
 
-fn from_word<T: DeserializeOwned>(text: String) -> Option<T> {
+pub(super) fn from_word<T: DeserializeOwned>(text: String) -> Option<T> {
     serde_json::from_value(serde_json::Value::String(text)).ok()
 }

@@ -666,7 +666,7 @@ fn a_log_of_an_older_version_is_searched_as_well() {
         .connection
         .execute_batch(
             "DROP TABLE words; DROP TABLE upkeep; ALTER TABLE run DROP COLUMN indexed;
-             DROP TABLE call; DROP TABLE message; PRAGMA user_version = 2;",
+             DROP TABLE memory; DROP TABLE call; DROP TABLE message; PRAGMA user_version = 2;",
         )
         .unwrap();
     drop(store);
@@ -774,4 +774,37 @@ fn runs_are_kept_as_long_as_they_are_to_be() {
             .collect::<Vec<_>>(),
         ["open"]
     );
+}
+
+#[test]
+fn runs_are_compared_with_those_of_the_same_kind_that_have_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let mut add = |started: i64, command: &str, whole: bool, remembered: &[u64]| {
+        let id = Uuid::now_v7();
+        let mut events = run(id, started, command, "p");
+        if let Event::RunStart { task, .. } = &mut events[0].event {
+            task.remembered = remembered.to_vec();
+        }
+        let end = if whole { events.len() } else { 7 };
+        append_all(&mut store, id, &events[..end]);
+        id
+    };
+    let first = add(0, "draft", true, &[]);
+    let second = add(1000, "draft", true, &[3, 1]);
+    let revised = add(2000, "revise", true, &[]);
+    add(3000, "draft", false, &[]);
+    let outcomes = store.outcomes_like(first, 9).unwrap();
+    let ids: Vec<Uuid> = outcomes.iter().map(|outcome| outcome.run_id).collect();
+    assert_eq!(ids, [second, first], "the latest first");
+    assert_eq!(outcomes[0].remembered, [3, 1]);
+    assert_eq!(outcomes[1].remembered, [0_u64; 0]);
+    assert_eq!(outcomes[0].first_score, Some(0.75));
+    assert_eq!((outcomes[0].iterations, outcomes[0].success), (2, false));
+    assert_eq!(outcomes[0].reason, Some(ConvergenceReason::MaxIterations));
+    assert_eq!(store.outcomes_like(first, 1).unwrap().len(), 1);
+    // The first text of a revision is not the run's own.
+    let outcomes = store.outcomes_like(revised, 9).unwrap();
+    assert_eq!((outcomes.len(), outcomes[0].first_score), (1, None));
+    assert!(store.outcomes_like(Uuid::nil(), 9).unwrap().is_empty());
 }

@@ -22,6 +22,12 @@ pub struct Task {
     /// Ways to do such a thing that were tried before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub procedures: Vec<Procedure>,
+    /// What earlier runs have taught: advice for the writer, which the judge does not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub insights: Vec<Insight>,
+    /// Which of these facts, procedures and insights were taken from memory: their ids there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remembered: Vec<u64>,
 }
 
 impl Task {
@@ -74,4 +80,15 @@ pub struct Procedure {
     pub content: String,
     /// How often it worked, 0 to 1; `None` if nobody says.
     pub success_rate: Option<f64>,
+}
+
+/// Something learned from earlier runs that is offered to this one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Insight {
+    /// What kind of insight.
+    pub category: String,
+    /// The advice in words.
+    pub content: String,
+    /// How sure it is, 0 to 1.
+    pub confidence: f64,
 }

@@ -35,6 +35,7 @@ mod help;
 mod history;
 mod input;
 mod judge;
+mod memory;
 mod models;
 mod output;
 #[cfg(unix)]

@@ -13,7 +13,9 @@ use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{dry_run, exec, extract, interrupt, knowledge, models, prices, settings, setup};
+use crate::cli::{
+    dry_run, exec, extract, interrupt, knowledge, models, prices, recall, settings, setup,
+};
 use crate::engine::{Loop, Observer, Recorded, Start};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -58,6 +60,7 @@ pub(super) struct Prepared {
     pub(super) begin: Begin,
     pub(super) run: Loop,
     pub(super) log: Option<RunLog>,
+    pub(super) store: Option<SharedStore>,
     pub(super) output: Option<OutputFile>,
     pub(super) report: Option<OutputFile>,
     /// Whether the answer is the first code block of the text.
@@ -71,6 +74,15 @@ pub(super) enum Begin {
     With(Task),
     /// Where an earlier process stopped.
     After(Box<Recorded>),
+}
+
+impl Begin {
+    fn task(&self) -> &Task {
+        match self {
+            Self::With(task) => task,
+            Self::After(recorded) => recorded.task(),
+        }
+    }
 }
 
 async fn prepare(
@@ -100,6 +112,8 @@ async fn prepare(
         }
         opened = models::open(&plan, &task, given, global.quiet) => opened?,
     };
+    let writer = opened.writer.id().to_string();
+    recall::recall(&plan, &mut task, &writer, global.quiet)?;
     let max_cost = prices::limit(
         &plan,
         plan.config.prices(),
@@ -144,7 +158,8 @@ async fn prepare(
         begin: Begin::With(task),
         run,
         extract: args.extract,
-        log: store.map(RunLog::new),
+        log: store.clone().map(RunLog::new),
+        store,
         output,
         report,
         cancel,
@@ -158,6 +173,7 @@ impl Prepared {
             (args.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
         let mut progress = Progress::new(global);
         let mut kept = self.report.is_some().then(Kept::default);
+        let remembers = !self.begin.task().remembered.is_empty();
         let record = {
             // The log goes first: what is shown is on disk already.
             let mut observers: Vec<&mut dyn Observer> = Vec::new();
@@ -171,6 +187,9 @@ impl Prepared {
                 Begin::After(recorded) => self.run.resume(*recorded, observer, cancel).await,
             }
         };
+        if let (Some(store), Some(run_id), true) = (&self.store, record.run_id, remembers) {
+            recall::measure(store, run_id, global.quiet);
+        }
         if let Some(error) = &record.error {
             printer::report(&CliError::failure(error.clone()));
         }

@@ -14,7 +14,7 @@ use super::args::{EvaluateArgs, Format, GlobalArgs, OutputArgs, RunArgs};
 use super::error::CliError;
 use super::models::{self, Foreseen};
 use super::settings::Plan;
-use super::{exec, input, knowledge, printer, settings};
+use super::{exec, input, knowledge, printer, recall, settings};
 use crate::engine::{Start, Text};
 use crate::evaluate::verdict_calls;
 use crate::evidence::Gatherer;
@@ -62,6 +62,8 @@ pub(super) async fn of_run(
     knowledge::read_context(&args.knowledge, &plan, &mut task)?;
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let models = models::foresee(&plan)?;
+    let writer = (models.writer.as_ref()).map(|(name, _)| name.to_string());
+    recall::recall(&plan, &mut task, &writer.unwrap_or_default(), global.quiet)?;
     let settings = &plan.settings().loop_settings;
     let revisions = settings.max_iterations().saturating_sub(1);
     let (first, work) = match &start {

@@ -202,6 +202,27 @@ pub(super) async fn open_judge(
     })
 }
 
+/// Chooses and opens the model that writes, for a question beside any run, and says on standard error which it is and
+/// why.
+pub(super) async fn open_alone(
+    plan: &Plan,
+    quiet: bool,
+) -> Result<(Arc<dyn ChatModel>, Sampling), CliError> {
+    let mut providers = Providers::new(&plan.config, plan.settings());
+    let window = window::RunWindow::of_run(plan, &Task::default(), None);
+    let chosen = choose::writer(plan, &providers).await?;
+    if chosen.at_given_address {
+        providers = providers.with_given_address(&chosen.name.provider);
+    }
+    let opened = providers.open(&chosen.name, &window, quiet).await?;
+    if !quiet {
+        let id = opened.model.id();
+        printer::say(&format!("model: {id}, {}{}", chosen.why, opened.leaves()));
+    }
+    let sampling = plan.settings().sampling();
+    Ok((opened.model, sampling))
+}
+
 /// Opens the models that criteria name for themselves, and says on standard error which they are. A name
 /// without a provider is one of the same provider as `main`.
 async fn other_judges(

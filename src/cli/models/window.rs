@@ -4,6 +4,7 @@ use crate::cli::settings::Plan;
 use crate::engine::{PRIOR_CHARACTERS, PRIOR_DRAFTS};
 use crate::evaluate;
 use crate::evidence::DEFAULT_TOKENS;
+use crate::memory;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
 use crate::prompt::Prompts;
 use crate::types::{Against, CompareConfig, Evaluator, LengthUnit, Strategy, Task};
@@ -78,6 +79,11 @@ impl RunWindow {
         } else {
             0
         };
+        let memory = if plan.settings().memory == Some(true) {
+            u64::from(memory::TOKENS)
+        } else {
+            0
+        };
         // The writer is shown what tools wrote, and what was learned from it.
         let tools = plan.tools as u64 * TOOL_RESULT;
         // Anchors, questions and examples, which only the judge reads; some three characters make a token.
@@ -105,7 +111,14 @@ impl RunWindow {
             .unwrap_or_default();
         Self {
             num_ctx,
-            need: prompt + evidence + tools + drafts + reference + verdict + instructions as u64,
+            need: prompt
+                + evidence
+                + memory
+                + tools
+                + drafts
+                + reference
+                + verdict
+                + instructions as u64,
             longest_draft,
         }
     }

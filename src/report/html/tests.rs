@@ -9,10 +9,10 @@ use uuid::Uuid;
 use super::{Said, Talk, html, html_with_talks};
 use crate::types::{
     CandidateStep, Choice, ContextBlock, ConvergenceReason, CriterionResult, EditCounts,
-    Evaluation, Evaluator, Event, Evidence, EvidenceSource, ExitCode, Fact, Issue, IssueStatus,
-    IssueType, LlmConfig, LoopSettings, ModelId, Models, PastMessage, Phase, Place, Procedure,
-    Reflection, SCHEMA_VERSION, Severity, Stamped, Status, Strategy as Way, Task, TokenUsage,
-    TrackedIssue, Trigger, UserDecision,
+    Evaluation, Evaluator, Event, Evidence, EvidenceSource, ExitCode, Fact, Insight, Issue,
+    IssueStatus, IssueType, LlmConfig, LoopSettings, ModelId, Models, PastMessage, Phase, Place,
+    Procedure, Reflection, SCHEMA_VERSION, Severity, Stamped, Status, Strategy as Way, Task,
+    TokenUsage, TrackedIssue, Trigger, UserDecision,
 };
 
 /// What differs from one run of the tests to the other.
@@ -152,6 +152,12 @@ fn run(texts: &Texts) -> Vec<Stamped> {
                     content: own(),
                     success_rate: None,
                 }],
+                insights: vec![Insight {
+                    category: own(),
+                    content: own(),
+                    confidence: 0.5,
+                }],
+                remembered: vec![1],
             }),
             criteria: Box::new(criteria),
             settings: LoopSettings::default(),

@@ -927,6 +927,9 @@ fn given(task: &Task, settings: &LoopSettings) -> Vec<Given> {
             &procedure.content,
         );
     }
+    for insight in &task.insights {
+        push("Insight".to_owned(), &insight.content);
+    }
     let settings = serde_json::to_string_pretty(settings).unwrap_or_default();
     if settings != "{}" {
         push("Settings of the loop".to_owned(), &settings);

@@ -3,9 +3,9 @@
 mod diff;
 mod export;
 mod list;
-mod rm;
+pub(super) mod rm;
 mod show;
-mod when;
+pub(super) mod when;
 
 use super::resume;
 use crate::cli::args::{Format, GlobalArgs, HistoryCommand};

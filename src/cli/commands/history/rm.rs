@@ -75,7 +75,7 @@ pub(super) fn rm(
     };
     let everything = matches!(which, Which::All);
     let ask = !yes && !matches!(which, Which::Named(_)) && (everything || !ids.is_empty());
-    if ask && !agreed(&many)? {
+    if ask && !agreed(&many, "the log")? {
         return Err(CliError::usage("nothing was taken out"));
     }
     store.remove(&ids)?;
@@ -88,16 +88,16 @@ pub(super) fn rm(
     Ok(())
 }
 
-/// Asks on the terminal.
-fn agreed(many: &str) -> Result<bool, CliError> {
+/// Asks on the terminal whether so many are to be taken out of this place.
+pub(in crate::cli::commands) fn agreed(many: &str, place: &str) -> Result<bool, CliError> {
     let (mut stderr, stdin) = (std::io::stderr(), std::io::stdin());
     if !stderr.is_terminal() || !stdin.is_terminal() {
         return Err(
-            CliError::usage(format!("{many} would be taken out of the log for good"))
+            CliError::usage(format!("{many} would be taken out of {place} for good"))
                 .hint("say so with `--yes`: there is no terminal to ask at"),
         );
     }
-    let _ = write!(stderr, "take {many} out of the log for good? [y/N] ");
+    let _ = write!(stderr, "take {many} out of {place} for good? [y/N] ");
     let _ = stderr.flush();
     let mut answer = String::new();
     stdin

@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 
 /// The time that a flag names: so long ago (`30d`, `12h`), the beginning of a day here (`2026-11-21`), or a moment
 /// (RFC 3339).
-pub(super) fn parse(flag: &str, text: &str) -> Result<Timestamp, CliError> {
+pub(in crate::cli::commands) fn parse(flag: &str, text: &str) -> Result<Timestamp, CliError> {
     at(&Zoned::now(), text.trim()).ok_or_else(|| {
         CliError::usage(format!("{flag}: `{text}` is no age and no date"))
             .hint("write `12h`, `30d` or `2w`, or a day as `2026-11-21`")

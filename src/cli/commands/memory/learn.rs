@@ -1,0 +1,114 @@
+//! `reflect memory learn`: what the runs in the log teach.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{list, take_in};
+use crate::cli::args::{GlobalArgs, LearnArgs};
+use crate::cli::commands::history::when;
+use crate::cli::error::CliError;
+use crate::cli::{models, paths, printer, settings};
+use crate::memory::{Episode, apply_wording, learn as lessons, wording_schema};
+use crate::model::{ChatRequest, Purpose, ResponseSchema, call};
+use crate::prompt::word_insights;
+use crate::store::{RunFilter, Store, short_id};
+use crate::types::{Knowledge, KnownInsight};
+
+/// How many of the last runs are looked at.
+const RUNS: u32 = 1000;
+
+/// Learns, and says what is new or has changed, as it is printed.
+pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<String, CliError> {
+    let since = args
+        .since
+        .as_deref()
+        .map(|it| when::parse("--since", it))
+        .transpose()?;
+    let Some(mut store) = Store::open_existing(&paths::store()?)? else {
+        printer::say("there are no runs yet");
+        return Ok(String::new());
+    };
+    let filter = RunFilter {
+        limit: Some(RUNS),
+        since,
+        ..RunFilter::default()
+    };
+    let episodes = episodes(&store, &filter)?;
+    let mut learned = lessons(&episodes);
+    if args.llm && !learned.is_empty() {
+        word(&mut learned, args, global).await?;
+    }
+    let found = learned.len();
+    let changed = take_in(
+        &mut store,
+        learned.into_iter().map(Knowledge::Insight).collect(),
+    )?;
+    if !global.quiet {
+        let runs = match episodes.len() {
+            1 => "1 run".to_owned(),
+            more => format!("{more} runs"),
+        };
+        printer::say(&if found == 0 {
+            format!("{runs}: there is nothing that enough of them show")
+        } else {
+            format!(
+                "{runs}: {} new, {} with other words or figures, {} as before",
+                changed.added.len(),
+                changed.replaced.len(),
+                found.saturating_sub(changed.added.len() + changed.replaced.len())
+            )
+        });
+    }
+    let known = store.memories()?;
+    let shown = known.iter().filter(|memory| {
+        changed.added.contains(&memory.id) || changed.replaced.contains(&memory.id)
+    });
+    Ok(list::table(shown, Timestamp::now()))
+}
+
+/// The runs that something can be learned from, the latest first. One that cannot be read is passed over.
+fn episodes(store: &Store, filter: &RunFilter) -> Result<Vec<Episode>, CliError> {
+    let mut episodes = Vec::new();
+    for run in store.runs(filter)? {
+        match store.events(run.run_id) {
+            Ok(events) => episodes.extend(Episode::of(&events)),
+            Err(error) => printer::say(&format!(
+                "warning: nothing is learned from {}: {error}",
+                short_id(run.run_id)
+            )),
+        }
+    }
+    Ok(episodes)
+}
+
+/// Lets a model word what was learned. Where it cannot, the rules' own words do.
+async fn word(
+    learned: &mut [KnownInsight],
+    args: &LearnArgs,
+    global: &GlobalArgs,
+) -> Result<(), CliError> {
+    let plan = settings::models(settings::load(global)?, &args.model, global)?;
+    let (model, sampling) = models::open_alone(&plan, global.quiet).await?;
+    let texts: Vec<&str> = learned.iter().map(|it| it.content.as_str()).collect();
+    let request = ChatRequest {
+        sampling,
+        schema: Some(Arc::new(ResponseSchema {
+            name: "insights".to_owned(),
+            schema: wording_schema(),
+        })),
+        think: plan.settings().think.unwrap_or_default(),
+        ..ChatRequest::new(Purpose::Write, word_insights(&texts))
+    };
+    let problem = match call(&*model, request, &|_| {}).await {
+        Ok(reply) => match (apply_wording(learned, &reply.text), learned.len()) {
+            (worded, all) if worded == all => return Ok(()),
+            (worded, all) => format!("its reply has words of use for {worded} of {all}"),
+        },
+        Err(error) => error.to_string(),
+    };
+    printer::say(&format!(
+        "warning: the model did not word all that was learned, the rest is as the rules say it: {problem}"
+    ));
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! `reflect memory`: what is kept for later runs.
+
+mod learn;
+mod list;
+
+use jiff::Timestamp;
+
+use super::history::rm::agreed;
+use crate::cli::args::{GlobalArgs, MemoryAddCommand, MemoryCommand};
+use crate::cli::error::CliError;
+use crate::cli::input::Input;
+use crate::cli::output::OutputFile;
+use crate::cli::{paths, printer};
+use crate::memory::{MAX_LENGTH, is_faded, line, merge, parse};
+use crate::source::Source;
+use crate::store::{MemoryChanged, Store};
+use crate::types::{ExitCode, Fact, Knowledge, KnownInsight, KnownProcedure, Memory};
+
+/// Runs one of the memory commands.
+pub(in crate::cli) async fn run(
+    command: &MemoryCommand,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    let text = match command {
+        MemoryCommand::List(args) => list::list(args, &known()?)?,
+        MemoryCommand::Add(what) => {
+            add(what, global.quiet)?;
+            String::new()
+        }
+        MemoryCommand::Rm {
+            ids,
+            faded,
+            all,
+            yes,
+        } => {
+            let which = match (faded, all) {
+                (_, true) => Which::All,
+                (true, false) => Which::Faded,
+                (false, false) => Which::Named(ids),
+            };
+            rm(&which, *yes, global.quiet)?;
+            String::new()
+        }
+        MemoryCommand::Learn(args) => learn::learn(args, global).await?,
+        MemoryCommand::Import { file } => {
+            import(&Input::of(file), global.quiet)?;
+            String::new()
+        }
+        MemoryCommand::Export { output } => {
+            let file = OutputFile::prepare_if(output.as_deref())?;
+            let known = known()?;
+            let lines = known
+                .iter()
+                .map(|memory| format!("{}\n", line(&memory.what)));
+            let text: String = lines.collect();
+            match file {
+                Some(file) => {
+                    file.write(&text)?;
+                    String::new()
+                }
+                None => text,
+            }
+        }
+    };
+    printer::print(&text)?;
+    Ok(ExitCode::Success)
+}
+
+/// All that is kept.
+fn known() -> Result<Vec<Memory>, CliError> {
+    Ok(match Store::open_existing(&paths::store()?)? {
+        Some(store) => store.memories()?,
+        None => Vec::new(),
+    })
+}
+
+/// Takes these in, nothing twice.
+fn take_in(store: &mut Store, all: Vec<Knowledge>) -> Result<MemoryChanged, CliError> {
+    Ok(store.change_memories(Timestamp::now(), |known| merge(known, all))?)
+}
+
+fn add(what: &MemoryAddCommand, quiet: bool) -> Result<(), CliError> {
+    let given = match what {
+        MemoryAddCommand::Fact {
+            content,
+            confidence,
+            supports_claim,
+        } => Knowledge::Fact(Fact {
+            content: checked("the fact", content)?,
+            confidence: *confidence,
+            supports_claim: supports_claim.clone(),
+        }),
+        MemoryAddCommand::Procedure {
+            content,
+            name,
+            success_rate,
+        } => Knowledge::Procedure(KnownProcedure {
+            name: name
+                .as_deref()
+                .map(|name| checked("the name", name))
+                .transpose()?,
+            content: checked("the procedure", content)?,
+            given: *success_rate,
+            uses: 0,
+            successes: 0,
+        }),
+        MemoryAddCommand::Insight {
+            content,
+            confidence,
+            category,
+            criteria,
+            for_model,
+        } => Knowledge::Insight(KnownInsight {
+            criteria: criteria.clone(),
+            model: for_model.clone(),
+            ..KnownInsight::new(
+                checked("the category", category)?,
+                checked("the insight", content)?,
+                *confidence,
+            )
+        }),
+    };
+    let kind = given.kind();
+    let changed = take_in(&mut Store::open(&paths::store()?)?, vec![given])?;
+    if !quiet {
+        printer::say(&match (changed.added.first(), changed.replaced.first()) {
+            (Some(id), _) => format!("{kind} {id} added"),
+            (None, Some(id)) => format!("{kind} {id} was there already, and has the new figures"),
+            (None, None) => format!("this {kind} was there already"),
+        });
+    }
+    Ok(())
+}
+
+/// A text that can be kept.
+fn checked(what: &str, text: &str) -> Result<String, CliError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(CliError::usage(format!("{what} is empty")));
+    }
+    if text.chars().count() > MAX_LENGTH {
+        return Err(
+            CliError::usage(format!("{what} is longer than {MAX_LENGTH} characters"))
+                .hint("give longer texts with `--file` or `--evidence`"),
+        );
+    }
+    Ok(text.to_owned())
+}
+
+fn import(input: &Input<'_>, quiet: bool) -> Result<(), CliError> {
+    let name = match input {
+        Input::Stdin => "<stdin>".to_owned(),
+        Input::File(path) => path.display().to_string(),
+    };
+    let all = parse(&Source::new(&name, &input.read("memory", quiet)?))?;
+    if all.is_empty() {
+        return Err(CliError::usage(format!("{} has no entry in it", input.name()))
+            .hint("write one JSON object a line, for example {\"content\": \"…\", \"confidence\": 0.85}"));
+    }
+    let changed = take_in(&mut Store::open(&paths::store()?)?, all)?;
+    if !quiet {
+        printer::say(&format!(
+            "{} added, {} with new figures",
+            changed.added.len(),
+            changed.replaced.len()
+        ));
+    }
+    Ok(())
+}
+
+/// What is to be removed.
+enum Which<'a> {
+    /// These.
+    Named(&'a [u64]),
+    /// What is not offered any more.
+    Faded,
+    /// All of it.
+    All,
+}
+
+impl Which<'_> {
+    /// The ids. One that is not there is an error, and then nothing is removed.
+    fn ids(&self, store: Option<&Store>) -> Result<Vec<u64>, CliError> {
+        let known = || store.map_or_else(|| Ok(Vec::new()), Store::memories);
+        match self {
+            Self::Named(ids) => {
+                // What cannot be read can be removed, too.
+                if let Ok(known) = known()
+                    && let Some(id) = ids
+                        .iter()
+                        .find(|id| known.iter().all(|memory| memory.id != **id))
+                {
+                    return Err(no_such(*id));
+                }
+                Ok(ids.to_vec())
+            }
+            Self::Faded => {
+                let now = Timestamp::now();
+                let faded = known()?.into_iter().filter(|it| is_faded(it, now));
+                Ok(faded.map(|memory| memory.id).collect())
+            }
+            Self::All => Ok(known()?.into_iter().map(|memory| memory.id).collect()),
+        }
+    }
+}
+
+/// Removes it. Asks first where it is not named one by one, unless `yes`.
+fn rm(which: &Which<'_>, yes: bool, quiet: bool) -> Result<(), CliError> {
+    let store = Store::open_existing(&paths::store()?)?;
+    let ids = which.ids(store.as_ref())?;
+    let many = match ids.len() {
+        1 => "1 entry".to_owned(),
+        more => format!("{more} entries"),
+    };
+    let ask = !yes && !matches!(which, Which::Named(_)) && !ids.is_empty();
+    if ask && !agreed(&many, "memory")? {
+        return Err(CliError::usage("nothing was taken out"));
+    }
+    if let Some(mut store) = store {
+        store.remove_memories(&ids)?;
+    }
+    if !quiet {
+        printer::say(&format!("{many} taken out of memory"));
+    }
+    Ok(())
+}
+
+fn no_such(id: u64) -> CliError {
+    CliError::usage(format!("there is nothing with the number {id} in memory"))
+        .hint("`reflect memory list` shows the numbers")
+}

@@ -1,0 +1,97 @@
+//! What a run is told from memory, and what its end says of that.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::error::CliError;
+use super::settings::Plan;
+use super::store::SharedStore;
+use super::{paths, printer};
+use crate::memory::{self, BASELINE, strength};
+use crate::store::{Store, StoreError};
+use crate::types::Task;
+
+/// The most characters of a text that is shown on a line.
+const SHOWN: usize = 90;
+
+/// Gives the task what is known of such tasks from earlier runs, if that is asked for, and says what it is. `writer` is
+/// the model that writes, as `provider:model`.
+pub(super) fn recall(
+    plan: &Plan,
+    task: &mut Task,
+    writer: &str,
+    quiet: bool,
+) -> Result<(), CliError> {
+    if plan.settings().memory != Some(true) {
+        return Ok(());
+    }
+    let known = match Store::open_existing(&paths::store()?)? {
+        Some(store) => store.memories()?,
+        None => Vec::new(),
+    };
+    let now = Timestamp::now();
+    let recalled =
+        memory::recall(&known, task, &plan.criteria, writer, now).map_err(CliError::failure)?;
+    if !quiet {
+        printer::say(&match (known.len(), recalled.memories.len()) {
+            (0, _) => "memory: there is nothing in it yet; `reflect memory learn` learns from earlier runs"
+                .to_owned(),
+            (all, 0) => format!("memory: nothing of {all} serves this task"),
+            (all, some) => format!("memory: {some} of {all} used"),
+        });
+        for memory in &recalled.memories {
+            let text = memory.what.text();
+            printer::say(&format!(
+                "memory: {} {} ({:.2}): {}",
+                memory.what.kind(),
+                memory.id,
+                strength(memory, now),
+                console::truncate_str(&text.replace('\n', " "), SHOWN, "…")
+            ));
+        }
+    }
+    recalled.give_to(task);
+    Ok(())
+}
+
+/// Takes in what the end of a run says of what it was told from memory, and says which figures change. That it cannot
+/// be kept is no failure of the run.
+pub(super) fn measure(store: &SharedStore, run_id: Uuid, quiet: bool) {
+    let figures = match measured(&mut store.lock(), run_id) {
+        Ok(figures) => figures,
+        Err(error) => {
+            printer::say(&format!(
+                "warning: whether memory has helped is not recorded: {error}"
+            ));
+            return;
+        }
+    };
+    for (id, before, after) in figures.into_iter().filter(|_| !quiet) {
+        let after = after.unwrap_or_default();
+        printer::say(&match before {
+            Some(before) if after < before => {
+                format!("memory: {id} falls from {before:.2} to {after:.2}")
+            }
+            Some(before) => format!("memory: {id} rises from {before:.2} to {after:.2}"),
+            None => format!("memory: {id} is now at {after:.2}"),
+        });
+    }
+}
+
+/// The figures that change: of what, before, and after.
+type Figures = Vec<(u64, Option<f64>, Option<f64>)>;
+
+fn measured(store: &mut Store, run_id: Uuid) -> Result<Figures, StoreError> {
+    // Some of them have used the same.
+    let outcomes = store.outcomes_like(run_id, 4 * BASELINE)?;
+    let Some(run) = outcomes.iter().find(|outcome| outcome.run_id == run_id) else {
+        return Ok(Figures::new());
+    };
+    let mut figures = Figures::new();
+    store.change_memories(Timestamp::now(), |known| {
+        let measured = memory::measure(known, run, &outcomes);
+        figures = measured.figures;
+        measured.changes
+    })?;
+    Ok(figures)
+}

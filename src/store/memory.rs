@@ -1,0 +1,326 @@
+//! What is kept for later runs, and how earlier runs ended.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+use uuid::Uuid;
+
+use super::summary::from_word;
+use super::{Store, StoreError};
+use crate::types::{Knowledge, Memory, MemoryChange, RunOutcome};
+
+/// A row: number, when it was taken in and last touched, the rest as JSON.
+type Row = (i64, i64, i64, String);
+
+impl Store {
+    /// All that is kept for later runs, the oldest first.
+    pub fn memories(&self) -> Result<Vec<Memory>, StoreError> {
+        let wrap = |error| StoreError::from_sqlite(&self.path, error);
+        rows(&self.connection)
+            .map_err(wrap)?
+            .into_iter()
+            .map(read)
+            .collect()
+    }
+
+    /// Changes what is kept for later runs by what is kept now, and says how, with the ids of what is new. No other
+    /// process comes in between. What is replaced or removed is gone from the file.
+    pub fn change_memories(
+        &mut self,
+        now: Timestamp,
+        change: impl FnOnce(&[Memory]) -> Vec<MemoryChange>,
+    ) -> Result<MemoryChanged, StoreError> {
+        let path = self.path.clone();
+        let changed = self
+            .in_transaction(|connection| {
+                let known: Result<Vec<Memory>, StoreError> =
+                    rows(connection)?.into_iter().map(read).collect();
+                match known {
+                    Ok(known) => apply(connection, now, change(&known)).map(Ok),
+                    Err(error) => Ok(Err(error)),
+                }
+            })
+            .map_err(|error| StoreError::from_sqlite(&path, error))??;
+        if changed.removed > 0 {
+            self.shrink();
+        }
+        Ok(changed)
+    }
+
+    /// Takes these out of memory, also such as cannot be read; says how many there were.
+    pub fn remove_memories(&mut self, ids: &[u64]) -> Result<usize, StoreError> {
+        let path = self.path.clone();
+        let removed = self
+            .in_transaction(|connection| {
+                ids.iter().try_fold(0, |sum, id| {
+                    let removed = connection
+                        .prepare_cached("DELETE FROM memory WHERE id = ?1")?
+                        .execute([number(*id)])?;
+                    Ok(sum + removed)
+                })
+            })
+            .map_err(|error| StoreError::from_sqlite(&path, error))?;
+        self.shrink();
+        Ok(removed)
+    }
+
+    /// How this run ended, and the latest runs of the same criteria, model and command that have ended, at most so
+    /// many, this one among them.
+    pub fn outcomes_like(&self, run_id: Uuid, limit: usize) -> Result<Vec<RunOutcome>, StoreError> {
+        let rows = || -> rusqlite::Result<Vec<RunOutcome>> {
+            // A text that was to be revised is nobody's first draft.
+            self.connection
+                .prepare_cached(
+                    "SELECT id, convergence_reason, coalesce(success, 0), iterations,
+                         CASE command WHEN 'revise' THEN NULL ELSE (
+                             SELECT json_extract(body, '$.evaluation.overall_score') FROM event
+                             WHERE event.run = run.n AND json_extract(body, '$.event') = 'evaluation'
+                                 AND json_extract(body, '$.iteration') = 1
+                             ORDER BY seq LIMIT 1) END,
+                         (SELECT json_extract(body, '$.task.remembered') FROM event
+                             WHERE event.run = run.n AND seq = 0)
+                     FROM run
+                     WHERE (criteria, writer, command) =
+                             (SELECT criteria, writer, command FROM run WHERE id = ?1)
+                         AND ended IS NOT NULL
+                     ORDER BY started DESC, n DESC LIMIT ?2",
+                )?
+                .query_map(
+                    params![
+                        run_id.to_string(),
+                        i64::try_from(limit).unwrap_or(i64::MAX)
+                    ],
+                    |row| {
+                        let id: String = row.get(0)?;
+                        let reason: Option<String> = row.get(1)?;
+                        let remembered: Option<String> = row.get(5)?;
+                        Ok(RunOutcome {
+                            run_id: Uuid::parse_str(&id).unwrap_or_default(),
+                            reason: reason.and_then(from_word),
+                            success: row.get(2)?,
+                            iterations: row.get(3)?,
+                            first_score: row.get(4)?,
+                            remembered: remembered
+                                .and_then(|list| serde_json::from_str(&list).ok())
+                                .unwrap_or_default(),
+                        })
+                    },
+                )?
+                .collect()
+        };
+        rows().map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+}
+
+/// What became of changes to memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MemoryChanged {
+    /// The ids of what is new, in order.
+    pub added: Vec<u64>,
+    /// The ids of what has other words or figures.
+    pub replaced: Vec<u64>,
+    /// How many are gone.
+    pub removed: usize,
+}
+
+fn rows(connection: &Connection) -> rusqlite::Result<Vec<Row>> {
+    connection
+        .prepare_cached("SELECT id, added, touched, body FROM memory ORDER BY id")?
+        .query_map([], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })?
+        .collect()
+}
+
+fn read((id, added, touched, body): Row) -> Result<Memory, StoreError> {
+    let id = u64::try_from(id).unwrap_or(0);
+    let what = serde_json::from_str(&body).map_err(|error| StoreError::UnreadableMemory {
+        id,
+        reason: error.to_string(),
+    })?;
+    let time = |ms| Timestamp::from_millisecond(ms).unwrap_or_default();
+    Ok(Memory {
+        id,
+        added: time(added),
+        touched: time(touched),
+        what,
+    })
+}
+
+fn apply(
+    connection: &Connection,
+    now: Timestamp,
+    changes: Vec<MemoryChange>,
+) -> rusqlite::Result<MemoryChanged> {
+    let now = now.as_millisecond();
+    let mut done = MemoryChanged::default();
+    for change in changes {
+        match change {
+            MemoryChange::Add(what) => {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO memory (added, touched, body) VALUES (?1, ?1, ?2)",
+                    )?
+                    .execute(params![now, body(&what)?])?;
+                let id = connection.last_insert_rowid();
+                done.added.push(u64::try_from(id).unwrap_or(0));
+            }
+            MemoryChange::Replace(id, what) => {
+                connection
+                    .prepare_cached("UPDATE memory SET body = ?2 WHERE id = ?1")?
+                    .execute(params![number(id), body(&what)?])?;
+                done.replaced.push(id);
+            }
+            MemoryChange::Touch(id) => {
+                connection
+                    .prepare_cached("UPDATE memory SET touched = ?2 WHERE id = ?1")?
+                    .execute(params![number(id), now])?;
+            }
+            MemoryChange::Remove(id) => {
+                done.removed += connection
+                    .prepare_cached("DELETE FROM memory WHERE id = ?1")?
+                    .execute([number(id)])?;
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Takes runs out of what insights rest on. One whose words are those of such a run goes.
+pub(super) fn forget_runs(connection: &Connection, runs: &[Uuid]) -> rusqlite::Result<()> {
+    let mut changes = Vec::new();
+    for memory in rows(connection)?
+        .into_iter()
+        .filter_map(|row| read(row).ok())
+    {
+        let Knowledge::Insight(mut insight) = memory.what else {
+            continue;
+        };
+        if insight.evidence.first().is_some_and(|it| runs.contains(it)) {
+            changes.push(MemoryChange::Remove(memory.id));
+        } else if insight.evidence.iter().any(|it| runs.contains(it)) {
+            insight.evidence.retain(|it| !runs.contains(it));
+            changes.push(MemoryChange::Replace(
+                memory.id,
+                Knowledge::Insight(insight),
+            ));
+        }
+    }
+    // Nothing is touched, so that the time does not matter.
+    apply(connection, Timestamp::UNIX_EPOCH, changes).map(drop)
+}
+
+fn number(id: u64) -> i64 {
+    i64::try_from(id).unwrap_or(i64::MAX)
+}
+
+fn body(what: &Knowledge) -> rusqlite::Result<String> {
+    serde_json::to_string(what)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Fact, KnownInsight};
+
+    fn open() -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("runs.db")).unwrap();
+        (dir, store)
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn fact(content: &str) -> Knowledge {
+        Knowledge::Fact(Fact {
+            content: content.to_owned(),
+            confidence: Some(0.5),
+            supports_claim: None,
+        })
+    }
+
+    fn add(store: &mut Store, what: Knowledge) -> u64 {
+        let changed = store.change_memories(at(1), |_| vec![MemoryChange::Add(what)]);
+        changed.unwrap().added[0]
+    }
+
+    #[test]
+    fn memory_is_kept_changed_and_removed_and_numbers_are_not_used_again() {
+        let (_dir, mut store) = open();
+        let one = add(&mut store, fact("one"));
+        let two = add(&mut store, fact("two"));
+        let changed = store
+            .change_memories(at(9), |known| {
+                assert_eq!(known.len(), 2);
+                vec![
+                    MemoryChange::Replace(one, fact("other")),
+                    MemoryChange::Touch(one),
+                    MemoryChange::Remove(two),
+                ]
+            })
+            .unwrap();
+        assert_eq!((changed.replaced, changed.removed), (vec![one], 1));
+        let known = store.memories().unwrap();
+        assert_eq!(known.len(), 1);
+        assert_eq!(known[0].what, fact("other"));
+        assert_eq!((known[0].added, known[0].touched), (at(1), at(9)));
+        let three = add(&mut store, fact("three"));
+        assert!(three > two);
+        assert_eq!(store.remove_memories(&[three, 99]).unwrap(), 1);
+    }
+
+    #[test]
+    fn what_is_removed_or_replaced_is_gone_from_the_file() {
+        let (dir, mut store) = open();
+        let holds = |word: &str| {
+            std::fs::read_dir(dir.path()).unwrap().any(|entry| {
+                let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+                bytes
+                    .windows(word.len())
+                    .any(|part| part == word.as_bytes())
+            })
+        };
+        let one = add(&mut store, fact("the xylophone"));
+        add(&mut store, fact("the piano"));
+        assert!(holds("xylophone"));
+        store.remove_memories(&[one]).unwrap();
+        assert!(!holds("xylophone") && holds("piano"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_can_be_removed() {
+        let (_dir, mut store) = open();
+        let id = add(&mut store, fact("one"));
+        store
+            .connection
+            .execute("UPDATE memory SET body = '{}'", [])
+            .unwrap();
+        let error = store.memories().unwrap_err().to_string();
+        assert!(error.contains(&format!("memory rm {id}")), "{error}");
+        assert_eq!(store.remove_memories(&[id]).unwrap(), 1);
+        assert!(store.memories().unwrap().is_empty());
+    }
+
+    #[test]
+    fn insights_in_the_words_of_a_run_that_is_removed_go_with_it() {
+        let (_dir, mut store) = open();
+        let runs = [1, 2].map(Uuid::from_u128);
+        let insight = |evidence: &[Uuid]| {
+            Knowledge::Insight(KnownInsight {
+                evidence: evidence.to_vec(),
+                ..KnownInsight::new("general", "x", 0.5)
+            })
+        };
+        add(&mut store, insight(&[runs[0], runs[1]]));
+        let kept = add(&mut store, insight(&[runs[1], runs[0]]));
+        let own = add(&mut store, insight(&[]));
+        store.remove(&runs[..1]).unwrap();
+        let known = store.memories().unwrap();
+        let ids: Vec<u64> = known.iter().map(|memory| memory.id).collect();
+        assert_eq!(ids, [kept, own]);
+        assert_eq!(known[0].what, insight(&runs[1..]));
+        assert_eq!(known[0].touched, at(1));
+    }
+}

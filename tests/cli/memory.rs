@@ -1,0 +1,404 @@
+//! `reflect memory`, and `--memory`: learning from runs, telling the next one, and measuring whether that helped.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, Test};
+use crate::plan::{FIRST, answering, draft, usual_server, verdict};
+use crate::support::server::{Protocol, Reply, Server};
+
+/// A server for a run of one draft with this verdict.
+fn judging(step: u8) -> Server {
+    answering([Reply::text(FIRST), Reply::text(&verdict(step).to_string())])
+}
+
+/// Another run of one draft in the same world; its prompts to the writer and to the judge.
+fn run_again(ran: &Ran, server: &Server, args: &[&str]) -> Test {
+    ran.then(["draft", "Write a line.", "-c", "criteria.toml"])
+        .args(["-n", "1", "--no-cache"])
+        .args(args)
+        .env("OPENAI_BASE_URL", format!("{}/v1", server.url()))
+}
+
+/// Three runs that all fail in the same way.
+fn failing_runs() -> Ran {
+    let ran = draft(&judging(2), Protocol::OpenAi)
+        .args(["-n", "1", "--no-cache"])
+        .code(3)
+        .run();
+    for _ in 0..2 {
+        run_again(&ran, &judging(2), &[]).code(3).run();
+    }
+    ran
+}
+
+/// What `memory list --json` says.
+fn listed(ran: &Ran, args: &[&str]) -> Vec<Value> {
+    let args = [&["memory", "list", "--json"], args].concat();
+    let all = ran.then(args).run().json();
+    all.as_array().expect("a list").clone()
+}
+
+/// The strength of the entry with this number.
+fn strength(ran: &Ran, id: u64) -> f64 {
+    let all = listed(ran, &[]);
+    let found = all.iter().find(|it| it["id"] == id).expect("the entry");
+    found["strength"].as_f64().expect("a number")
+}
+
+#[test]
+fn what_failing_runs_teach_is_told_to_the_writer_of_the_next_one_and_measured() {
+    let ran = failing_runs();
+    let learned = ran
+        .then(["memory", "learn"])
+        .stderr("3 runs: 2 new, 0 with other words or figures, 0 as before\n")
+        .run();
+    assert!(
+        learned.stdout.contains("It does not say what it is about."),
+        "{}",
+        learned.stdout
+    );
+    // Once more teaches nothing new.
+    ran.then(["memory", "learn"])
+        .stdout("")
+        .stderr("3 runs: 0 new, 0 with other words or figures, 2 as before\n")
+        .run();
+    let insights = listed(&ran, &["--kind", "insight"]);
+    let evidence = insights[0]["evidence"].as_array().expect("runs");
+    assert_eq!(evidence.len(), 3);
+    assert_eq!(insights[0]["criteria"], "house");
+
+    // Who does not ask for it is told nothing.
+    let server = judging(2);
+    run_again(&ran, &server, &[])
+        .code(3)
+        .stderr_lacks("memory")
+        .run();
+    assert!(!server.chats()[0].prompt().contains("<insights>"));
+
+    let (before, server) = (strength(&ran, 1), judging(5));
+    let helped = run_again(&ran, &server, &["--memory", "--format", "ndjson"])
+        .stderr_has("memory: 2 of 2 used")
+        .stderr_has("memory: insight 1 (0.65): Texts for the criteria `house` often had this fault")
+        .stderr_has("memory: 1 rises from 0.65 to 0.7")
+        .run();
+    let chats = server.chats();
+    let (writer, judge) = (chats[0].prompt(), chats[1].prompt());
+    for part in [
+        "<insights>",
+        "It does not say what it is about.",
+        "Say it first.",
+    ] {
+        assert!(writer.contains(part), "{part}: {writer}");
+        assert!(!judge.contains(part), "{part}: {judge}");
+    }
+    // One beginning for all calls.
+    let end = writer.find("</criteria>").expect("criteria");
+    assert_eq!(writer[..end], judge[..end]);
+    let task = &helped.lines()[0]["task"];
+    let mut remembered = task["remembered"].as_array().expect("ids").clone();
+    remembered.sort_by_key(Value::as_u64);
+    assert_eq!(remembered, [json!(1), json!(2)]);
+    assert_eq!(task["insights"].as_array().map(Vec::len), Some(2));
+    assert!(strength(&ran, 1) > before);
+}
+
+#[test]
+fn an_insight_that_does_not_help_loses_confidence_until_it_is_not_told_any_more() {
+    let ran = failing_runs();
+    ran.then(["memory", "learn"]).run();
+    let mut before = strength(&ran, 1);
+    for _ in 0..7 {
+        run_again(&ran, &judging(2), &["--memory"])
+            .code(3)
+            .stderr_has("memory: 1 falls from")
+            .run();
+        let now = strength(&ran, 1);
+        assert!(now < before, "{now} {before}");
+        before = now;
+    }
+    assert_eq!(listed(&ran, &["--faded"]).len(), 2);
+    let server = judging(2);
+    run_again(&ran, &server, &["--memory"])
+        .code(3)
+        .stderr_has("memory: nothing of 2 serves this task")
+        .run();
+    assert!(!server.chats()[0].prompt().contains("<insights>"));
+    ran.then(["memory", "rm", "--faded"])
+        .code(2)
+        .stderr_has("2 entries would be taken out of memory for good\nhint: say so with `--yes`")
+        .run();
+    ran.then(["memory", "rm", "--faded", "--yes"])
+        .stderr("2 entries taken out of memory\n")
+        .run();
+    assert!(listed(&ran, &[]).is_empty());
+}
+
+#[test]
+fn facts_and_procedures_are_evidence_and_procedures_are_counted() {
+    let ran = draft(&usual_server(), Protocol::OpenAi).run();
+    let add = |args: &[&str]| ran.then([&["memory", "add"], args].concat());
+    add(&[
+        "fact",
+        "A line is written with a pen.",
+        "--confidence",
+        "0.9",
+    ])
+    .stderr("fact 1 added\n")
+    .run();
+    add(&[
+        "procedure",
+        "Write it twice.",
+        "--name",
+        "Lines",
+        "--success-rate",
+        "0.5",
+    ])
+    .stderr("procedure 2 added\n")
+    .run();
+    add(&["fact", "The sea is wet."]).run();
+    let server = judging(5);
+    let told = run_again(&ran, &server, &["--memory", "--format", "json"])
+        .stderr_has("memory: 2 of 3 used")
+        .stderr_has("memory: 2 rises from 0.50 to 0.60")
+        .run();
+    let evidence = &told.json()["evidence"];
+    assert_eq!(evidence.as_array().map(Vec::len), Some(2));
+    for piece in evidence.as_array().expect("evidence") {
+        assert_eq!(piece["source"], "memory");
+    }
+    let chats = server.chats();
+    for chat in &chats {
+        let prompt = chat.prompt();
+        assert!(prompt.contains("- A line is written with a pen. (confidence 0.90)"));
+        assert!(prompt.contains("- Lines: Write it twice. (success rate 0.50)"));
+        assert!(!prompt.contains("sea"), "{prompt}");
+    }
+    let procedure = &listed(&ran, &["--kind", "procedure"])[0];
+    assert_eq!(
+        (&procedure["uses"], &procedure["successRate"]),
+        (&json!(1), &json!(0.6))
+    );
+    assert_eq!(listed(&ran, &["pens"])[0]["id"], 1);
+    ran.then(["memory", "list"])
+        .stdout(
+            "   1  fact       0.90        A line is written with a pen.\n   2  procedure  0.60        Lines: Write \
+             it twice.\n   3  fact       0.50        The sea is wet.\n",
+        )
+        .run();
+}
+
+#[test]
+fn a_setting_turns_it_on_a_flag_off_and_a_dry_run_shows_it() {
+    let ran = draft(&usual_server(), Protocol::OpenAi).run();
+    ran.then([
+        "memory",
+        "add",
+        "insight",
+        "Be brief.",
+        "--criteria",
+        "house",
+    ])
+    .run();
+    let config = ["--config", "reflect.toml"];
+    let told = |args: &[&str]| {
+        let server = judging(5);
+        run_again(&ran, &server, args)
+            .args(config)
+            .file("reflect.toml", "memory = true\n")
+            .run();
+        server.chats()[0].prompt().contains("- Be brief.")
+    };
+    assert!(told(&[]));
+    assert!(!told(&["--memory=false"]));
+    let dry = run_again(&ran, &Server::start(), &["--memory", "--dry-run"]).run();
+    assert!(
+        dry.stdout.contains("- Be brief. (confidence 0."),
+        "{}",
+        dry.stdout
+    );
+    // A project's file is other people's.
+    run_again(&ran, &Server::start(), &[])
+        .file(".reflect.toml", "memory = true\n")
+        .code(2)
+        .stderr_has("`memory` may not be set by a project's file")
+        .run();
+}
+
+#[test]
+fn a_revision_is_told_too_and_so_is_a_run_without_a_log() {
+    let ran = draft(&usual_server(), Protocol::OpenAi).run();
+    ran.then([
+        "memory",
+        "add",
+        "insight",
+        "Be brief.",
+        "--criteria",
+        "house",
+    ])
+    .run();
+    let server = answering([
+        Reply::text(&verdict(2).to_string()),
+        Reply::text("Another text altogether, in other words."),
+        Reply::text(&verdict(5).to_string()),
+    ]);
+    ran.then([
+        "revise",
+        "text.md",
+        "-c",
+        "criteria.toml",
+        "--memory",
+        "--no-log",
+    ])
+    .args(["--strategy", "full_rewrite"])
+    .file("text.md", "A text that says nothing of what it is about.")
+    .env("OPENAI_BASE_URL", format!("{}/v1", server.url()))
+    .stderr_has("memory: 1 of 1 used")
+    .run();
+    let told: Vec<bool> = server
+        .chats()
+        .iter()
+        .map(|chat| chat.prompt().contains("- Be brief."))
+        .collect();
+    assert_eq!(told, [false, true, false]);
+    assert_eq!(listed(&ran, &[])[0]["uses"], 0);
+}
+
+#[test]
+fn a_model_words_what_was_learned_and_need_not_be_good_at_it() {
+    let ran = failing_runs();
+    let learn = |reply: &str| {
+        let server = answering([Reply::text(reply)]);
+        let test = ran
+            .then(["memory", "learn", "--llm"])
+            .env("OPENAI_BASE_URL", format!("{}/v1", server.url()));
+        (server, test)
+    };
+    let (_server, test) = learn("I would rather not.");
+    test.stderr_has("warning: the model did not word all that was learned")
+        .stderr_has("2 new")
+        .run();
+    let words = "Under `clear`, name the subject in the first words.";
+    let reply = json!({"insights": [{"number": 1, "text": words}, {"number": 2, "text": words}]});
+    let (server, test) = learn(&reply.to_string());
+    test.stderr_has("0 new, 2 with other words or figures")
+        .run();
+    let prompt = server.chats()[0].prompt();
+    assert!(
+        prompt.contains("1. Texts for the criteria `house`")
+            || prompt.contains("1. Of the criteria `house`"),
+        "{prompt}"
+    );
+    assert_eq!(listed(&ran, &[])[0]["content"], words);
+    // The rules find the same again, and leave its words.
+    ran.then(["memory", "learn"])
+        .stderr_has("2 as before")
+        .run();
+    assert_eq!(listed(&ran, &[])[1]["content"], words);
+}
+
+#[test]
+fn memory_is_given_away_and_taken_in() {
+    let lines = "{\"kind\":\"fact\",\"content\":\"The port is 8080.\",\"confidence\":0.85}\n\
+        {\"kind\":\"procedure\",\"name\":\"Migrate\",\"content\":\"Generate, then push.\",\"successRate\":0.9}\n\
+        {\"kind\":\"insight\",\"category\":\"tone\",\"content\":\"Be kind.\",\"confidence\":0.5,\"criteria\":\"blog\"}\n";
+    let ran = Test::new()
+        .args(["memory", "import", "memory.jsonl"])
+        .file("memory.jsonl", lines)
+        .stdout("")
+        .stderr("3 added, 0 with new figures\n")
+        .run();
+    ran.then(["memory", "export"]).stdout(lines).run();
+    ran.then(["memory", "export", "-o", "out.jsonl"])
+        .stdout("")
+        .run();
+    assert_eq!(ran.read("out.jsonl"), lines);
+    // The same again changes nothing, and a new figure is taken.
+    ran.then(["memory", "import", "-"])
+        .stdin(lines.replace("0.85", "0.25"))
+        .stderr("0 added, 1 with new figures\n")
+        .run();
+    ran.then(["memory", "import", "context.json"])
+        .file(
+            "context.json",
+            "{\n\"messageHistory\": [],\n\"retrievedFacts\": [{\"content\": \"New.\"}]\n}\n",
+        )
+        .stderr("1 added, 0 with new figures\n")
+        .run();
+    assert_eq!(listed(&ran, &["--criteria", "blog"]).len(), 1);
+    ran.then(["memory", "rm", "1", "3"])
+        .stderr("2 entries taken out of memory\n")
+        .run();
+    ran.then(["memory", "rm", "1"])
+        .code(2)
+        .stderr_has("there is nothing with the number 1 in memory\nhint: `reflect memory list`")
+        .run();
+    ran.then(["memory", "rm", "--all", "--yes", "-q"])
+        .stderr("")
+        .run();
+    ran.then(["memory", "list"])
+        .stdout("")
+        .stderr("there is nothing in memory yet\n")
+        .run();
+}
+
+#[test]
+fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
+    let fine = "{\"content\": \"Fine.\"}\n";
+    for (line, said) in [
+        (
+            "{\"content\": \"a\", \"confidence\": 85}",
+            "a number from 0 to 1 is wanted",
+        ),
+        ("{\"content\": \"\"}", "this text is empty"),
+        ("nonsense", "this is not JSON"),
+    ] {
+        let ran = Test::new()
+            .args(["memory", "import", "memory.jsonl"])
+            .file("memory.jsonl", format!("{fine}{line}\n"))
+            .code(2)
+            .stderr_has("memory.jsonl:2:")
+            .stderr_has(said)
+            .run();
+        ran.then(["memory", "list"]).stdout("").run();
+    }
+    let cases: [(&[&str], &str); 7] = [
+        (&["import", "nowhere.jsonl"], "nowhere.jsonl"),
+        (&["import", "blank.jsonl"], "has no entry in it"),
+        (&["add", "fact", "  "], "the fact is empty"),
+        (&["add", "fact", "a", "--confidence", "2"], "from 0 to 1"),
+        (&["add", "fact", "a", "--name", "b"], "--name"),
+        (&["rm"], "<ID>"),
+        (
+            &["learn", "--since", "soon"],
+            "--since: `soon` is no age and no date",
+        ),
+    ];
+    for (args, said) in cases {
+        Test::new()
+            .arg("memory")
+            .args(args)
+            .file("blank.jsonl", "\n")
+            .code(2)
+            .stdout("")
+            .stderr_has(said)
+            .run();
+    }
+    Test::new()
+        .args(["memory", "learn"])
+        .stdout("")
+        .stderr("there are no runs yet\n")
+        .run();
+}
+
+/// Words that a removed run's judge said are not kept elsewhere.
+#[test]
+fn insights_go_with_the_run_whose_words_they_use() {
+    let ran = failing_runs();
+    ran.then(["memory", "learn"]).run();
+    ran.then(["history", "rm", "last"]).run();
+    assert!(listed(&ran, &[]).is_empty());
+    // The others teach it again.
+    ran.then(["memory", "learn"])
+        .stderr_has("2 runs: 2 new")
+        .run();
+}
