@@ -249,7 +249,7 @@ fn templates_do_not_grow_without_bounds() {
     assert_eq!(
         error("nodes:\n  - name: a\n    uses: state.set\n    with: {x: '{% set a = 1 %}'}\n")
             .position(),
-        Some((4, 17))
+        Some((4, 18))
     );
 }
 
