@@ -49,7 +49,7 @@ pub(super) fn check_template(text: &str) -> Result<(), Growth> {
     let (mut factors, mut loops) = (0, 0_usize);
     while let Some(found) = text[at..].find('{') {
         let begin = at + found;
-        let (close, statement) = match text[begin..].as_bytes().get(1) {
+        let (close, statement) = match text.as_bytes().get(begin + 1) {
             Some(b'{') => ("}}", false),
             Some(b'%') => ("%}", true),
             Some(b'#') => {
@@ -116,10 +116,9 @@ fn end_of(text: &str, begin: usize, close: &str) -> usize {
             Some(_) if escaped => escaped = false,
             Some(_) if c == '\\' => escaped = true,
             Some(open) if c == open => quote = None,
-            Some(_) => {}
             None if c == '\'' || c == '"' => quote = Some(c),
             None if text[begin + at..].starts_with(close) => return begin + at,
-            None => {}
+            _ => {}
         }
     }
     text.len()
@@ -140,7 +139,6 @@ fn check_code(
             Some(_) if escaped => escaped = false,
             Some(_) if c == '\\' => escaped = true,
             Some(open) if c == open => quote = None,
-            Some(_) => {}
             None if c == '\'' || c == '"' => quote = Some(c),
             None if c == '*' => {
                 *factors += 1;
@@ -164,7 +162,7 @@ fn check_code(
                     span: at..at + 1,
                 });
             }
-            None => {}
+            _ => {}
         }
     }
     Ok(())
@@ -317,6 +315,10 @@ fn join(value: &Value, joiner: &str, attribute: Option<&str>) -> Result<String, 
 }
 
 /// As in Jinja: all lines but the first and blank ones, unless it is said otherwise.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "so the engine hands them over"
+)]
 fn indent(
     text: &str,
     width: Option<usize>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::session::{self, Begin, Prepared};
-use crate::cli::args::{GlobalArgs, ResumeArgs};
+use crate::cli::args::{GlobalArgs, OutputArgs, ResumeArgs};
 use crate::cli::error::CliError;
 use crate::cli::observers::RunLog;
 use crate::cli::output::OutputFile;
@@ -376,18 +376,24 @@ fn start<'e>(
     Ok(Start::Correction { text, issues })
 }
 
-async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
-    args.output.check()?;
-    if args.output.dry_run {
+/// Refuses flags that mean nothing here.
+fn check(output: &OutputArgs) -> Result<(), CliError> {
+    output.check()?;
+    if output.dry_run {
         return Err(CliError::usage(
             "`--dry-run` shows how a run would begin, and this one has begun",
         ));
     }
-    if args.output.no_log {
+    if output.no_log {
         return Err(CliError::usage(
             "a run that is resumed goes on in the log: `--no-log` is of no use here",
         ));
     }
+    Ok(())
+}
+
+async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
+    check(&args.output)?;
     let store = SharedStore::open_existing()?.ok_or_else(|| StoreError::NoSuchRun {
         wanted: args.run.clone(),
     })?;
