@@ -658,7 +658,12 @@ pub(super) struct BatchArgs {
     pub prompt: Option<String>,
 
     /// How tasks are written down; by the name of the file if nothing is said
-    #[arg(long, value_name = "FORMAT", help_heading = "Input")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
     pub input_format: Option<TasksFormat>,
 
     /// Do only part I of N (I from 0): every N-th task; for arrays of jobs

@@ -291,7 +291,7 @@ mod tests {
             ("{\"kind\": \"procedure\"}", "a procedure must have"),
             (
                 "{\"kind\": \"idea\", \"content\": \"a\"}",
-                "unknown variant `idea`",
+                "unknown value `idea`",
             ),
             ("[1]", "wanted here"),
             ("{\"content\"", "this is not JSON"),
