@@ -29,6 +29,12 @@ pub(super) fn begins(text: &str) -> usize {
     }
 }
 
+/// Whether a line may close a fence: it has the marks of one and nothing else.
+pub(super) fn is_end(line: &str) -> bool {
+    let line = line.trim();
+    line.len() >= 3 && (line.bytes().all(|b| b == b'`') || line.bytes().all(|b| b == b'~'))
+}
+
 fn is_wanted(occasion: &Occasion<'_>) -> bool {
     const WORDS: &[&str] = &["```", "~~~", "fence", "code block", "codeblock", "backtick"];
     let speaks = |text: &str| {

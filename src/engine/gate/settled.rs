@@ -45,6 +45,11 @@ pub(in crate::engine) fn settled<'a>(
     if talk::is_rule(&text[last..end]) {
         end = text[..last].trim_end().len();
     }
+    // So does the end of a fence around the whole, if nothing but talk follows.
+    let last = text[..end].rfind('\n').map_or(0, |at| at + 1);
+    if begin > 0 && fence::is_end(&text[last..end]) {
+        end = text[..last].trim_end().len();
+    }
     // "Sure!" is talk if the next line, once it is complete, says what follows.
     let first = text.find('\n').unwrap_or(text.len());
     let may_be_talk = end <= first && first <= LONGEST_HEADING;
@@ -89,6 +94,10 @@ mod tests {
         assert_eq!(settled("Sure!\nHere is the te"), None);
         assert_eq!(
             settled("Here is the text:\n\n```\nThe storm came.\nIt we"),
+            Some("The storm came.")
+        );
+        assert_eq!(
+            settled("```\nThe storm came.\n```\n*"),
             Some("The storm came.")
         );
         let long = "The storm came at night. ".repeat(20);
