@@ -205,7 +205,7 @@ pub(super) struct ReviseArgs {
 
     /// Only mend what stands in this file, in one revision that nobody judges: one issue a line, or JSON as
     /// evaluators print it; `-` for standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "interactive")]
     pub errors: Option<PathBuf>,
 
     /// How the run goes, and what it is given.
@@ -264,6 +264,10 @@ pub(super) struct RunArgs {
     /// How the loop goes.
     #[command(flatten)]
     pub flow: LoopArgs,
+
+    /// What is asked at the terminal.
+    #[command(flatten)]
+    pub asking: AskingArgs,
 
     /// Print only what stands in the first fenced code block of the answer; all of it if there is none
     #[arg(long, hide_short_help = true, help_heading = "Output")]
@@ -648,6 +652,19 @@ pub(super) struct LoopArgs {
     /// Stop after this time, for example 90s or 10m
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub max_time: Option<String>,
+}
+
+/// What is asked at the terminal.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Loop")]
+pub(super) struct AskingArgs {
+    /// Decide with one key after each evaluation: accept, continue, guide, edit, diff, and more
+    #[arg(short, long)]
+    pub interactive: bool,
+
+    /// Ask nothing, also with --interactive: the loop decides
+    #[arg(short, long, visible_alias = "no-input", hide_short_help = true)]
+    pub yes: bool,
 }
 
 /// Where the answer goes, and how.

@@ -1,6 +1,28 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio_util::sync::CancellationToken;
 
 use crate::types::ExitCode;
+
+/// Whether Ctrl-C is somebody else's.
+static HELD: AtomicBool = AtomicBool::new(false);
+
+/// Leaves Ctrl-C to a program that has the terminal for now, until the result is dropped. The terminal sends its
+/// signal to us as well.
+pub(super) fn hold() -> Hold {
+    HELD.store(true, Ordering::Relaxed);
+    Hold(())
+}
+
+/// While it is there, Ctrl-C is somebody else's.
+#[must_use]
+pub(super) struct Hold(());
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        HELD.store(false, Ordering::Relaxed);
+    }
+}
 
 /// Ends the run on the first signal, keeping what it has produced, and the process on the second, whatever
 /// it is doing. The signals are waited for on a thread of their own: the one that runs everything else may
@@ -15,7 +37,10 @@ pub(super) fn cancel_on_signal() -> CancellationToken {
     };
     let cancel = token.clone();
     std::thread::spawn(move || {
-        for _ in signals.forever() {
+        for signal in signals.forever() {
+            if signal == SIGINT && HELD.load(Ordering::Relaxed) {
+                continue;
+            }
             if cancel.is_cancelled() {
                 leave();
             }
@@ -32,6 +57,9 @@ pub(super) fn cancel_on_signal() -> CancellationToken {
     let cancel = token.clone();
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
+            if HELD.load(Ordering::Relaxed) {
+                continue;
+            }
             if cancel.is_cancelled() {
                 leave();
             }

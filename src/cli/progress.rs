@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use console::{Term, measure_text_width, truncate_str};
+use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{printer, terminal};
+use super::{columns, printer, terminal};
 use crate::engine::Observer;
 use crate::report;
 use crate::types::{CandidateStep, Choice, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy};
@@ -25,8 +25,10 @@ pub(super) struct Progress {
 }
 
 /// What is drawn on a terminal.
+#[derive(Default)]
 struct Live {
-    bar: ProgressBar,
+    /// The status line; there is one only while something is being done.
+    bar: Option<ProgressBar>,
     /// What the model has written in this step.
     tail: Tail,
     /// Whether the model is reasoning rather than writing.
@@ -38,25 +40,27 @@ impl Live {
     fn begin(&mut self, what: String) {
         self.tail = Tail::default();
         self.reasoning = false;
-        self.bar.reset_elapsed();
-        self.bar.set_prefix(what);
-        self.bar.set_message(String::new());
+        self.rest();
+        let bar = ProgressBar::with_draw_target(None, terminal::draw_target(15));
+        bar.set_style(style());
+        bar.set_prefix(what);
+        bar.enable_steady_tick(Duration::from_millis(120));
+        self.bar = Some(bar);
+    }
+
+    /// Nothing is being done for now: nothing is drawn.
+    fn rest(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
     }
 }
 
 impl Progress {
     /// A view that draws only where standard error is a terminal, and says nothing if `quiet`.
     pub(super) fn new(quiet: bool) -> Self {
-        let live = (Term::stderr().is_term() && !quiet && !is_dumb()).then(|| {
-            let bar = ProgressBar::with_draw_target(None, terminal::draw_target(15));
-            bar.set_style(style());
-            bar.enable_steady_tick(Duration::from_millis(120));
-            Live {
-                bar,
-                tail: Tail::default(),
-                reasoning: false,
-            }
-        });
+        let draws = Term::stderr().is_term() && !quiet && !terminal::is_dumb();
+        let live = draws.then(Live::default);
         Self {
             record: RunRecord::default(),
             text: None,
@@ -75,8 +79,8 @@ impl Progress {
 
     /// Removes what is drawn, so that something else can be printed.
     pub(super) fn clear(&mut self) {
-        if let Some(live) = self.live.take() {
-            live.bar.finish_and_clear();
+        if let Some(mut live) = self.live.take() {
+            live.rest();
         }
     }
 
@@ -85,10 +89,9 @@ impl Progress {
         if self.quiet {
             return;
         }
-        if let Some(shown) = &self.live {
-            shown.bar.suspend(|| printer::say(line));
-        } else {
-            printer::say(line);
+        match self.live.as_ref().and_then(|live| live.bar.as_ref()) {
+            Some(bar) => bar.suspend(|| printer::say(line)),
+            None => printer::say(line),
         }
     }
 
@@ -118,9 +121,10 @@ impl Progress {
     fn candidate(&mut self, iteration: u32, candidate: u32, step: &CandidateStep) {
         match step {
             CandidateStep::Begun { of, difference } => {
-                if let Some(live) = self.live.as_ref().filter(|_| candidate == 1) {
-                    let prefix = live.bar.prefix();
-                    live.bar.set_prefix(format!("{prefix} ({of} candidates)"));
+                let bar = self.live.as_ref().and_then(|live| live.bar.as_ref());
+                if let Some(bar) = bar.filter(|_| candidate == 1) {
+                    let prefix = bar.prefix();
+                    bar.set_prefix(format!("{prefix} ({of} candidates)"));
                 }
                 self.line(&format!(
                     "draft {iteration}: candidate {candidate} of {of}: {difference}"
@@ -148,7 +152,9 @@ impl Progress {
         self.line(&format!("{message}; trying again in {wait}"));
         if let Some(live) = &mut self.live {
             live.tail = Tail::default();
-            live.bar.set_message(String::new());
+            if let Some(bar) = &live.bar {
+                bar.set_message(String::new());
+            }
         }
     }
 
@@ -168,13 +174,21 @@ impl Progress {
                 message.push_str(&console::style(line).for_stderr().dim().to_string());
             }
         }
-        live.bar.set_message(message);
+        if let Some(bar) = &live.bar {
+            bar.set_message(message);
+        }
     }
 }
 
 impl Observer for Progress {
     fn on_event(&mut self, stamped: &Stamped) {
         self.record.apply(stamped);
+        // Somebody may be asked now.
+        if let (Event::Evaluation { .. } | Event::Decision { .. }, Some(live)) =
+            (&stamped.event, &mut self.live)
+        {
+            live.rest();
+        }
         match &stamped.event {
             Event::Phase { phase, iteration } => self.begin(*phase, *iteration),
             Event::Delta {
@@ -283,10 +297,6 @@ fn style() -> ProgressStyle {
         .tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ")
 }
 
-fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
-}
-
 /// The end of a text that is being written, however long the text gets.
 #[derive(Default)]
 struct Tail {
@@ -325,31 +335,21 @@ impl Tail {
 
     /// The last lines, wrapped to the width of the terminal.
     fn last_lines(&self, width: usize) -> Vec<String> {
-        let width = width.saturating_sub(4).max(10);
-        let mut rows = Vec::new();
-        for line in self.lines.iter().filter(|line| !line.trim().is_empty()) {
-            let mut rest = line.as_str();
-            while measure_text_width(rest) > width {
-                let row = truncate_str(rest, width, "");
-                // At a blank if there is one: only a word that is longer than a row is cut.
-                let end = match (rest[row.len()..].starts_with(' '), row.rfind(' ')) {
-                    (false, Some(blank)) if blank > 0 => blank,
-                    _ => row.len(),
-                };
-                rows.push(rest[..end].to_owned());
-                rest = rest[end..].trim_start();
-            }
-            if !rest.is_empty() {
-                rows.push(rest.to_owned());
-            }
-        }
+        let width = width.saturating_sub(4);
+        let lines = self.lines.iter();
+        let mut rows: Vec<&str> = lines.flat_map(|line| columns::rows(line, width)).collect();
         let skip = rows.len().saturating_sub(TAIL_LINES);
         rows.split_off(skip)
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use console::measure_text_width;
+
     use super::*;
 
     #[test]

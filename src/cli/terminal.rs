@@ -15,6 +15,11 @@ pub(super) fn draw_target(hz: u8) -> ProgressDrawTarget {
     }
 }
 
+/// Whether the terminal says that it can do nothing but print.
+pub(super) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 /// A terminal whose cursor rests at the beginning of the last line that is drawn. The library leaves it
 /// beyond the end of that line: the `^C` that a terminal shows for the key then goes to a line of its own,
 /// and what is drawn is cleared one line too low.

@@ -480,7 +480,7 @@ impl Run<'_, '_> {
                 self.prompts.add_wish(wish);
                 self.guided = true;
             }
-            UserDecision::Edit(text) => self.edit.clone_from(text),
+            UserDecision::Edit { text, .. } => self.edit.clone_from(text),
             _ => {}
         }
         Happened::Decided(decision)

@@ -9,6 +9,13 @@ fn script(decisions: Vec<UserDecision>) -> impl FnMut(Moment<'_>) -> UserDecisio
     move |_: Moment<'_>| decisions.next().unwrap_or_default()
 }
 
+fn edit(of: u32, text: &str) -> UserDecision {
+    UserDecision::Edit {
+        of,
+        text: text.to_owned(),
+    }
+}
+
 async fn decided_by(
     decider: &mut dyn Decider,
     answers: &[Answer],
@@ -117,7 +124,7 @@ async fn a_wish_is_told_to_every_later_revision_and_to_no_judge() {
 #[tokio::test]
 async fn a_text_of_the_users_own_is_judged_and_is_the_answer_by_his_word() {
     let own = "Sure! Here is the revised version:\n\nmine".to_owned();
-    let mut decider = script(vec![UserDecision::Edit(own.clone())]);
+    let mut decider = script(vec![edit(1, &own)]);
     let settings = LoopSettings {
         max_iterations: Some(3),
         ..rewrite()
@@ -137,7 +144,7 @@ async fn a_text_of_the_users_own_is_judged_and_is_the_answer_by_his_word() {
 
 #[tokio::test]
 async fn a_text_that_nobody_can_judge_any_more_is_not_lost() {
-    let mut decider = script(vec![UserDecision::Edit("mine".to_owned())]);
+    let mut decider = script(vec![edit(1, "mine")]);
     let answers = [Text("one"), Step(3), Fail(ErrorClass::Auth)];
     let played = decided_by(&mut decider, &answers, rewrite()).await;
     assert_eq!(
@@ -242,7 +249,7 @@ async fn cancelled_after(number: usize) -> (Vec<Stamped>, RunRecord) {
     let (plan, _) = plan(&answers, settings, vec![judged_by_model()]);
     let mut decider = script(vec![
         UserDecision::Guide("Shorter.".to_owned()),
-        UserDecision::Edit("mine".to_owned()),
+        edit(1, "mine"),
         UserDecision::Continue,
     ]);
     let cancel = CancellationToken::new();

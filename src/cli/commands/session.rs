@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::args::{Format, GlobalArgs, RunArgs};
 use crate::cli::error::CliError;
+use crate::cli::interactive::Person;
 use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
@@ -50,6 +51,8 @@ struct Prepared {
     output: Option<OutputFile>,
     report: Option<OutputFile>,
     cancel: CancellationToken,
+    /// Who decides, if the user wants to.
+    person: Option<Person>,
 }
 
 async fn prepare(
@@ -60,6 +63,13 @@ async fn prepare(
 ) -> Result<Prepared, CliError> {
     args.check()?;
     let plan = settings::run(args, judged, global)?;
+    let cancel = interrupt::cancel_on_signal();
+    let person = (args.asking.interactive && !args.asking.yes)
+        .then(|| {
+            let most = plan.settings().loop_settings.max_iterations();
+            Person::at_terminal(cancel.clone(), most)
+        })
+        .transpose()?;
     let tools = exec::tools(&plan, args.allow_exec)?;
     let templates = settings::templates(&plan)?;
     let writer_tools = exec::writer_tools(&args.tools, args.allow_exec)?;
@@ -71,7 +81,6 @@ async fn prepare(
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
     let store = SharedStore::open(&plan, args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
-    let cancel = interrupt::cancel_on_signal();
     let opened = tokio::select! {
         biased;
         () = cancel.cancelled() => {
@@ -110,6 +119,7 @@ async fn prepare(
         output,
         report,
         cancel,
+        person,
     })
 }
 
@@ -127,9 +137,15 @@ impl Prepared {
             observers.push(&mut progress);
             observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
             observers.extend(kept.as_mut().map(|kept| kept as &mut dyn Observer));
-            self.run
-                .run(&self.task, &mut Tee(observers), &self.cancel)
-                .await
+            let mut observer = Tee(observers);
+            match &mut self.person {
+                Some(person) => {
+                    self.run
+                        .run_with_decider(&self.task, &mut observer, person, &self.cancel)
+                        .await
+                }
+                None => self.run.run(&self.task, &mut observer, &self.cancel).await,
+            }
         };
         if let Some(error) = &record.error {
             printer::report(&CliError::failure(error.clone()));
