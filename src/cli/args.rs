@@ -269,6 +269,10 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub asking: AskingArgs,
 
+    /// Show on standard error how each draft differs from the one that it revises
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub diff: bool,
+
     /// Print only what stands in the first fenced code block of the answer; all of it if there is none
     #[arg(long, hide_short_help = true, help_heading = "Output")]
     pub extract: bool,

@@ -50,4 +50,6 @@ mod script;
 #[cfg(unix)]
 mod signals;
 mod spec;
+#[cfg(unix)]
+mod terminal;
 mod triggers;

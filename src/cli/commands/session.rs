@@ -128,7 +128,7 @@ impl Prepared {
         let deltas = args.output.stream_deltas;
         let mut lines =
             (args.output.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
-        let mut progress = Progress::new(global.quiet);
+        let mut progress = Progress::new(global.quiet).with_differences(args.diff);
         let mut kept = self.report.is_some().then(Kept::default);
         let record = {
             // The log goes first: what is shown is on disk already.

@@ -14,9 +14,8 @@ use tokio_util::sync::CancellationToken;
 use self::keyboard::{Held, Keyboard};
 use self::line::{Line, Typed};
 use self::menu::{Action, Menu, Situation};
-pub(super) use self::view::difference;
 use super::error::CliError;
-use super::{editor, printer, terminal};
+use super::{diff, editor, printer, terminal};
 use crate::engine::{Decider, Moment};
 use crate::types::{ConvergenceReason, UserDecision, Version};
 
@@ -105,7 +104,7 @@ impl Person {
                 }
                 Action::Diff => {
                     for other in view::others(moment.record, version, moment.incumbent) {
-                        printer::draw(&view::difference(other, version));
+                        printer::draw(&diff::of_versions(other, version));
                     }
                 }
                 Action::Report => printer::say(&view::critique(moment.record, version)),

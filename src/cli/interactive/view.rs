@@ -1,12 +1,8 @@
 //! What is shown of a run while somebody decides.
 
-use crate::cli::diff::{self, Layout};
 use crate::cli::{columns, printer};
 use crate::report;
 use crate::types::{RunRecord, Version};
-
-/// Lines around a place that differs.
-const AROUND: usize = 3;
 
 /// A draft in rows of at most so many columns, indented; after `most` rows it is said how much more there is.
 pub(super) fn draft(text: &str, width: usize, most: usize) -> String {
@@ -64,18 +60,6 @@ pub(super) fn others<'r>(record: &'r RunRecord, at: &Version, best: u32) -> Vec<
         .filter(|number| *number != at.iteration)
         .filter_map(|number| record.version(number))
         .collect()
-}
-
-/// What differs between two versions, with colours if standard error has them.
-pub(in crate::cli) fn difference(old: &Version, new: &Version) -> String {
-    let found = report::diff(&old.output, &new.output, AROUND);
-    let name = |version: &Version| format!("draft {}", version.iteration);
-    let names = (name(old), name(new));
-    if found.hunks.is_empty() {
-        return format!("{} and {} are the same\n", names.0, names.1);
-    }
-    let colours = console::colors_enabled_stderr();
-    diff::render(&found, (&names.0, &names.1), Layout::Lines, colours)
 }
 
 /// The critique of a version.
