@@ -669,6 +669,11 @@ pub(super) struct AskingArgs {
     /// Ask nothing, also with --interactive: the loop decides
     #[arg(short, long, visible_alias = "no-input", hide_short_help = true)]
     pub yes: bool,
+
+    /// Whether to make the next revision while you decide; if you want another one, its tokens are spent in vain
+    /// [default: true for models of Ollama and the embedded one]
+    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub prefetch: Option<bool>,
 }
 
 /// Where the answer goes, and how.

@@ -26,6 +26,26 @@ pub(super) fn rows(line: &str, width: usize) -> Vec<&str> {
     rows
 }
 
+/// What stands between the parts of a line.
+pub(super) const BETWEEN: &str = " · ";
+
+/// Parts one after the other, in rows of at most so many columns. Only a part that is longer than a row is broken.
+pub(super) fn flow<'p>(parts: impl IntoIterator<Item = &'p str>, width: usize) -> Vec<String> {
+    let mut flowing: Vec<String> = Vec::new();
+    for part in parts {
+        let wanted = measure_text_width(BETWEEN) + measure_text_width(part);
+        let fits = |row: &&mut String| measure_text_width(row) + wanted <= width;
+        match flowing.last_mut().filter(fits) {
+            Some(row) => {
+                row.push_str(BETWEEN);
+                row.push_str(part);
+            }
+            None => flowing.extend(rows(part, width).into_iter().map(str::to_owned)),
+        }
+    }
+    flowing
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -50,6 +70,23 @@ mod tests {
         );
         assert_eq!(rows("   ", 20), [""; 0]);
         assert_eq!(rows("漢字漢字漢字漢字", 11), ["漢字漢字漢", "字漢字"]);
+    }
+
+    #[test]
+    fn parts_stay_together_as_far_as_they_fit() {
+        let parts = ["score 0.86", "meets the criteria", "0.3 s"];
+        assert_eq!(
+            flow(parts, 31),
+            ["score 0.86 · meets the criteria", "0.3 s"]
+        );
+        assert_eq!(
+            flow(parts, 30),
+            ["score 0.86", "meets the criteria · 0.3 s"]
+        );
+        assert_eq!(
+            flow(parts, 12),
+            ["score 0.86", "meets the", "criteria", "0.3 s"]
+        );
     }
 
     proptest! {

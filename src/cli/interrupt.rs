@@ -1,17 +1,43 @@
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::types::ExitCode;
 
-/// Whether Ctrl-C is somebody else's.
-static HELD: AtomicBool = AtomicBool::new(false);
+/// Whose Ctrl-C is.
+#[derive(Clone, Copy)]
+enum Owner {
+    Ours,
+    /// It belongs to a program that has the terminal.
+    Theirs,
+    /// That program has ended at this moment.
+    Gone(Instant),
+}
 
-/// Leaves Ctrl-C to a program that has the terminal for now, until the result is dropped. The terminal sends its
-/// signal to us as well.
+static OWNER: Mutex<Owner> = Mutex::new(Owner::Ours);
+
+/// How long after its end a Ctrl-C may still have been meant for another program: the terminal sends its signal to both,
+/// and that program may have ended by it before we come to see it.
+const LATE: Duration = Duration::from_millis(200);
+
+/// Leaves Ctrl-C to a program that has the terminal for now, until the result is dropped.
 pub(super) fn hold() -> Hold {
-    HELD.store(true, Ordering::Relaxed);
+    own(Owner::Theirs);
     Hold(())
+}
+
+fn own(owner: Owner) {
+    *OWNER.lock().unwrap_or_else(PoisonError::into_inner) = owner;
+}
+
+/// Whether a Ctrl-C that comes now was meant for somebody else.
+fn is_held() -> bool {
+    match *OWNER.lock().unwrap_or_else(PoisonError::into_inner) {
+        Owner::Ours => false,
+        Owner::Theirs => true,
+        Owner::Gone(when) => when.elapsed() < LATE,
+    }
 }
 
 /// While it is there, Ctrl-C is somebody else's.
@@ -20,7 +46,7 @@ pub(super) struct Hold(());
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        HELD.store(false, Ordering::Relaxed);
+        own(Owner::Gone(Instant::now()));
     }
 }
 
@@ -38,7 +64,7 @@ pub(super) fn cancel_on_signal() -> CancellationToken {
     let cancel = token.clone();
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            if signal == SIGINT && HELD.load(Ordering::Relaxed) {
+            if signal == SIGINT && is_held() {
                 continue;
             }
             if cancel.is_cancelled() {
@@ -57,7 +83,7 @@ pub(super) fn cancel_on_signal() -> CancellationToken {
     let cancel = token.clone();
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
-            if HELD.load(Ordering::Relaxed) {
+            if is_held() {
                 continue;
             }
             if cancel.is_cancelled() {

@@ -82,7 +82,8 @@ impl Live {
     fn follow(&mut self, event: &Event) {
         match event {
             Event::RunStart { criteria, .. } => self.knows(criteria),
-            Event::Call { .. } | Event::Retry { .. } => self.change(Status::call_ended),
+            Event::Call { .. } => self.change(Status::call_ended),
+            Event::Retry { .. } => self.change(Status::void),
             // Somebody may be asked now.
             Event::Evaluation { .. } | Event::Decision { .. } => self.rest(),
             _ => {}
@@ -126,14 +127,7 @@ impl Progress {
         }
     }
 
-    /// Removes what is drawn, so that something else can be printed.
-    pub(super) fn clear(&mut self) {
-        if let Some(mut live) = self.live.take() {
-            live.rest();
-        }
-    }
-
-    /// A line that stays. On a terminal it is broken at blanks.
+    /// A line that stays. On a terminal it is broken between its parts, or at blanks.
     pub(super) fn line(&self, line: &str) {
         if self.quiet {
             return;
@@ -143,9 +137,9 @@ impl Progress {
             return;
         };
         let width = usize::from(Term::stderr().size().1).saturating_sub(3);
-        let rows: Vec<&str> = line
+        let rows: Vec<String> = line
             .split('\n')
-            .flat_map(|it| columns::rows(it, width))
+            .flat_map(|it| columns::flow(it.split(columns::BETWEEN), width))
             .collect();
         live.aside(|| printer::say(&rows.join("\n  ")));
     }
@@ -320,10 +314,12 @@ impl Observer for Progress {
             Event::UserDecision { decision, .. } => self.line(&decision.describe()),
             Event::Warning { message } => self.line(&format!("warning: {message}")),
             Event::RunEnd { success, .. } => {
-                self.clear();
-                if !self.quiet && self.record.run_id.is_some() && self.text.is_none() {
+                if let Some(live) = &mut self.live {
+                    live.rest();
+                }
+                if self.record.run_id.is_some() && self.text.is_none() {
                     let how = if *success { "done" } else { "stopped" };
-                    printer::say(&format!("{how}: {}", report::summary(&self.record)));
+                    self.line(&format!("{how}: {}", report::summary(&self.record)));
                 }
             }
             Event::Candidate {

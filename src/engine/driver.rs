@@ -1,17 +1,19 @@
 mod contest;
+mod foresee;
 mod reflect;
 mod steps;
 mod tools;
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::adapt::Approach;
+use super::ahead::Calls;
 use super::builder::LoopBuilder;
 use super::critique::describe;
 use super::decide::{self, Decider};
@@ -74,6 +76,8 @@ pub struct Loop {
     pub(super) templates: Option<Arc<Templates>>,
     /// Programs whose output the writer is shown before it writes.
     pub(super) writer_tools: Vec<WriterTool>,
+    /// Whether the writer is asked ahead while somebody decides.
+    pub(super) prefetch: bool,
 }
 
 impl Loop {
@@ -99,6 +103,7 @@ impl Loop {
             evidence: None,
             templates: None,
             writer_tools: Vec::new(),
+            prefetch: false,
         }
     }
 
@@ -190,9 +195,19 @@ impl Loop {
             candidates: 1,
             history: revise::History::default(),
             early: EarlyStop::new(&self.criteria, &self.settings),
+            calls: Calls::made(),
+            likely: None,
         };
         run.drive(run_id, cancel).await;
         log.into_record()
+    }
+
+    /// The writer, or the stronger model if it is wanted and there is one.
+    fn who_writes(&self, stronger: bool) -> &dyn ChatModel {
+        match &self.stronger {
+            Some(model) if stronger => &**model,
+            _ => &*self.writer,
+        }
     }
 
     /// The evaluators, unless nothing is judged.
@@ -240,6 +255,10 @@ struct Run<'a, 'o> {
     history: revise::History,
     /// Which replies are ended before they are complete.
     early: EarlyStop,
+    /// How the writer is asked.
+    calls: Calls<'a>,
+    /// What is done next if whoever decides wants to go on, as far as that is foreseen.
+    likely: Option<Next>,
 }
 
 /// A draft that is being written, and what it is made of.
@@ -354,6 +373,7 @@ impl Run<'_, '_> {
                 continue;
             }
             self.candidates = state.candidates(&self.settings);
+            self.likely = self.likely(&state, next);
             happened = {
                 let work = pin!(self.perform(next));
                 tokio::select! {
@@ -468,13 +488,25 @@ impl Run<'_, '_> {
 
     async fn ask_user(&mut self, iteration: u32, stops: Option<ConvergenceReason>) -> Happened {
         let best = self.log.with(|record| record.incumbent);
+        let mut ahead = self.likely.and_then(|likely| self.foresee(likely));
         let decision = match self.decider.as_deref_mut() {
             Some(decider) => {
                 let best = best.unwrap_or(iteration);
-                decide::ask(decider, self.log, iteration, best, stops).await
+                let asked = decide::ask(decider, self.log, iteration, best, stops);
+                match &mut ahead {
+                    Some(ahead) => tokio::select! {
+                        biased;
+                        decision = asked => decision,
+                        never = ahead.gather() => match never {},
+                    },
+                    None => asked.await,
+                }
             }
             None => UserDecision::Auto,
         };
+        let goes_on = matches!(decision, UserDecision::Auto | UserDecision::Continue);
+        let before = self.calls.keep(ahead.take_if(|_| goes_on));
+        self.unwanted(before.or(ahead), iteration + 1);
         match &decision {
             UserDecision::Guide(wish) => {
                 self.prompts.add_wish(wish);
@@ -688,11 +720,23 @@ impl Run<'_, '_> {
             let reading = reading.as_mut();
             reading.is_some_and(|reading| reading.is_hopeless(text))
         };
-        let writer = match &self.plan.stronger {
-            Some(model) if work.stronger => model,
-            _ => &self.plan.writer,
+        let writer = self.plan.who_writes(work.stronger);
+        if let Calls::Rehearsed(asked) = &self.calls {
+            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            *asked = Some((work.stronger, request));
+            drop(asked);
+            return std::future::pending().await;
+        }
+        let called = match self.calls.keep(None) {
+            Some(ahead) if ahead.is(writer, &request) => {
+                call_until(&ahead.into_model(), request, &observer, stop).await
+            }
+            other => {
+                self.unwanted(other, work.iteration);
+                call_until(writer, request, &observer, stop).await
+            }
         };
-        let reply = match call_until(&**writer, request, &observer, stop).await {
+        let reply = match called {
             Ok(reply) => reply,
             // What is too long in pieces may fit as a whole: the revision takes it for a reply of no use.
             Err(error) if !ask.whole && error.class == ErrorClass::ContextTooLong => Reply {

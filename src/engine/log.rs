@@ -49,6 +49,19 @@ impl<'a> Log<'a> {
         }
     }
 
+    /// A log that goes on from here, to another observer.
+    pub(super) fn copied<'b>(&self, observer: &'b mut dyn Observer) -> Log<'b> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        Log {
+            inner: Mutex::new(LogInner {
+                observer,
+                record: inner.record.clone(),
+                prices: inner.prices.clone(),
+                spent: inner.spent,
+            }),
+        }
+    }
+
     pub(super) fn emit(&self, event: Event) {
         let stamped = Stamped {
             time: Timestamp::now(),

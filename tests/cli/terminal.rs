@@ -190,7 +190,7 @@ fn the_editor_has_the_terminal_also_between_pipes() {
 
 #[test]
 fn what_there_is_to_see_is_shown() {
-    let terminal = asked().code(3).at_terminal(40, 80);
+    let terminal = asked().at_terminal(40, 80);
     terminal.until_menu("draft 1").press("r");
     terminal.until("missing: It does not say what it is about.");
     terminal.until_menu("draft 1").press("?");
@@ -205,14 +205,14 @@ fn what_there_is_to_see_is_shown() {
 
 #[test]
 fn a_long_draft_is_cut_until_it_is_wanted() {
-    let long: Vec<String> = (1..=60).map(|line| format!("Line {line}.")).collect();
+    let long: Vec<String> = (1..=40).map(|line| format!("Line{line}.")).collect();
     let script = reply("write", &long.join("\n"), 0) + &reply("judge", &verdict(2).to_string(), 0);
     let terminal = scripted(&script).arg("-i").code(3).at_terminal(24, 80);
     terminal
         .until_menu("draft 1")
-        .until("… 45 more rows: [s] shows them")
+        .until("… 26 more rows: [s] shows them")
         .press("s");
-    terminal.until("Line 60.").until_menu("draft 1").press("q");
+    terminal.until("Line40.").until_menu("draft 1").press("q");
     terminal.finish();
 }
 
@@ -224,13 +224,13 @@ fn another_draft_can_be_picked() {
     terminal
         .until("> draft 2, score 1.00, the best so far")
         .press(UP);
-    terminal.until("> draft 1, score 0.25").press("\r");
+    terminal.until("> draft 1, score 0.65").press("\r");
     terminal
-        .until_menu("draft 1 · score 0.25 · draft 2 is the best so far")
+        .until_menu("draft 1 · score 0.65 · draft 2 is the best so far")
         .press("a");
     let ran = terminal.finish();
     assert_eq!(ran.stdout, format!("{FIRST}\n"));
-    assert_eq!(ran.history()["history"]["final_version"], 1);
+    assert_eq!(ran.history()["output"], FIRST);
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn ctrl_c_in_the_editor_is_the_editors() {
 fn the_menu_is_laid_out_anew_when_the_terminal_is_resized() {
     let terminal = asked().code(3).at_terminal(24, 80);
     terminal.until_menu("draft 1").resize(24, 30);
-    let narrow = |screen: &str| screen.contains("\n[e]dit  [s]how  [r]eport\n");
+    let narrow = |screen: &str| screen.contains("\n[g]uide  [e]dit  [s]how\n");
     terminal
         .until_screen("a narrow menu", narrow)
         .resize(24, 100);
@@ -396,10 +396,10 @@ fn progress_is_seen_and_goes_away() {
         terminal.until("tokens/s").until("And so on.");
         let screen = terminal.screen();
         assert!(screen.lines().count() <= 10, "{screen}");
-        terminal.until("judge");
+        terminal.until("judging");
         terminal.until("history show");
         let ran = terminal.finish();
-        assert!(ran.stderr.contains("draft 1: score 1.00"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("draft 1: score"), "{}", ran.stderr);
     }
 }
 
@@ -464,6 +464,52 @@ fn colours_are_as_the_user_wants_them() {
         terminal.press("q");
         terminal.finish();
     }
+}
+
+#[test]
+fn the_next_revision_is_made_while_somebody_decides() {
+    let slow = reply("write", SECOND, 1500);
+    let script = usual(0).replacen(&reply("write", SECOND, 0), &slow, 1);
+    let terminal = scripted(&script)
+        .args(["-i", "--prefetch"])
+        .at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1");
+    std::thread::sleep(Duration::from_secs(2));
+    terminal.press("c");
+    let wanted = std::time::Instant::now();
+    terminal.until_menu("draft 2").press("a");
+    assert!(
+        wanted.elapsed() < Duration::from_millis(1400),
+        "{:?}",
+        wanted.elapsed()
+    );
+    let ran = terminal.finish();
+    assert_eq!(ran.stdout, format!("{SECOND}\n"));
+    assert_eq!(ran.history()["total_llm_calls"], 4);
+}
+
+#[test]
+fn a_revision_that_was_made_in_vain_is_counted() {
+    let script = usual(0).replacen("[[reply]]\npurpose = 'judge'", "[[first]]", 1);
+    let vain = reply("write", "In vain.", 0);
+    let script = script.replacen("[[reply]]\npurpose = 'write'", "[[begin]]", 1);
+    let script = script
+        .replacen(
+            "[[reply]]\npurpose = 'write'",
+            &(vain + "[[reply]]\npurpose = 'write'"),
+            1,
+        )
+        .replacen("[[begin]]", "[[reply]]\npurpose = 'write'", 1)
+        .replacen("[[first]]", "[[reply]]\npurpose = 'judge'", 1);
+    let terminal = scripted(&script)
+        .args(["-i", "--prefetch=true"])
+        .at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1").press("g");
+    terminal.until("your wish:").press("Shorter.\r");
+    terminal.until_menu("draft 2").press("a");
+    let ran = terminal.finish();
+    assert_eq!(ran.stdout, format!("{SECOND}\n"));
+    assert_eq!(ran.history()["total_llm_calls"], 5);
 }
 
 #[test]

@@ -98,6 +98,7 @@ async fn prepare(
         ..plan.settings().loop_settings.clone()
     };
     let prices = plan.config.prices().clone();
+    let local = ["ollama", "embedded"].contains(&opened.writer.id().provider.as_str());
     let run = Loop::builder(opened.writer, Arc::new(plan.criteria))
         .start(start)
         .sampling(opened.writer_sampling)
@@ -110,6 +111,7 @@ async fn prepare(
         .writer_tools(writer_tools)
         .evidence(evidence)
         .templates(templates)
+        .prefetch(args.asking.prefetch.unwrap_or(local))
         .build()
         .map_err(|error| CliError::usage(error.to_string()))?;
     Ok(Prepared {

@@ -150,10 +150,11 @@ impl Menu {
             .map(|(action, ..)| *action)
     }
 
-    /// The menu in rows of at most so many columns, with colours if standard error has them.
+    /// The menu in rows of at most so many columns, the first one blank, with colours if standard error has them.
     pub(super) fn rows(&self, width: usize) -> Vec<String> {
         let title = console::truncate_str(&self.title, width, "…");
-        let mut rows = vec![style(title).for_stderr().bold().to_string()];
+        let title = style(title).for_stderr().bold().to_string();
+        let mut rows = vec![String::new(), title];
         let offered = ACTIONS.iter().filter(|(action, ..)| self.offers(*action));
         let items = offered.map(|(action, key, rest, _)| {
             let key = style(key).for_stderr().bold();
@@ -216,7 +217,7 @@ mod tests {
     fn it_fits_the_terminal() {
         assert_eq!(
             plain(&menu(ALL), 79),
-            "draft 2 · score 0.86\n\
+            "\ndraft 2 · score 0.86\n\
              [a]ccept (Enter)  [c]ontinue  [g]uide  [e]dit  [s]how  [d]iff  [r]eport  [p]ick\n\
              [q]uit  [?]"
         );
@@ -226,7 +227,7 @@ mod tests {
             }
         }
         // Narrower than a single item: one item a row, and the terminal does what it can.
-        assert_eq!(plain(&menu(ALL), 1).lines().count(), 11);
+        assert_eq!(plain(&menu(ALL), 1).lines().count(), 12);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::types::{ConvergenceReason, UserDecision, Version};
 const LOOK: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// Rows of the screen that are not for the draft when it is shown unasked: what was said before it, and the menu.
-const OTHER_ROWS: usize = 9;
+const OTHER_ROWS: usize = 10;
 
 /// A person who decides with the keys of a terminal.
 pub(super) struct Person {

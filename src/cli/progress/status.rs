@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use console::measure_text_width;
-
 use super::incoming::Incoming;
 use super::tail::Tail;
+use crate::cli::columns;
 
 /// After how long without a word it is said that a model may have to be loaded.
 const LOADING: Duration = Duration::from_secs(4);
@@ -79,8 +78,16 @@ impl Status {
         }
     }
 
-    /// The answer is over, or void; another one may begin.
+    /// The answer is complete. A judge may be asked something else then.
     pub(super) fn call_ended(&mut self) {
+        self.void();
+        if self.waiting == Waiting::Writer {
+            self.waiting = Waiting::Nobody;
+        }
+    }
+
+    /// What has come of the answer is void: it begins anew.
+    pub(super) fn void(&mut self) {
         self.answer = None;
         self.tail = Tail::default();
         self.verdict.clear();
@@ -91,14 +98,19 @@ impl Status {
         let mut parts = vec![self.what.clone(), whole_seconds(now - self.began)];
         let Some((first, characters)) = self.answer else {
             parts.extend(self.waits(now));
-            return (flow(&parts, width), Vec::new());
+            return (
+                columns::flow(parts.iter().map(String::as_str), width),
+                Vec::new(),
+            );
         };
-        let words = self.tail.words();
-        let reasoning = if self.reasoning { "reasoning, " } else { "" };
-        parts.push(match words {
-            1 => format!("{reasoning}1 word"),
-            _ => format!("{reasoning}{words} words"),
-        });
+        // Words of JSON say nothing.
+        if self.waiting != Waiting::Judge || self.reasoning {
+            let reasoning = if self.reasoning { "reasoning, " } else { "" };
+            parts.push(match self.tail.words() {
+                1 => format!("{reasoning}1 word"),
+                words => format!("{reasoning}{words} words"),
+            });
+        }
         let took = now - first;
         if took >= MEASURABLE {
             #[expect(clippy::cast_precision_loss, reason = "an answer is not that long")]
@@ -112,14 +124,17 @@ impl Status {
                     None => format!("{name} …"),
                 });
             }
-            return (flow(&parts, width), Vec::new());
+            return (
+                columns::flow(parts.iter().map(String::as_str), width),
+                Vec::new(),
+            );
         }
         let tail = if self.reasoning {
             Vec::new()
         } else {
             self.tail.rows(width)
         };
-        (flow(&parts, width), tail)
+        (columns::flow(parts.iter().map(String::as_str), width), tail)
     }
 
     /// What is waited for, before anything has come.
@@ -147,26 +162,10 @@ fn whole_seconds(time: Duration) -> String {
     }
 }
 
-/// Parts one after the other, in rows of at most so many columns; a part that is longer is cut.
-fn flow(parts: &[String], width: usize) -> Vec<String> {
-    let mut rows: Vec<String> = Vec::new();
-    for part in parts {
-        let part = console::truncate_str(part, width, "…");
-        let fits =
-            |row: &&mut String| measure_text_width(row) + 3 + measure_text_width(&part) <= width;
-        match rows.last_mut().filter(fits) {
-            Some(row) => {
-                row.push_str(" · ");
-                row.push_str(&part);
-            }
-            None => rows.push(part.into_owned()),
-        }
-    }
-    rows
-}
-
 #[cfg(test)]
 mod tests {
+    use console::measure_text_width;
+
     use super::*;
 
     fn status(waiting: Waiting) -> Status {
@@ -193,12 +192,12 @@ mod tests {
         );
         assert_eq!(
             shown(&status, 40, 65),
-            "draft 2: revising draft 1 · 1 min 05 s\nwaiting for the first token; the model …\n"
+            "draft 2: revising draft 1 · 1 min 05 s\nwaiting for the first token; the model\nmay be loading…\n"
         );
         status.answered = true;
         assert!(!shown(&status, 78, 65).contains("loading"));
         assert_eq!(
-            shown(&super::tests::status(Waiting::Nobody), 78, 0),
+            shown(&self::status(Waiting::Nobody), 78, 0),
             "draft 2: revising draft 1 · 0 s\n"
         );
     }
@@ -211,7 +210,8 @@ mod tests {
             shown(&status, 78, 0),
             "draft 2: revising draft 1 · 0 s · reasoning, 1 word\n"
         );
-        status.call_ended();
+        status.void();
+        assert!(shown(&status, 78, 0).contains("waiting"));
         status.piece(&"漢字 word ".repeat(20), false);
         let seen = shown(&status, 40, 10);
         assert!(
@@ -219,6 +219,8 @@ mod tests {
             "{seen}"
         );
         assert_eq!(seen.lines().count(), 6, "{seen}");
+        status.call_ended();
+        assert_eq!(shown(&status, 78, 0), "draft 2: revising draft 1 · 0 s\n");
     }
 
     #[test]
