@@ -132,7 +132,7 @@ impl Progress {
         if self.quiet {
             return;
         }
-        let Some(live) = &self.live else {
+        let Some(drawn) = &self.live else {
             printer::say(line);
             return;
         };
@@ -141,7 +141,7 @@ impl Progress {
             .split('\n')
             .flat_map(|it| columns::flow(it.split(columns::BETWEEN), width))
             .collect();
-        live.aside(|| printer::say(&rows.join("\n  ")));
+        drawn.aside(|| printer::say(&rows.join("\n  ")));
     }
 
     /// How a draft differs from the one that it revises.

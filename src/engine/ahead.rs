@@ -27,6 +27,16 @@ impl<'a> Calls<'a> {
         Self::Made(Mutex::new(None))
     }
 
+    /// Whether calls are only rehearsed; then this one is kept.
+    pub(super) fn rehearse(&self, stronger: bool, request: &ChatRequest) -> bool {
+        let Self::Rehearsed(asked) = self else {
+            return false;
+        };
+        let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.get_or_insert_with(|| (stronger, request.clone()));
+        true
+    }
+
     /// Keeps a call for when it is wanted; gives the one that was kept before.
     pub(super) fn keep(&self, ahead: Option<Ahead<'a>>) -> Option<Ahead<'a>> {
         match self {

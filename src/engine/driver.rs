@@ -5,8 +5,8 @@ mod steps;
 mod tools;
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -429,6 +429,7 @@ impl Run<'_, '_> {
         let last = self
             .log
             .with(|record| record.versions.last().map(|v| v.iteration));
+        self.unwanted(self.calls.keep(None), last.unwrap_or(0) + 1);
         let ending = ending(reason, state, last, &self.settings);
         let criteria = &self.plan.criteria;
         let small = self.settings.improvement_threshold();
@@ -721,10 +722,7 @@ impl Run<'_, '_> {
             reading.is_some_and(|reading| reading.is_hopeless(text))
         };
         let writer = self.plan.who_writes(work.stronger);
-        if let Calls::Rehearsed(asked) = &self.calls {
-            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-            *asked = Some((work.stronger, request));
-            drop(asked);
+        if self.calls.rehearse(work.stronger, &request) {
             return std::future::pending().await;
         }
         let called = match self.calls.keep(None) {

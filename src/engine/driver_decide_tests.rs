@@ -389,7 +389,7 @@ async fn a_call_that_was_begun_ahead_in_vain_is_paid_for() {
         let mut answers = vec![Text("one"), Step(3), Text("in vain")];
         answers.extend(then);
         answers.push(Step(5));
-        let (asked, events, record) = ahead(&[decision.clone()], &answers).await;
+        let (asked, events, record) = ahead(std::slice::from_ref(&decision), &answers).await;
         assert_eq!(asked.len(), answers.len());
         assert_eq!(record.total_llm_calls as usize, answers.len());
         assert!(record.versions.iter().all(|it| it.output != "in vain"));

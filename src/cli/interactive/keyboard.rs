@@ -85,11 +85,12 @@ mod mode {
             Ok(Self { file, before })
         }
 
+        /// Ctrl-C is a key as well, so that it cannot end the question before somebody waits for keys.
         pub(super) fn begin(&self) -> io::Result<()> {
             let mut quiet = self.before.clone();
             quiet
                 .local_modes
-                .remove(LocalModes::ICANON | LocalModes::ECHO);
+                .remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
             tcsetattr(&self.file, OptionalActions::Now, &quiet)?;
             Ok(tcflush(&self.file, QueueSelector::IFlush)?)
         }
@@ -97,6 +98,13 @@ mod mode {
         pub(super) fn end(&self) {
             // If the terminal is gone, there is nothing to put back.
             let _ = tcsetattr(&self.file, OptionalActions::Now, &self.before);
+        }
+    }
+
+    impl Drop for Terminal {
+        /// Once more: a thread that was late to wait for a key may have changed the mode after the end of a question.
+        fn drop(&mut self) {
+            self.end();
         }
     }
 }
@@ -118,6 +126,7 @@ mod mode {
             }
         }
 
+        /// Ctrl-C is a key as well, so that it cannot end the question before somebody waits for keys.
         pub(super) fn begin(&self) -> io::Result<()> {
             Ok(())
         }
