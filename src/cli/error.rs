@@ -1,5 +1,6 @@
 use std::fmt;
 
+use crate::engine::BuildError;
 use crate::model::ModelError;
 use crate::source::SourceError;
 use crate::types::ExitCode;
@@ -69,6 +70,12 @@ impl From<ModelError> for CliError {
             hint: error.hint,
             source: None,
         }
+    }
+}
+
+impl From<BuildError> for CliError {
+    fn from(error: BuildError) -> Self {
+        Self::usage(error.to_string())
     }
 }
 

@@ -101,15 +101,7 @@ pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan,
         ..model_flags(&args.model)?
     };
     let config = load(global)?;
-    let resolved = config.resolve(&flags, None)?;
-    Ok(Plan {
-        config,
-        resolved,
-        criteria: no_criteria(),
-        evidence: false,
-        judged: false,
-        tools: 0,
-    })
+    without_criteria(config, &flags, false)
 }
 
 /// What `reflect batch` sets for tasks with these criteria; without any, for those that name none. Its limits hold
@@ -188,15 +180,7 @@ pub(super) fn models(
         profile: global.profile.clone(),
         ..model_flags(args)?
     };
-    let resolved = config.resolve(&flags, None)?;
-    Ok(Plan {
-        config,
-        resolved,
-        criteria: no_criteria(),
-        evidence: false,
-        judged: true,
-        tools: 0,
-    })
+    without_criteria(config, &flags, true)
 }
 
 /// What `reflect assess` sets. No draft is judged, so no criteria are read.
@@ -212,13 +196,18 @@ pub(super) fn assess(args: &AssessArgs, global: &GlobalArgs) -> Result<Plan, Cli
         },
         ..model_flags(&args.model)?
     };
-    let resolved = config.resolve(&flags, None)?;
+    without_criteria(config, &flags, true)
+}
+
+/// What these flags set over a configuration where no draft of ours is measured by criteria.
+fn without_criteria(config: Config, flags: &Settings, judged: bool) -> Result<Plan, CliError> {
+    let resolved = config.resolve(flags, None)?;
     Ok(Plan {
         config,
         resolved,
         criteria: no_criteria(),
         evidence: false,
-        judged: true,
+        judged,
         tools: 0,
     })
 }

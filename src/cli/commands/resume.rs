@@ -12,8 +12,7 @@ use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{exec, interrupt, kept, knowledge, models, prices};
 use crate::config::{Resolved, Settings};
-use crate::engine::{Loop, Recorded, Start, Text};
-use crate::evaluate::JudgeModel;
+use crate::engine::{Recorded, Start, Text};
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
 use crate::report;
@@ -446,28 +445,21 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let opened = opened.after(calls.collect());
     let prices = past.prices(&plan);
     let max_cost = prices::limit(&plan, &prices, opened.asked(&plan), global.quiet)?;
-    let judge = JudgeModel {
-        cache: store::verdicts(&plan.criteria, Some(&store)),
-        ..opened.judge
-    };
+    let cache = store::verdicts(&plan.criteria, Some(&store));
     let settings = LoopSettings {
         max_cost,
         ..loop_settings
     };
-    let run = Loop::builder(opened.writer, Arc::new(plan.criteria))
+    let run = opened
+        .into_loop(plan.criteria, cache)
         .start(past.start)
-        .sampling(opened.writer_sampling)
-        .think(opened.think)
-        .stronger(opened.stronger)
-        .judge(judge)
         .settings(settings)
         .prices(prices)
         .tools(tools)
         .writer_tools(writer_tools)
         .evidence(evidence)
         .templates(templates)
-        .build()
-        .map_err(|error| CliError::usage(error.to_string()))?;
+        .build()?;
     Ok(Prepared {
         begin: Begin::After(Box::new(recorded)),
         run,

@@ -1,7 +1,6 @@
 //! A run of the loop from the command line: what `draft` and `revise` have in common.
 
 use std::io::IsTerminal as _;
-use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +16,6 @@ use crate::cli::{
     dry_run, exec, extract, interrupt, knowledge, models, prices, recall, settings, setup,
 };
 use crate::engine::{Loop, Observer, Recorded, Start};
-use crate::evaluate::JudgeModel;
 use crate::report;
 use crate::store::short_id;
 use crate::types::{ExitCode, LoopSettings, RunRecord, Task};
@@ -130,21 +128,15 @@ async fn prepare(
         )?),
         None => None,
     };
-    let judge = JudgeModel {
-        cache: store::verdicts(&plan.criteria, store.as_ref()),
-        ..opened.judge
-    };
+    let cache = store::verdicts(&plan.criteria, store.as_ref());
     let settings = LoopSettings {
         max_cost,
         ..plan.settings().loop_settings.clone()
     };
     let prices = plan.config.prices().clone();
-    let run = Loop::builder(opened.writer, Arc::new(plan.criteria))
+    let run = opened
+        .into_loop(plan.criteria, cache)
         .start(start)
-        .sampling(opened.writer_sampling)
-        .think(opened.think)
-        .stronger(opened.stronger)
-        .judge(judge)
         .settings(settings)
         .prices(prices)
         .tools(tools)
@@ -152,8 +144,7 @@ async fn prepare(
         .evidence(evidence)
         .templates(templates)
         .setup(setup)
-        .build()
-        .map_err(|error| CliError::usage(error.to_string()))?;
+        .build()?;
     Ok(Prepared {
         begin: Begin::With(task),
         run,

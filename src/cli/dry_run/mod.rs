@@ -104,8 +104,7 @@ pub(super) async fn of_run(
                     .evidence(evidence)
                     .templates(shown)
             })
-            .await
-            .map_err(|error| CliError::usage(error.to_string()))?;
+            .await?;
             let first = messages.map(|messages| First {
                 whom: "the model that writes".to_owned(),
                 what: if corrects { "a correction" } else { "a draft" },

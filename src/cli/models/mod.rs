@@ -17,9 +17,10 @@ use super::error::CliError;
 use super::printer;
 use super::settings::Plan;
 use crate::config::Settings;
-use crate::evaluate::{JudgeModel, OtherModel};
+use crate::engine::{Loop, LoopBuilder};
+use crate::evaluate::{JudgeModel, OtherModel, VerdictCache};
 use crate::model::{ChatModel, Exchange, HttpClient, Journal, Sampling, Think};
-use crate::types::{Evaluator, ModelId, Task};
+use crate::types::{Criteria, Evaluator, ModelId, Task};
 
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
@@ -76,6 +77,22 @@ impl Opened {
 }
 
 impl Opened {
+    /// Begins a loop in which these models write and judge by these criteria; verdicts are kept in `cache`.
+    pub(super) fn into_loop(
+        self,
+        criteria: Criteria,
+        cache: Option<Arc<dyn VerdictCache>>,
+    ) -> LoopBuilder {
+        Loop::builder(self.writer, Arc::new(criteria))
+            .sampling(self.writer_sampling)
+            .think(self.think)
+            .stronger(self.stronger)
+            .judge(JudgeModel {
+                cache,
+                ..self.judge
+            })
+    }
+
     /// The models that may be asked in a run, some of them more than once.
     pub(super) fn asked<'a>(&'a self, plan: &Plan) -> impl Iterator<Item = &'a ModelId> {
         let judged = plan.judged && plan.criteria.need_judge();

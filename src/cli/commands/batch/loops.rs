@@ -127,22 +127,16 @@ impl<'a> Loops<'a> {
             ..plan.settings().loop_settings.clone()
         };
         let prices = plan.config.prices().clone();
-        Loop::builder(opened.writer, Arc::new(plan.criteria))
-            .sampling(opened.writer_sampling)
-            .think(opened.think)
-            .stronger(opened.stronger)
-            .judge(JudgeModel {
-                cache,
-                ..opened.judge
-            })
+        let built = opened
+            .into_loop(plan.criteria, cache)
             .settings(settings)
             .prices(prices)
             .tools(tools)
             .writer_tools(writer_tools)
             .evidence(self.evidence.clone())
             .templates(self.templates.clone())
-            .build()
-            .map_err(|error| CliError::usage(error.to_string()))
+            .build()?;
+        Ok(built)
     }
 }
 
