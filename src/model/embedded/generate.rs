@@ -1,5 +1,6 @@
+use reflect_llama::{EngineError, Stop};
+
 use super::constrain::{Constraint, Constraints};
-use super::engine::{EngineError, Stop};
 use super::sampler::{self, Sampler};
 use super::slots::{Slot, Slots};
 use super::template::ChatTemplate;

@@ -4,10 +4,7 @@
 //! and answers chats as [`EmbeddedModel`]. [`weights`] finds such files and fetches them.
 
 mod constrain;
-mod engine;
 mod generate;
-mod gguf;
-mod llama;
 mod model;
 mod sampler;
 mod slots;
@@ -16,6 +13,6 @@ mod utf8;
 mod vocabulary;
 pub mod weights;
 
-pub use engine::{Engine, EngineError, Stop};
 pub use model::{EmbeddedModel, EmbeddedOptions, MAX_DEFAULT_CONTEXT, open_engine};
+pub use reflect_llama::{Engine, EngineError, Stop};
 pub use sampler::{DEFAULT_TEMPERATURE, DEFAULT_TOP_P};

@@ -3,13 +3,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
+use reflect_llama::{Engine, EngineError, Gguf, Llama, Stop};
 use tokio::sync::{Mutex, OwnedMutexGuard, mpsc};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::engine::{Engine, EngineError, Stop};
 use super::generate::{Broken, Loaded};
-use super::gguf::Gguf;
-use super::llama::{self, Llama};
 use super::slots::Slots;
 use super::template::ChatTemplate;
 use super::vocabulary::Vocabulary;
@@ -49,7 +47,9 @@ pub fn open_engine(path: &Path, options: &EmbeddedOptions) -> Result<Box<dyn Eng
 }
 
 fn engine(file: &mut Gguf, options: &EmbeddedOptions) -> Result<Box<dyn Engine>, EngineError> {
-    let threads = options.threads.unwrap_or_else(llama::default_threads);
+    let threads = options
+        .threads
+        .unwrap_or_else(reflect_llama::default_threads);
     Ok(Box::new(Llama::load(file, options.window(), threads)?))
 }
 
@@ -124,7 +124,7 @@ impl ChatModel for EmbeddedModel {
         let source = Arc::clone(&self.source);
         let window = spawn_blocking(move || {
             let file = Gguf::open(&source.path)?;
-            llama::trained_window(&file)
+            reflect_llama::trained_window(&file)
                 .map(|trained| trained.min(source.options.window()))
                 .map_err(ModelError::from)
         });

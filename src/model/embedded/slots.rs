@@ -1,4 +1,5 @@
-use super::engine::{Engine, EngineError, Stop};
+use reflect_llama::{Engine, EngineError, Stop};
+
 use crate::model::Purpose;
 
 /// The sequences that are kept between calls: one for each purpose, so that judging a text does not

@@ -1,6 +1,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use candle_core::quantized::gguf_file::Value;
+use reflect_llama::{EngineError, Gguf};
 use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
@@ -8,9 +9,6 @@ use tokenizers::pre_tokenizers::digits::Digits;
 use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{SplitDelimiterBehavior, Tokenizer};
-
-use super::engine::EngineError;
-use super::gguf::Gguf;
 
 /// How words are cut before their bytes are merged, as in llama.cpp's `llama-vocab.cpp`.
 mod patterns {

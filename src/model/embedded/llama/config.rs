@@ -1,5 +1,4 @@
-use super::super::engine::EngineError;
-use super::super::gguf::Gguf;
+use super::{EngineError, Gguf};
 
 /// The sizes and habits of a model of the Llama family.
 #[derive(Debug, Clone)]

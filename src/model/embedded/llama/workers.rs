@@ -59,7 +59,7 @@ impl Workers {
 }
 
 /// Cores but one, so that the terminal and the rest of the machine stay alive; at least 1.
-pub(in super::super) fn default_threads() -> NonZeroUsize {
+pub fn default_threads() -> NonZeroUsize {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new(cores.saturating_sub(1)).unwrap_or(NonZeroUsize::MIN)
 }

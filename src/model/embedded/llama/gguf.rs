@@ -6,10 +6,10 @@ use candle_core::quantized::QTensor;
 use candle_core::quantized::gguf_file::{Content, Value};
 use fs_err::File;
 
-use super::engine::EngineError;
+use super::EngineError;
 
 /// A model file: what it says about itself, and its tensors.
-pub(super) struct Gguf {
+pub struct Gguf {
     path: PathBuf,
     content: Content,
     file: BufReader<File>,
@@ -17,7 +17,7 @@ pub(super) struct Gguf {
 
 impl Gguf {
     /// Reads the head of a file.
-    pub(super) fn open(path: &Path) -> Result<Self, EngineError> {
+    pub fn open(path: &Path) -> Result<Self, EngineError> {
         let file = File::open(path).map_err(|e| EngineError::Read {
             path: path.to_owned(),
             reason: e.to_string(),
@@ -36,7 +36,7 @@ impl Gguf {
     }
 
     /// A tensor by its name.
-    pub(super) fn tensor(&mut self, name: &str) -> Result<QTensor, EngineError> {
+    pub fn tensor(&mut self, name: &str) -> Result<QTensor, EngineError> {
         self.content
             .tensor(&mut self.file, name, &Device::Cpu)
             .map_err(|e| EngineError::Invalid {
@@ -46,19 +46,19 @@ impl Gguf {
     }
 
     /// Whether there is a tensor of this name.
-    pub(super) fn has_tensor(&self, name: &str) -> bool {
+    pub fn has_tensor(&self, name: &str) -> bool {
         self.content.tensor_infos.contains_key(name)
     }
 
     /// A tensor as floats, whatever its type.
-    pub(super) fn floats(&mut self, name: &str) -> Result<Vec<f32>, EngineError> {
+    pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, EngineError> {
         let tensor = self.tensor(name)?;
         let floats = tensor.dequantize(&Device::Cpu)?;
         Ok(floats.flatten_all()?.to_vec1()?)
     }
 
     /// The file itself is unsound.
-    pub(super) fn invalid(&self, reason: impl Into<String>) -> EngineError {
+    pub fn invalid(&self, reason: impl Into<String>) -> EngineError {
         EngineError::Invalid {
             path: self.path.clone(),
             reason: reason.into(),
@@ -66,7 +66,7 @@ impl Gguf {
     }
 
     /// The file asks for something that is not made here.
-    pub(super) fn unsupported(&self, reason: impl Into<String>) -> EngineError {
+    pub fn unsupported(&self, reason: impl Into<String>) -> EngineError {
         EngineError::Unsupported {
             path: self.path.clone(),
             reason: reason.into(),
@@ -74,7 +74,7 @@ impl Gguf {
     }
 
     /// A whole number, if it is there.
-    pub(super) fn number(&self, key: &str) -> Option<usize> {
+    pub fn number(&self, key: &str) -> Option<usize> {
         let value = self.content.metadata.get(key)?;
         let number = match value {
             Value::I32(v) => u64::try_from(*v).ok()?,
@@ -87,29 +87,29 @@ impl Gguf {
     }
 
     /// A whole number that has to be there.
-    pub(super) fn required(&self, key: &str) -> Result<usize, EngineError> {
+    pub fn required(&self, key: &str) -> Result<usize, EngineError> {
         self.number(key)
             .ok_or_else(|| self.invalid(format!("`{key}` is missing or no number")))
     }
 
     /// A float, if it is there.
-    pub(super) fn float(&self, key: &str) -> Option<f32> {
+    pub fn float(&self, key: &str) -> Option<f32> {
         self.content.metadata.get(key)?.to_f32().ok()
     }
 
     /// A text, if it is there.
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
+    pub fn text(&self, key: &str) -> Option<&str> {
         let text = self.content.metadata.get(key)?.to_string().ok()?;
         Some(text)
     }
 
     /// A truth value, if it is there.
-    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+    pub fn flag(&self, key: &str) -> Option<bool> {
         self.content.metadata.get(key)?.to_bool().ok()
     }
 
     /// A list, if it is there.
-    pub(super) fn list(&self, key: &str) -> Option<&[Value]> {
+    pub fn list(&self, key: &str) -> Option<&[Value]> {
         let list = self.content.metadata.get(key)?.to_vec().ok()?;
         Some(list)
     }

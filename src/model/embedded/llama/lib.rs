@@ -1,3 +1,8 @@
+//! The part of the embedded model that computes: a GGUF file and the graph of its model, behind [`Engine`].
+//!
+//! It is a package of its own so that it can be optimized where the rest of the program is not: unoptimized, its
+//! arithmetic is fifty times slower, and optimizing the rest takes ten minutes.
+//!
 //! The graph of the Llama family, on the processor: token embedding; layers of attention with shared
 //! key heads and a gated feed-forward part, each behind a root-mean-square norm; the logits of the
 //! last position. Weights stay quantized; sums are made in 32-bit floats.
@@ -5,6 +10,8 @@
 mod attention;
 mod bytes;
 mod config;
+mod engine;
+mod gguf;
 mod kernels;
 mod matrix;
 mod rope;
@@ -19,17 +26,16 @@ use matrix::Matrix;
 use rope::RopeTable;
 use workers::Workers;
 
-pub(super) use workers::default_threads;
-
-use super::engine::{Engine, EngineError, Stop};
-use super::gguf::Gguf;
+pub use engine::{Engine, EngineError, Stop};
+pub use gguf::Gguf;
+pub use workers::default_threads;
 
 /// Tokens that go through the layers together. More make the products faster by a few percent, fewer
 /// let a stop come sooner and need less memory.
 const BATCH: usize = 256;
 
 /// A model of the Llama family with its own sequence.
-pub(super) struct Llama {
+pub struct Llama {
     model: Arc<Model>,
     cache: Vec<Cache>,
     len: usize,
@@ -89,7 +95,7 @@ struct Space {
 
 impl Llama {
     /// Loads a model from a file.
-    pub(super) fn load(
+    pub fn load(
         file: &mut Gguf,
         window: usize,
         threads: NonZeroUsize,
@@ -404,6 +410,6 @@ fn vector(file: &mut Gguf, name: &str, len: usize) -> Result<Vec<f32>, EngineErr
 }
 
 /// Positions that the model of a file was trained on.
-pub(super) fn trained_window(file: &Gguf) -> Result<usize, EngineError> {
+pub fn trained_window(file: &Gguf) -> Result<usize, EngineError> {
     Ok(Config::read(file)?.trained)
 }
