@@ -3,13 +3,16 @@
 //! judged.
 
 use super::gate;
-use crate::model::{ErrorClass, Reply};
+use crate::model::{EndReason, ErrorClass, Reply};
 use crate::types::{LoopSettings, Trigger};
 
 /// Scores are rounded to a millionth; what differs by less is the same.
 const SAME: f64 = 1e-9;
 /// The most characters of a reflection that the writer is told: a few sentences were asked for.
 const MAX_TEXT: usize = 2000;
+/// The bytes after which a reflection is read no further. Small models do not end; those that go in circles are
+/// found out before.
+const MAX_SAID: usize = 2 * MAX_TEXT;
 /// Replies that say that there is nothing to say.
 const NOTHING: [&str; 5] = [
     "nothing",
@@ -60,16 +63,26 @@ pub(super) fn tool_result(tool: &str, failed: bool, settings: &LoopSettings) -> 
     is_named.then_some(Trigger::ToolResult)
 }
 
-/// What of a reply is told to the writer; `None` if it is of no use: empty, cut off, refused, or that there is
-/// nothing to say.
-pub(super) fn usable(reply: &Reply) -> Option<String> {
-    gate::check_reply(reply).ok()?;
+/// Whether a reflection has said more than will be used.
+pub(super) fn is_enough(text: &str) -> bool {
+    text.len() > MAX_SAID
+}
+
+/// What of a reply is told to the writer; nothing if it says that there is nothing to say.
+///
+/// # Errors
+/// Why it is of no use: it is empty, cut off by the token limit, without end, or a refusal.
+pub(super) fn usable(reply: &Reply) -> Result<Option<String>, String> {
+    // Ended by us, with enough in hand.
+    if reply.end != Some(EndReason::Unwanted) {
+        gate::check_reply(reply).map_err(|why| why.reason)?;
+    }
     let text = reply.text.trim();
     let plain = text.trim_matches(|c: char| !c.is_alphanumeric());
     if plain.is_empty() || NOTHING.iter().any(|word| plain.eq_ignore_ascii_case(word)) {
-        return None;
+        return Ok(None);
     }
-    Some(shortened(text, MAX_TEXT))
+    Ok(Some(shortened(text, MAX_TEXT)))
 }
 
 /// Whether a call failed because of what it was about, so that other calls of the run may well succeed. Where
@@ -106,8 +119,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::EndReason;
-
     fn reply(text: &str, end: EndReason) -> Reply {
         Reply {
             text: text.to_owned(),
@@ -165,18 +176,29 @@ mod tests {
 
     #[test]
     fn what_is_of_no_use_is_not_used() {
-        for text in ["", " \n", "Nothing.", "**None**", "…"] {
-            assert_eq!(usable(&reply(text, EndReason::Stop)), None, "{text:?}");
+        for text in ["Nothing.", "**None**", "…"] {
+            assert_eq!(usable(&reply(text, EndReason::Stop)), Ok(None), "{text:?}");
+        }
+        for text in ["", " \n"] {
+            assert!(usable(&reply(text, EndReason::Stop)).is_err(), "{text:?}");
         }
         for end in [
             EndReason::Length,
             EndReason::Refused("no".to_owned()),
             EndReason::Repetition,
         ] {
-            assert_eq!(usable(&reply("Keep the roof.", end)), None);
+            assert!(usable(&reply("Keep the roof.", end)).is_err());
         }
         let kept = usable(&reply(" Nothing was kept.\n", EndReason::Stop));
-        assert_eq!(kept.as_deref(), Some("Nothing was kept."));
+        assert_eq!(kept, Ok(Some("Nothing was kept.".to_owned())));
+    }
+
+    #[test]
+    fn a_reflection_without_end_is_read_as_far_as_it_is_used() {
+        let long = "Keep the roof, and mend the door. ".repeat(200);
+        assert!(is_enough(&long) && !is_enough(&long[..MAX_TEXT]));
+        let kept = usable(&reply(&long, EndReason::Unwanted)).unwrap().unwrap();
+        assert!(kept.starts_with("Keep the roof") && kept.len() <= MAX_TEXT + 4);
     }
 
     #[test]

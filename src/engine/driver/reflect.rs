@@ -4,7 +4,7 @@ use super::Run;
 use crate::engine::lessons;
 use crate::engine::machine::Happened;
 use crate::engine::triggers::{self, Setback};
-use crate::model::{ChatRequest, Message, Purpose, call};
+use crate::model::{ChatRequest, Message, Purpose, call_until};
 use crate::prompt::{Feedback, guidance};
 use crate::types::{Event, Phase, Reflection, Trigger, Version};
 
@@ -67,16 +67,18 @@ impl Run<'_, '_> {
         request.sampling = self.plan.writer_sampling.clone();
         request.think = self.plan.think;
         let observer = self.log.calls(phase, iteration);
-        let text = match call(&*self.plan.writer, request, &observer).await {
+        let reply = call_until(&*self.plan.writer, request, &observer, triggers::is_enough).await;
+        let said = match reply {
             Ok(reply) => triggers::usable(&reply),
-            Err(error) if triggers::is_about_the_prompt(error.class) => {
-                self.log.emit(Event::Warning {
-                    message: format!("the loop goes on without a reflection: {error}"),
-                });
-                None
-            }
+            Err(error) if triggers::is_about_the_prompt(error.class) => Err(error.to_string()),
             Err(error) => return Err(self.failed(&error)),
         };
+        let text = said.unwrap_or_else(|why| {
+            self.log.emit(Event::Warning {
+                message: format!("the loop goes on without a reflection: {why}"),
+            });
+            None
+        });
         if let Some(text) = &text {
             self.log.emit(Event::Reflection(Reflection {
                 iteration,
