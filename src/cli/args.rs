@@ -234,7 +234,7 @@ pub(super) struct ReviseArgs {
 
     /// Only mend what stands in this file, in one revision that nobody judges: one issue a line, or JSON as
     /// evaluators print it; `-` for standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "interactive")]
     pub errors: Option<PathBuf>,
 
     /// How the run goes, and what it is given.
@@ -297,6 +297,14 @@ pub(super) struct RunArgs {
     /// How the loop goes.
     #[command(flatten)]
     pub flow: LoopArgs,
+
+    /// What is asked at the terminal.
+    #[command(flatten)]
+    pub asking: AskingArgs,
+
+    /// Show on standard error how each draft differs from the one that it revises
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub diff: bool,
 
     /// Print only what stands in the first fenced code block of the answer; all of it if there is none
     #[arg(long, hide_short_help = true, help_heading = "Output")]
@@ -1027,6 +1035,24 @@ pub(super) struct LoopArgs {
     pub max_time: Option<String>,
 }
 
+/// What is asked at the terminal.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Loop")]
+pub(super) struct AskingArgs {
+    /// Decide with one key after each evaluation: accept, continue, guide, edit, diff, and more
+    #[arg(short, long)]
+    pub interactive: bool,
+
+    /// Ask nothing, also with --interactive: the loop decides
+    #[arg(short, long, visible_alias = "no-input", hide_short_help = true)]
+    pub yes: bool,
+
+    /// Whether to make the next revision while you decide; if you want another one, its tokens are spent in vain
+    /// [default: true for models of Ollama and the embedded one]
+    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub prefetch: Option<bool>,
+}
+
 /// Where the answer goes, and how.
 #[derive(Debug, Args)]
 #[expect(
@@ -1226,6 +1252,7 @@ pub(super) struct ListArgs {
 Examples:
   reflect history resume last
   reflect history resume 1f3a9c5e --max-total-tokens 50000
+  reflect history resume last -i            decide yourself from here on
 
 The run goes on as it was started: same task, criteria, settings and models. What models have answered and
 what was judged is taken from the log; nothing is paid for twice. Keys and the addresses of providers come
@@ -1251,9 +1278,17 @@ pub(super) struct ResumeArgs {
     #[arg(long, value_name = "X", help_heading = "Loop")]
     pub max_cost: Option<f64>,
 
+    /// What is asked at the terminal.
+    #[command(flatten)]
+    pub asking: AskingArgs,
+
     /// Let criteria and tools run programs on this machine, as when the run was started
     #[arg(long, help_heading = "Criteria")]
     pub allow_exec: bool,
+
+    /// Show on standard error how each draft differs from the one that it revises
+    #[arg(long, help_heading = "Output")]
+    pub diff: bool,
 
     /// Print only what stands in the first fenced code block of the answer; all of it if there is none
     #[arg(long, help_heading = "Output")]

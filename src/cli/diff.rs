@@ -5,7 +5,11 @@ use std::ops::Range;
 use console::Style;
 
 use super::printer;
-use crate::report::{Block, Change, Diff, Piece};
+use crate::report::{self, Block, Change, Diff, Piece};
+use crate::types::Version;
+
+/// Lines around a place that differs, where nobody says how many.
+const AROUND: usize = 3;
 
 /// How a difference is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,18 @@ impl Styles {
             added: style().green(),
         }
     }
+}
+
+/// What differs between two versions of a run, with colours if standard error has them.
+pub(super) fn of_versions(old: &Version, new: &Version) -> String {
+    let found = report::diff(&old.output, &new.output, AROUND);
+    let name = |version: &Version| format!("draft {}", version.iteration);
+    let names = (name(old), name(new));
+    if found.hunks.is_empty() {
+        return format!("{} and {} are the same\n", names.0, names.1);
+    }
+    let colours = console::colors_enabled_stderr();
+    render(&found, (&names.0, &names.1), Layout::Lines, colours)
 }
 
 /// The difference between texts of these names; empty where there is none.

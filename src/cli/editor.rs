@@ -1,11 +1,11 @@
 //! The user's own editor.
 
-use std::io::IsTerminal as _;
-use std::path::Path;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::error::CliError;
-use super::paths;
+use super::{interrupt, paths, printer};
 
 /// The editor where the user names none.
 const FALLBACK: &str = if cfg!(windows) { "notepad" } else { "vi" };
@@ -29,20 +29,81 @@ pub(super) fn edit(file: &Path) -> Result<(), CliError> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(CliError::usage("the editor's command line cannot be read").hint(hint()));
     };
+    // Ctrl-C in an editor is the editor's.
+    let held = interrupt::hold();
     let status = Command::new(program)
         .args(arguments)
         .arg(file)
+        .stdin(keys())
         .stdout(screen())
         .status()
         .map_err(|error| {
             CliError::failure(format!("the editor `{program}` cannot be started: {error}"))
                 .hint(hint())
         })?;
+    drop(held);
     if status.success() {
         Ok(())
     } else {
         Err(CliError::failure(format!("the editor `{program}` failed ({status})")).hint(hint()))
     }
+}
+
+/// Lets the user edit a text in the editor; `None` if it is as it was. A line break at the end, which editors add,
+/// is none of the text unless there was one.
+///
+/// If the result is dropped before the editor is closed, what is written stays in a file, which is named.
+///
+/// # Errors
+/// If there is no place for the file, the editor cannot be started, or it says that it failed.
+pub(super) async fn edit_text(text: &str) -> Result<Option<String>, CliError> {
+    let failed = |error: std::io::Error| {
+        CliError::failure(format!("the draft cannot be given to the editor: {error}"))
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix("reflect-draft-")
+        .suffix(".md")
+        .tempfile()
+        .map_err(failed)?;
+    let ended = text.ends_with('\n');
+    let given = printer::with_final_newline(text);
+    file.write_all(given.as_bytes()).map_err(failed)?;
+    let mut unfinished = Unfinished(Some(file.path().to_owned()));
+    let edited = tokio::task::spawn_blocking(move || {
+        edit(file.path())?;
+        // Many an editor puts another file in its place.
+        std::fs::read_to_string(file.path()).map_err(failed)
+    });
+    let edited = edited.await.map_err(|error| failed(error.into()))?;
+    unfinished.0 = None;
+    let edited = edited?;
+    Ok((edited != given).then(|| {
+        let bare = edited.strip_suffix('\n').filter(|_| !ended);
+        bare.map_or_else(|| edited.clone(), str::to_owned)
+    }))
+}
+
+/// A file that somebody is editing. Says where it is if nobody waits for it any more.
+struct Unfinished(Option<PathBuf>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(file) = &self.0 {
+            let file = file.display();
+            printer::say(&format!(
+                "the run is over while the draft was being edited; save it in the editor, and find it in `{file}`"
+            ));
+        }
+    }
+}
+
+/// Where the editor is typed into: the terminal also where standard input is a pipe.
+fn keys() -> Stdio {
+    if std::io::stdin().is_terminal() {
+        return Stdio::inherit();
+    }
+    let terminal = std::fs::File::open("/dev/tty");
+    terminal.map_or_else(|_| Stdio::inherit(), Stdio::from)
 }
 
 /// Where the editor draws: on the terminal also where standard output is a pipe, which it would draw into.

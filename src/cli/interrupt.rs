@@ -1,6 +1,54 @@
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use tokio_util::sync::CancellationToken;
 
 use crate::types::ExitCode;
+
+/// Whose Ctrl-C is.
+#[derive(Clone, Copy)]
+enum Owner {
+    Ours,
+    /// It belongs to a program that has the terminal.
+    Theirs,
+    /// That program has ended at this moment.
+    Gone(Instant),
+}
+
+static OWNER: Mutex<Owner> = Mutex::new(Owner::Ours);
+
+/// How long after its end a Ctrl-C may still have been meant for another program: the terminal sends its signal to both,
+/// and that program may have ended by it before we come to see it.
+const LATE: Duration = Duration::from_millis(200);
+
+/// Leaves Ctrl-C to a program that has the terminal for now, until the result is dropped.
+pub(super) fn hold() -> Hold {
+    own(Owner::Theirs);
+    Hold(())
+}
+
+fn own(owner: Owner) {
+    *OWNER.lock().unwrap_or_else(PoisonError::into_inner) = owner;
+}
+
+/// Whether a Ctrl-C that comes now was meant for somebody else.
+fn is_held() -> bool {
+    match *OWNER.lock().unwrap_or_else(PoisonError::into_inner) {
+        Owner::Ours => false,
+        Owner::Theirs => true,
+        Owner::Gone(when) => when.elapsed() < LATE,
+    }
+}
+
+/// While it is there, Ctrl-C is somebody else's.
+#[must_use]
+pub(super) struct Hold(());
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        own(Owner::Gone(Instant::now()));
+    }
+}
 
 /// Ends the run on the first signal, keeping what it has produced, and the process on the second, whatever
 /// it is doing. The signals are waited for on a thread of their own: the one that runs everything else may
@@ -15,7 +63,10 @@ pub(super) fn cancel_on_signal() -> CancellationToken {
     };
     let cancel = token.clone();
     std::thread::spawn(move || {
-        for _ in signals.forever() {
+        for signal in signals.forever() {
+            if signal == SIGINT && is_held() {
+                continue;
+            }
             if cancel.is_cancelled() {
                 leave();
             }
@@ -32,6 +83,9 @@ pub(super) fn cancel_on_signal() -> CancellationToken {
     let cancel = token.clone();
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
+            if is_held() {
+                continue;
+            }
             if cancel.is_cancelled() {
                 leave();
             }

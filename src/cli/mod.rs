@@ -1,6 +1,7 @@
 //! Everything that knows a terminal: what can be typed, what is read, what is shown.
 
 mod args;
+mod columns;
 mod commands;
 mod complete;
 mod diff;
@@ -11,6 +12,7 @@ mod error;
 mod exec;
 mod extract;
 mod input;
+mod interactive;
 mod interrupt;
 mod kept;
 mod knowledge;

@@ -41,6 +41,14 @@ pub(super) fn say(line: &str) {
     let _ = writeln!(stderr, "{}", without_controls(line));
 }
 
+/// Writes text to standard error as it is, with no line break after it. It must be free of control characters but
+/// for those that are ours: styles, and movements of the cursor.
+pub(super) fn draw(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.flush();
+}
+
 /// The text with control characters, but for line breaks and tabs, made visible.
 pub(super) fn without_controls(text: &str) -> std::borrow::Cow<'_, str> {
     let control = |c: char| c.is_control() && c != '\n' && c != '\t';

@@ -1,22 +1,30 @@
 //! What people see while a run goes on: a view of its events on standard error.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+mod incoming;
+mod status;
+mod tail;
 
-use console::{Term, measure_text_width, truncate_str};
-use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use console::Term;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+
+use self::status::{Status, Waiting};
 use super::args::GlobalArgs;
 use super::verbose::Verbosity;
-use super::{printer, terminal};
+use super::{columns, diff, printer, terminal};
 use crate::engine::Observer;
 use crate::model::CallReport;
 use crate::report;
 use crate::store::short_id;
-use crate::types::{CandidateStep, Choice, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy};
+use crate::types::{
+    CandidateStep, Choice, Criteria, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy, Version,
+};
 
-/// How many lines of a draft are shown while it is written.
-const TAIL_LINES: usize = 4;
+/// How often the status line is drawn.
+const TICK: Duration = Duration::from_millis(100);
 
 /// The progress of a run. On a terminal a status line with the end of what is being written, replaced by
 /// one line for each draft; elsewhere plain lines, one for each step.
@@ -25,27 +33,80 @@ pub(super) struct Progress {
     /// What is judged, if it is not a draft of ours.
     text: Option<String>,
     live: Option<Live>,
+    /// Whether to show how each draft differs from the one that it revises.
+    differences: bool,
     quiet: bool,
     verbosity: Verbosity,
 }
 
-/// What is drawn on a terminal.
+/// What is drawn on a terminal, until it is dropped.
+#[derive(Default)]
 struct Live {
-    bar: ProgressBar,
-    /// What the model has written in this step.
-    tail: Tail,
-    /// Whether the model is reasoning rather than writing.
-    reasoning: bool,
+    /// The status line, and what is in it; there is one only while something is being done.
+    bar: Option<(ProgressBar, Arc<Mutex<Status>>)>,
+    /// The criteria that a judge gives scores.
+    judged: Vec<String>,
+    /// Whether a model has answered in this run.
+    answered: bool,
 }
 
 impl Live {
     /// Something else is being done.
-    fn begin(&mut self, what: String) {
-        self.tail = Tail::default();
-        self.reasoning = false;
-        self.bar.reset_elapsed();
-        self.bar.set_prefix(what);
-        self.bar.set_message(String::new());
+    fn begin(&mut self, what: String, waiting: Waiting) {
+        self.rest();
+        let status = Status::new(what, waiting, self.answered, self.judged.clone());
+        let status = Arc::new(Mutex::new(status));
+        let bar = ProgressBar::with_draw_target(None, terminal::draw_target(15));
+        bar.set_style(style(Arc::clone(&status)));
+        bar.enable_steady_tick(TICK);
+        self.bar = Some((bar, status));
+    }
+
+    /// Nothing is being done for now: nothing is drawn.
+    fn rest(&mut self) {
+        if let Some((bar, _)) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Does something that prints, out of the way of what is drawn.
+    fn aside(&self, print: impl FnOnce()) {
+        match &self.bar {
+            Some((bar, _)) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Status)) {
+        if let Some((_, status)) = &self.bar {
+            change(&mut status.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// What an event changes in what is drawn, beside what it says.
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::RunStart { criteria, .. } => self.knows(criteria),
+            Event::Call { .. } => self.change(Status::call_ended),
+            Event::Retry { .. } => self.change(Status::void),
+            // Somebody may be asked now.
+            Event::Evaluation { .. } | Event::Decision { .. } => self.rest(),
+            _ => {}
+        }
+    }
+
+    fn knows(&mut self, criteria: &Criteria) {
+        let judged = criteria.criteria.iter();
+        self.judged = judged
+            .filter(|criterion| !criterion.evaluator.is_hard())
+            .map(|criterion| criterion.name.clone())
+            .collect();
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.rest();
     }
 }
 
@@ -53,23 +114,22 @@ impl Progress {
     /// A view that draws only where standard error is a terminal, and says as much as the user wants.
     pub(super) fn new(global: &GlobalArgs) -> Self {
         let quiet = global.quiet;
-        let live = (Term::stderr().is_term() && !quiet && !is_dumb()).then(|| {
-            let bar = ProgressBar::with_draw_target(None, terminal::draw_target(15));
-            bar.set_style(style());
-            bar.enable_steady_tick(Duration::from_millis(120));
-            Live {
-                bar,
-                tail: Tail::default(),
-                reasoning: false,
-            }
-        });
+        let draws = Term::stderr().is_term() && !quiet && !terminal::is_dumb();
+        let live = draws.then(Live::default);
         Self {
             record: RunRecord::default(),
             text: None,
             live,
+            differences: false,
             quiet,
             verbosity: Verbosity::of(global),
         }
+    }
+
+    /// The same, with how each draft differs from the one that it revises if that is wanted.
+    pub(super) fn with_differences(mut self, wanted: bool) -> Self {
+        self.differences = wanted;
+        self
     }
 
     /// The same for a text that is only judged; the verdict is the answer and is not said twice.
@@ -80,22 +140,46 @@ impl Progress {
         }
     }
 
-    /// Removes what is drawn, so that something else can be printed.
-    pub(super) fn clear(&mut self) {
-        if let Some(live) = self.live.take() {
-            live.bar.finish_and_clear();
-        }
-    }
-
-    /// A line that stays.
+    /// A line that stays. On a terminal it is broken between its parts, or at blanks.
     pub(super) fn line(&self, line: &str) {
         if self.quiet {
             return;
         }
-        if let Some(shown) = &self.live {
-            shown.bar.suspend(|| printer::say(line));
-        } else {
+        let Some(drawn) = &self.live else {
             printer::say(line);
+            return;
+        };
+        let width = usize::from(Term::stderr().size().1).saturating_sub(3);
+        let rows: Vec<String> = line
+            .split('\n')
+            .flat_map(|it| columns::flow(it.split(columns::BETWEEN), width))
+            .collect();
+        drawn.aside(|| printer::say(&rows.join("\n  ")));
+    }
+
+    /// What an event says in one line.
+    fn tell(&self, event: &Event) {
+        if let Some(line) = line_of(event) {
+            self.line(&line);
+        }
+    }
+
+    /// Prints something as it is, out of the way of what is drawn.
+    fn aside(&self, print: impl FnOnce()) {
+        match &self.live {
+            Some(live) => live.aside(print),
+            None => print(),
+        }
+    }
+
+    /// How a draft differs from the one that it revises.
+    fn difference(&self, iteration: u32) {
+        let version = self.record.version(iteration);
+        let base = version.and_then(|version| self.record.version(version.based_on?));
+        if let (Some(base), Some(version), true) = (base, version, self.differences && !self.quiet)
+        {
+            let text = diff::of_versions(base, version);
+            self.aside(|| printer::draw(&text));
         }
     }
 
@@ -114,11 +198,15 @@ impl Progress {
             Phase::Tool => format!("draft {iteration}: running a tool"),
             Phase::Reflect => format!("draft {iteration}: reflecting"),
         };
-        if let Some(live) = &mut self.live {
-            live.begin(what);
-        } else {
-            self.line(&what);
-        }
+        let waiting = match phase {
+            Phase::Tool => Waiting::Nobody,
+            Phase::Evaluate => match &self.live {
+                Some(live) if live.judged.is_empty() => Waiting::Nobody,
+                _ => Waiting::Judge,
+            },
+            _ => Waiting::Writer,
+        };
+        self.step(what, waiting);
     }
 
     /// What is seen of the candidates for a draft: what the first one writes, and what becomes of each.
@@ -126,8 +214,7 @@ impl Progress {
         match step {
             CandidateStep::Begun { of, difference } => {
                 if let Some(live) = self.live.as_ref().filter(|_| candidate == 1) {
-                    let prefix = live.bar.prefix();
-                    live.bar.set_prefix(format!("{prefix} ({of} candidates)"));
+                    live.change(|status| status.add(&format!(" ({of} candidates)")));
                 }
                 self.line(&format!(
                     "draft {iteration}: candidate {candidate} of {of}: {difference}"
@@ -141,276 +228,169 @@ impl Progress {
         }
     }
 
-    /// A part of a phase begins.
-    fn step(&mut self, what: String) {
+    /// A draft is judged: the one line that is left of it.
+    fn judged(&self, iteration: u32) {
+        if let Some(version) = self.record.version(iteration) {
+            let before = version.based_on.and_then(|base| self.record.version(base));
+            let line = report::evaluation_line(version, before.and_then(Version::score));
+            self.line(&format!("draft {iteration}: {line}"));
+        }
+    }
+
+    /// Something else is being done.
+    fn step(&mut self, what: String, waiting: Waiting) {
         match &mut self.live {
-            Some(live) => live.begin(what),
+            Some(live) => live.begin(what, waiting),
             None => self.line(&what),
         }
     }
 
-    fn retry(&mut self, message: &str, wait_ms: u64) {
+    fn retry(&self, message: &str, wait_ms: u64) {
         #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
         let wait = report::duration(wait_ms as f64 / 1000.0);
         self.line(&format!("{message}; trying again in {wait}"));
+    }
+
+    fn piece(&mut self, kind: DeltaKind, text: &str) {
         if let Some(live) = &mut self.live {
-            live.tail = Tail::default();
-            live.bar.set_message(String::new());
+            live.answered = true;
+            live.change(|status| status.piece(text, kind == DeltaKind::Reasoning));
         }
-    }
-
-    fn piece(&mut self, phase: Phase, kind: DeltaKind, text: &str) {
-        let Some(live) = &mut self.live else {
-            return;
-        };
-        live.reasoning = kind == DeltaKind::Reasoning;
-        live.tail.push(text);
-        let width = usize::from(Term::stderr().size().1).max(20);
-        let counted = if live.reasoning { "reasoning, " } else { "" };
-        let mut message = format!(" · {counted}{} words", live.tail.words);
-        // A verdict is JSON, which says nothing to people while it comes in.
-        if phase != Phase::Evaluate && !live.reasoning {
-            for line in live.tail.last_lines(width) {
-                message.push_str("\n  ");
-                message.push_str(&console::style(line).for_stderr().dim().to_string());
-            }
-        }
-        live.bar.set_message(message);
-    }
-}
-
-impl Progress {
-    fn judged(&self, iteration: u32) {
-        let Some(version) = self.record.version(iteration) else {
-            return;
-        };
-        let before = version
-            .based_on
-            .and_then(|base| self.record.version(base))
-            .and_then(crate::types::Version::score);
-        let line = report::evaluation_line(version, before);
-        self.line(&format!("draft {iteration}: {line}"));
     }
 }
 
 impl Observer for Progress {
     fn on_replayed(&mut self, stamped: &Stamped) {
         self.record.apply(stamped);
+        if let (Some(live), Event::RunStart { criteria, .. }) = (&mut self.live, &stamped.event) {
+            live.knows(criteria);
+        }
     }
 
     fn on_call(&mut self, stamped: &Stamped, call: &CallReport<'_>) {
         self.on_event(stamped);
         if let Some(told) = self.verbosity.tell(&stamped.event, call) {
-            self.line(&told);
+            self.aside(|| printer::say(&told));
         }
     }
 
     fn on_event(&mut self, stamped: &Stamped) {
         self.record.apply(stamped);
+        if let Some(live) = &mut self.live {
+            live.follow(&stamped.event);
+        }
         match &stamped.event {
-            Event::Resumed {
-                run_id, iteration, ..
-            } => self.line(&format!(
-                "resuming run {} at draft {iteration}",
-                short_id(*run_id)
-            )),
             Event::Phase { phase, iteration } => self.begin(*phase, *iteration),
-            Event::Delta {
-                phase, kind, text, ..
-            } => self.piece(*phase, *kind, text),
+            Event::Delta { kind, text, .. } => self.piece(*kind, text),
             Event::Retry {
                 message, wait_ms, ..
             } => self.retry(message, *wait_ms),
-            Event::Strategy {
-                iteration,
-                strategy,
-                reason,
-            } => self.line(&format!(
-                "draft {iteration}: {}: {reason}",
-                strategy.as_str()
-            )),
-            Event::ToolResult {
-                iteration,
-                tool,
-                end,
-                ..
-            } => self.line(&format!("draft {iteration}: the tool `{tool}` {end}")),
             Event::Step {
                 iteration,
                 step,
                 of,
                 title,
-            } => self.step(format!(
-                "draft {iteration}: section {step} of {of}: {title}"
-            )),
-            Event::Draft {
-                iteration,
-                strategy: Some(Strategy::TargetedEdit),
-                edits: Some(edits),
-                ..
-            } => self.line(&format!("draft {iteration}: {}", edits.describe())),
-            Event::Rejected {
-                iteration, reason, ..
-            } => self.line(&format!("draft {iteration}: not a draft: {reason}")),
-            Event::Evaluation { iteration, .. } if self.text.is_none() => {
-                self.judged(*iteration);
+            } => self.step(
+                format!("draft {iteration}: section {step} of {of}: {title}"),
+                Waiting::Writer,
+            ),
+            Event::Draft { iteration, .. } => {
+                self.tell(&stamped.event);
+                self.difference(*iteration);
             }
-            Event::Decision {
-                choice: Choice::KeepIncumbent,
-                incumbent,
-                reason,
-                ..
-            } => self.line(&format!("keeping draft {incumbent}: {reason}")),
-            Event::Decision {
-                choice: Choice::ChangeApproach | Choice::Reflect,
-                reason,
-                ..
-            } => self.line(reason),
-            Event::Decision {
-                choice: Choice::Compare,
-                iteration,
-                reason,
-                ..
-            } => self.line(&format!("draft {iteration}: {reason}")),
-            Event::Cleaned {
-                iteration, what, ..
-            } => self.line(&format!("draft {iteration}: {what} was taken away")),
-            Event::Evidence { evidence, .. } => {
-                let pieces = match evidence.len() {
-                    1 => "1 piece".to_owned(),
-                    pieces => format!("{pieces} pieces"),
-                };
-                self.line(&format!("evidence: {pieces} found"));
-            }
-            Event::UserDecision { decision, .. } => self.line(&decision.describe()),
-            Event::Warning { message } => self.line(&format!("warning: {message}")),
-            Event::RunEnd { success, .. } => {
-                self.clear();
-                if !self.quiet && self.record.run_id.is_some() && self.text.is_none() {
-                    let how = if *success { "done" } else { "stopped" };
-                    printer::say(&format!("{how}: {}", report::summary(&self.record)));
-                }
-            }
+            Event::Evaluation { iteration, .. } if self.text.is_none() => self.judged(*iteration),
             Event::Candidate {
                 iteration,
                 candidate,
                 step,
             } => self.candidate(*iteration, *candidate, step),
-            Event::RunStart { .. }
-            | Event::Evaluation { .. }
-            | Event::Call { .. }
-            | Event::Draft { .. }
-            | Event::Issues { .. }
-            | Event::Outline { .. }
-            | Event::Reflection(_)
-            | Event::Decision { .. } => {}
+            Event::RunEnd { success, .. } => {
+                if let Some(live) = &mut self.live {
+                    live.rest();
+                }
+                if self.record.run_id.is_some() && self.text.is_none() {
+                    let how = if *success { "done" } else { "stopped" };
+                    self.line(&format!("{how}: {}", report::summary(&self.record)));
+                }
+            }
+            event => self.tell(event),
         }
     }
 }
 
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {prefix} · {elapsed}{msg}")
+/// What an event says in one line, if that is all there is to it and people want to know.
+fn line_of(event: &Event) -> Option<String> {
+    let line = match event {
+        Event::Resumed {
+            run_id, iteration, ..
+        } => format!("resuming run {} at draft {iteration}", short_id(*run_id)),
+        Event::Strategy {
+            iteration,
+            strategy,
+            reason,
+        } => format!("draft {iteration}: {}: {reason}", strategy.as_str()),
+        Event::ToolResult {
+            iteration,
+            tool,
+            end,
+            ..
+        } => format!("draft {iteration}: the tool `{tool}` {end}"),
+        Event::Draft {
+            iteration,
+            strategy: Some(Strategy::TargetedEdit),
+            edits: Some(edits),
+            ..
+        } => format!("draft {iteration}: {}", edits.describe()),
+        Event::Rejected {
+            iteration, reason, ..
+        } => format!("draft {iteration}: not a draft: {reason}"),
+        Event::Decision {
+            choice: Choice::KeepIncumbent,
+            incumbent,
+            reason,
+            ..
+        } => format!("keeping draft {incumbent}: {reason}"),
+        Event::Decision {
+            choice: Choice::ChangeApproach | Choice::Reflect,
+            reason,
+            ..
+        } => reason.clone(),
+        Event::Decision {
+            choice: Choice::Compare,
+            iteration,
+            reason,
+            ..
+        } => format!("draft {iteration}: {reason}"),
+        Event::Cleaned {
+            iteration, what, ..
+        } => format!("draft {iteration}: {what} was taken away"),
+        Event::Evidence { evidence, .. } => match evidence.len() {
+            1 => "evidence: 1 piece found".to_owned(),
+            pieces => format!("evidence: {pieces} pieces found"),
+        },
+        Event::UserDecision { decision, .. } => decision.describe(),
+        Event::Warning { message } => format!("warning: {message}"),
+        _ => return None,
+    };
+    Some(line)
+}
+
+/// The status as it is drawn: laid out anew each time, for the terminal as wide as it is then.
+fn style(status: Arc<Mutex<Status>>) -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {status}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner())
         .tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ")
-}
-
-fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
-}
-
-/// The end of a text that is being written, however long the text gets.
-#[derive(Default)]
-struct Tail {
-    lines: VecDeque<String>,
-    words: usize,
-    in_word: bool,
-}
-
-/// The most that is kept of a line: a draft may be one line of a megabyte.
-const KEPT_CHARS: usize = 600;
-
-impl Tail {
-    fn push(&mut self, text: &str) {
-        if self.lines.is_empty() {
-            self.lines.push_back(String::new());
-        }
-        for character in text.chars() {
-            let space = character.is_whitespace();
-            self.words += usize::from(!space && !self.in_word);
-            self.in_word = !space;
-            if character == '\n' {
-                self.lines.push_back(String::new());
-                if self.lines.len() > TAIL_LINES + 1 {
-                    self.lines.pop_front();
-                }
-            } else if let Some(line) = self.lines.back_mut()
-                && !character.is_control()
-            {
-                line.push(character);
-                if line.len() > 2 * KEPT_CHARS {
-                    *line = line.chars().skip(KEPT_CHARS / 2).collect();
-                }
-            }
-        }
-    }
-
-    /// The last lines, wrapped to the width of the terminal.
-    fn last_lines(&self, width: usize) -> Vec<String> {
-        let width = width.saturating_sub(4).max(10);
-        let mut rows = Vec::new();
-        for line in self.lines.iter().filter(|line| !line.trim().is_empty()) {
-            let mut rest = line.as_str();
-            while measure_text_width(rest) > width {
-                let row = truncate_str(rest, width, "");
-                // At a blank if there is one: only a word that is longer than a row is cut.
-                let end = match (rest[row.len()..].starts_with(' '), row.rfind(' ')) {
-                    (false, Some(blank)) if blank > 0 => blank,
-                    _ => row.len(),
-                };
-                rows.push(rest[..end].to_owned());
-                rest = rest[end..].trim_start();
-            }
-            if !rest.is_empty() {
-                rows.push(rest.to_owned());
-            }
-        }
-        let skip = rows.len().saturating_sub(TAIL_LINES);
-        rows.split_off(skip)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tail_shows_the_last_lines_wrapped() {
-        let mut tail = Tail::default();
-        tail.push("one\ntwo\n\nthree is a longer li");
-        tail.push("ne than fits");
-        assert_eq!(
-            tail.last_lines(24),
-            ["one", "two", "three is a longer", "line than fits"]
-        );
-        assert_eq!(tail.words, 9);
-        let mut tail = Tail::default();
-        tail.push("exactly ten and aworldlongerthanarow 0123456789");
-        assert_eq!(
-            tail.last_lines(14),
-            ["ten and", "aworldlong", "erthanarow", "0123456789"]
-        );
-    }
-
-    #[test]
-    fn the_tail_stays_small_and_takes_wide_characters() {
-        let mut tail = Tail::default();
-        for _ in 0..10_000 {
-            tail.push("漢字 \u{1b}[31m");
-        }
-        assert!(tail.lines.iter().map(String::len).sum::<usize>() < 10 * KEPT_CHARS);
-        for row in tail.last_lines(30) {
-            assert!(measure_text_width(&row) <= 30, "{row}");
-            assert!(!row.contains('\u{1b}'));
-        }
-    }
+        .with_key(
+            "status",
+            move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                let status = status.lock().unwrap_or_else(PoisonError::into_inner);
+                // The spinner and a blank before it, and the last column, which stays free.
+                let width = usize::from(Term::stderr().size().1).saturating_sub(3);
+                let (line, tail) = status.rows(width, Instant::now());
+                let dim = |row| console::style(row).for_stderr().dim().to_string();
+                let rows = line.into_iter().chain(tail.into_iter().map(dim));
+                // There is nobody to tell.
+                let _ = out.write_str(&rows.collect::<Vec<_>>().join("\n  "));
+            },
+        )
 }

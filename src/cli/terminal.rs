@@ -1,6 +1,7 @@
 //! Drawing on a terminal.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use console::Term;
 use indicatif::{ProgressDrawTarget, TermLike};
@@ -9,58 +10,103 @@ use indicatif::{ProgressDrawTarget, TermLike};
 pub(super) fn draw_target(hz: u8) -> ProgressDrawTarget {
     let terminal = Term::buffered_stderr();
     if terminal.is_term() {
-        ProgressDrawTarget::term_like_with_hz(Box::new(Resting(terminal)), hz)
+        ProgressDrawTarget::term_like_with_hz(Box::new(Resting::new(terminal)), hz)
     } else {
         ProgressDrawTarget::hidden()
     }
 }
 
-/// A terminal whose cursor rests at the beginning of the last line that is drawn. The library leaves it
-/// beyond the end of that line: the `^C` that a terminal shows for the key then goes to a line of its own,
-/// and what is drawn is cleared one line too low.
+/// Whether the terminal says that it can do nothing but print.
+pub(super) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// A terminal whose cursor rests at the beginning of the last row that is drawn, and that may be resized.
+///
+/// The library leaves the cursor beyond the end of that row: the `^C` that a terminal shows for the key then goes to
+/// a row of its own, and what is drawn is cleared one row too low.
+///
+/// It also takes for granted that what it drew is still as many rows as it was. It fills each row to its end, so that
+/// all of them are one line to the terminal, which most terminals break anew for another width.
 #[derive(Debug)]
-struct Resting<T>(T);
+struct Resting<T> {
+    terminal: T,
+    /// Columns of the terminal when something was drawn last; 0 if nothing was.
+    drawn: AtomicU16,
+    /// Whether all that was drawn is gone in this turn, and nothing need be cleared row by row.
+    cleared: AtomicBool,
+}
+
+impl<T: TermLike> Resting<T> {
+    fn new(terminal: T) -> Self {
+        Self {
+            terminal,
+            drawn: AtomicU16::new(0),
+            cleared: AtomicBool::new(false),
+        }
+    }
+
+    /// Unless all is cleared anyway.
+    fn unless_cleared(&self, clear: impl FnOnce(&T) -> io::Result<()>) -> io::Result<()> {
+        if self.cleared.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        clear(&self.terminal)
+    }
+}
 
 impl<T: TermLike> TermLike for Resting<T> {
     fn width(&self) -> u16 {
-        self.0.width()
+        self.terminal.width()
     }
 
     fn height(&self) -> u16 {
-        self.0.height()
+        self.terminal.height()
     }
 
-    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_up(n)
+    /// Where the terminal has another width than when the rows were drawn, the beginning of the first one is where it
+    /// is now, and everything from there on goes.
+    fn move_cursor_up(&self, rows: usize) -> io::Result<()> {
+        let (before, now) = (self.drawn.load(Ordering::Relaxed), self.width().max(1));
+        if before == now || before == 0 {
+            return self.unless_cleared(|terminal| terminal.move_cursor_up(rows));
+        }
+        self.drawn.store(now, Ordering::Relaxed);
+        self.cleared.store(true, Ordering::Relaxed);
+        let rows = rows * usize::from(before) / usize::from(now);
+        self.terminal.move_cursor_up(rows)?;
+        self.terminal.write_str("\r\x1b[J")
     }
 
-    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_down(n)
+    fn move_cursor_down(&self, rows: usize) -> io::Result<()> {
+        self.unless_cleared(|terminal| terminal.move_cursor_down(rows))
     }
 
-    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_right(n)
+    fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
+        self.terminal.move_cursor_right(columns)
     }
 
-    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_left(n)
+    fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
+        self.terminal.move_cursor_left(columns)
     }
 
     fn write_line(&self, text: &str) -> io::Result<()> {
-        self.0.write_line(text)
+        self.terminal.write_line(text)
     }
 
     fn write_str(&self, text: &str) -> io::Result<()> {
-        self.0.write_str(text)
+        self.terminal.write_str(text)
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        self.0.clear_line()
+        self.unless_cleared(TermLike::clear_line)
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.0.write_str("\r")?;
-        self.0.flush()
+        self.drawn.store(self.width(), Ordering::Relaxed);
+        self.cleared.store(false, Ordering::Relaxed);
+        self.terminal.write_str("\r")?;
+        self.terminal.flush()
     }
 }
 
@@ -68,25 +114,46 @@ impl<T: TermLike> TermLike for Resting<T> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use indicatif::ProgressBar;
+    use indicatif::{ProgressBar, ProgressStyle};
 
     use super::*;
 
-    /// Keeps what is written to it, as much as the test needs of it.
-    #[derive(Debug, Clone, Default)]
-    struct Paper(Arc<Mutex<String>>);
+    /// Keeps what is written to it, and how it is moved in.
+    #[derive(Debug, Clone)]
+    struct Paper {
+        text: Arc<Mutex<String>>,
+        width: Arc<AtomicU16>,
+    }
+
+    impl Paper {
+        fn new() -> Self {
+            Self {
+                text: Arc::default(),
+                width: Arc::new(AtomicU16::new(20)),
+            }
+        }
+
+        /// What was written since this was asked last.
+        fn take(&self) -> String {
+            std::mem::take(&mut self.text.lock().unwrap())
+        }
+    }
 
     impl TermLike for Paper {
         fn width(&self) -> u16 {
-            20
+            self.width.load(Ordering::Relaxed)
         }
 
-        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
-            Ok(())
+        fn height(&self) -> u16 {
+            24
         }
 
-        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
-            Ok(())
+        fn move_cursor_up(&self, rows: usize) -> io::Result<()> {
+            self.write_str(&format!("<up {rows}>"))
+        }
+
+        fn move_cursor_down(&self, rows: usize) -> io::Result<()> {
+            self.write_str(&format!("<down {rows}>"))
         }
 
         fn move_cursor_right(&self, _: usize) -> io::Result<()> {
@@ -102,12 +169,12 @@ mod tests {
         }
 
         fn write_str(&self, text: &str) -> io::Result<()> {
-            self.0.lock().unwrap().push_str(text);
+            self.text.lock().unwrap().push_str(text);
             Ok(())
         }
 
         fn clear_line(&self) -> io::Result<()> {
-            Ok(())
+            self.write_str("<clear>")
         }
 
         fn flush(&self) -> io::Result<()> {
@@ -115,15 +182,40 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_cursor_rests_at_the_beginning_of_the_line() {
-        let paper = Paper::default();
-        let target = ProgressDrawTarget::term_like(Box::new(Resting(paper.clone())));
+    fn bar(paper: &Paper) -> ProgressBar {
+        let target = ProgressDrawTarget::term_like(Box::new(Resting::new(paper.clone())));
         let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_message("at work");
-        bar.tick();
-        let written = paper.0.lock().unwrap().clone();
+        bar.set_style(ProgressStyle::with_template("{msg}").unwrap());
+        bar
+    }
+
+    #[test]
+    fn the_cursor_rests_at_the_beginning_of_the_row() {
+        let paper = Paper::new();
+        bar(&paper).set_message("at work");
+        let written = paper.take();
         assert!(written.trim_end_matches('\r').len() > 1, "{written:?}");
         assert!(written.ends_with('\r'), "{written:?}");
+    }
+
+    #[test]
+    fn rows_are_found_and_cleared_after_a_resize() {
+        let paper = Paper::new();
+        let bar = bar(&paper);
+        bar.set_message("one\ntwo\nthree");
+        paper.take();
+        bar.finish_and_clear();
+        let written = paper.take();
+        assert!(
+            written.contains("<up 2>") && written.contains("<clear>"),
+            "{written}"
+        );
+        // Two rows of 20 columns are four of 10.
+        bar.reset();
+        bar.set_message("one\ntwo\nthree");
+        paper.take();
+        paper.width.store(10, Ordering::Relaxed);
+        bar.finish_and_clear();
+        assert_eq!(paper.take(), "<up 4>\r\u{1b}[J\r");
     }
 }

@@ -131,6 +131,15 @@ impl LoopBuilder {
         self
     }
 
+    /// Whether the writer is asked for the next revision while a [`Decider`](super::Decider) makes up its mind, wherever
+    /// the loop alone would go on. The answer is taken if that revision is wanted; otherwise the call is ended, and what
+    /// it has used counts all the same. Not by default.
+    #[must_use]
+    pub fn prefetch(mut self, prefetch: bool) -> Self {
+        self.plan.prefetch = prefetch;
+        self
+    }
+
     /// The loop, ready to run.
     ///
     /// # Errors

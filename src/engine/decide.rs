@@ -89,8 +89,11 @@ fn keep(decision: &UserDecision, log: &Log<'_>, iteration: u32) {
 fn check(decision: UserDecision, record: &RunRecord) -> Result<UserDecision, String> {
     match decision {
         UserDecision::Guide(wish) if wish.trim().is_empty() => Ok(UserDecision::Continue),
-        UserDecision::Edit(text) if text.trim().is_empty() => {
+        UserDecision::Edit { text, .. } if text.trim().is_empty() => {
             Err("the edited text is empty: it is left out, and the loop decides".to_owned())
+        }
+        UserDecision::Edit { of, .. } if record.version(of).is_none() => {
+            Err(format!("there is no draft {of} to edit: the loop decides"))
         }
         UserDecision::Accept(number) if record.version(number).is_none() => Err(format!(
             "there is no draft {number} to accept: the loop decides"
@@ -107,18 +110,22 @@ mod tests {
     fn what_means_nothing_is_not_decided() {
         let record = RunRecord::default();
         let blank = || " \n".to_owned();
+        let edit = |of, text: String| UserDecision::Edit { of, text };
         assert_eq!(
             check(UserDecision::Guide(blank()), &record),
             Ok(UserDecision::Continue)
         );
-        for nothing in [UserDecision::Edit(blank()), UserDecision::Accept(1)] {
+        for nothing in [
+            edit(1, blank()),
+            edit(1, "Of nothing.".to_owned()),
+            UserDecision::Accept(1),
+        ] {
             assert!(check(nothing, &record).is_err());
         }
         for decision in [
             UserDecision::Auto,
             UserDecision::Stop,
             UserDecision::Guide("Shorter.".to_owned()),
-            UserDecision::Edit("A text.".to_owned()),
         ] {
             assert_eq!(check(decision.clone(), &record), Ok(decision));
         }

@@ -1,4 +1,5 @@
 mod contest;
+mod foresee;
 mod reflect;
 mod steps;
 mod tools;
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::adapt::Approach;
+use super::ahead::Calls;
 use super::builder::LoopBuilder;
 use super::critique::describe;
 use super::decide::{self, Decider};
@@ -76,6 +78,8 @@ pub struct Loop {
     pub(super) writer_tools: Vec<WriterTool>,
     /// What it takes to go on with a run later: it is recorded with the start. `None` where nobody will.
     pub(super) setup: Option<Setup>,
+    /// Whether the writer is asked ahead while somebody decides.
+    pub(super) prefetch: bool,
 }
 
 impl Loop {
@@ -102,6 +106,7 @@ impl Loop {
             templates: None,
             writer_tools: Vec::new(),
             setup: None,
+            prefetch: false,
         }
     }
 
@@ -247,9 +252,19 @@ impl Loop {
             candidates: 1,
             history: revise::History::default(),
             early: EarlyStop::new(&self.criteria, &self.settings),
+            calls: Calls::made(),
+            likely: None,
         };
         run.go(run_id, cancel).await;
         log.into_record()
+    }
+
+    /// The writer, or the stronger model if it is wanted and there is one.
+    fn who_writes(&self, stronger: bool) -> &dyn ChatModel {
+        match &self.stronger {
+            Some(model) if stronger => &**model,
+            _ => &*self.writer,
+        }
     }
 
     /// The evaluators, unless nothing is judged.
@@ -297,6 +312,10 @@ struct Run<'a, 'o> {
     history: revise::History,
     /// Which replies are ended before they are complete.
     early: EarlyStop,
+    /// How the writer is asked.
+    calls: Calls<'a>,
+    /// What is done next if whoever decides wants to go on, as far as that is foreseen.
+    likely: Option<Next>,
 }
 
 /// A draft that is being written, and what it is made of.
@@ -404,6 +423,7 @@ enum Lost {
 impl Worker for Run<'_, '_> {
     async fn perform(&mut self, next: Next, state: &State) -> Happened {
         self.candidates = state.candidates(&self.settings);
+        self.likely = self.likely(state, next);
         let happened = match next {
             Next::Draft { iteration } => {
                 if let Err(happened) = self.consult(iteration, None).await {
@@ -497,6 +517,7 @@ impl Run<'_, '_> {
         let last = self
             .log
             .with(|record| record.versions.last().map(|v| v.iteration));
+        self.unwanted(self.calls.keep(None), last.unwrap_or(0) + 1);
         let ending = ending(reason, state, last, &self.settings);
         let criteria = &self.plan.criteria;
         let small = self.settings.improvement_threshold();
@@ -522,6 +543,7 @@ impl Run<'_, '_> {
 
     async fn ask_user(&mut self, iteration: u32, stops: Option<ConvergenceReason>) -> Happened {
         let best = self.log.with(|record| record.incumbent);
+        let mut ahead = self.likely.and_then(|likely| self.foresee(likely));
         let decision = match (
             self.log.recorded_decision(iteration),
             self.decider.as_deref_mut(),
@@ -529,16 +551,27 @@ impl Run<'_, '_> {
             (Some(decision), _) => decide::again(decision, self.log, iteration),
             (None, Some(decider)) => {
                 let best = best.unwrap_or(iteration);
-                decide::ask(decider, self.log, iteration, best, stops).await
+                let asked = decide::ask(decider, self.log, iteration, best, stops);
+                match &mut ahead {
+                    Some(ahead) => tokio::select! {
+                        biased;
+                        decision = asked => decision,
+                        never = ahead.gather() => match never {},
+                    },
+                    None => asked.await,
+                }
             }
             (None, None) => UserDecision::Auto,
         };
+        let goes_on = matches!(decision, UserDecision::Auto | UserDecision::Continue);
+        let before = self.calls.keep(ahead.take_if(|_| goes_on));
+        self.unwanted(before.or(ahead), iteration + 1);
         match &decision {
             UserDecision::Guide(wish) => {
                 self.prompts.add_wish(wish);
                 self.guided = true;
             }
-            UserDecision::Edit(text) => self.edit.clone_from(text),
+            UserDecision::Edit { text, .. } => self.edit.clone_from(text),
             _ => {}
         }
         Happened::Decided(decision)
@@ -754,11 +787,20 @@ impl Run<'_, '_> {
             let reading = reading.as_mut();
             reading.is_some_and(|reading| reading.is_hopeless(text))
         };
-        let writer = match &self.plan.stronger {
-            Some(model) if work.stronger => model,
-            _ => &self.plan.writer,
+        let writer = self.plan.who_writes(work.stronger);
+        if self.calls.rehearse(work.stronger, &request) {
+            return std::future::pending().await;
+        }
+        let called = match self.calls.keep(None) {
+            Some(ahead) if ahead.is(writer, &request) => {
+                call_until(&ahead.into_model(), request, &observer, stop).await
+            }
+            other => {
+                self.unwanted(other, work.iteration);
+                call_until(writer, request, &observer, stop).await
+            }
         };
-        let reply = match call_until(&**writer, request, &observer, stop).await {
+        let reply = match called {
             Ok(reply) => reply,
             // What is too long in pieces may fit as a whole: the revision takes it for a reply of no use.
             Err(error) if !ask.whole && error.class == ErrorClass::ContextTooLong => Reply {

@@ -9,6 +9,13 @@ fn script(decisions: Vec<UserDecision>) -> impl FnMut(Moment<'_>) -> UserDecisio
     move |_: Moment<'_>| decisions.next().unwrap_or_default()
 }
 
+fn edit(of: u32, text: &str) -> UserDecision {
+    UserDecision::Edit {
+        of,
+        text: text.to_owned(),
+    }
+}
+
 async fn decided_by(
     decider: &mut dyn Decider,
     answers: &[Answer],
@@ -117,7 +124,7 @@ async fn a_wish_is_told_to_every_later_revision_and_to_no_judge() {
 #[tokio::test]
 async fn a_text_of_the_users_own_is_judged_and_is_the_answer_by_his_word() {
     let own = "Sure! Here is the revised version:\n\nmine".to_owned();
-    let mut decider = script(vec![UserDecision::Edit(own.clone())]);
+    let mut decider = script(vec![edit(1, &own)]);
     let settings = LoopSettings {
         max_iterations: Some(3),
         ..rewrite()
@@ -137,7 +144,7 @@ async fn a_text_of_the_users_own_is_judged_and_is_the_answer_by_his_word() {
 
 #[tokio::test]
 async fn a_text_that_nobody_can_judge_any_more_is_not_lost() {
-    let mut decider = script(vec![UserDecision::Edit("mine".to_owned())]);
+    let mut decider = script(vec![edit(1, "mine")]);
     let answers = [Text("one"), Step(3), Fail(ErrorClass::Auth)];
     let played = decided_by(&mut decider, &answers, rewrite()).await;
     assert_eq!(
@@ -242,7 +249,7 @@ async fn cancelled_after(number: usize) -> (Vec<Stamped>, RunRecord) {
     let (plan, _) = plan(&answers, settings, vec![judged_by_model()]);
     let mut decider = script(vec![
         UserDecision::Guide("Shorter.".to_owned()),
-        UserDecision::Edit("mine".to_owned()),
+        edit(1, "mine"),
         UserDecision::Continue,
     ]);
     let cancel = CancellationToken::new();
@@ -301,4 +308,117 @@ async fn whenever_it_is_cancelled_the_record_is_whole() {
             );
         }
     }
+}
+
+/// Decides like this, but only after everything that can happen meanwhile has happened.
+struct Slow(VecDeque<UserDecision>);
+
+#[async_trait::async_trait]
+impl Decider for Slow {
+    async fn decide(&mut self, _: Moment<'_>) -> UserDecision {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        self.0.pop_front().unwrap_or_default()
+    }
+}
+
+/// A run in which the writer is asked ahead: what it was asked, its events, its record.
+async fn ahead(
+    decisions: &[UserDecision],
+    answers: &[Answer],
+) -> (Vec<ChatRequest>, Vec<Event>, RunRecord) {
+    let (mut plan, fake) = plan(answers, rewrite(), vec![judged_by_model()]);
+    plan.prefetch = true;
+    let mut events = Vec::new();
+    let record = plan
+        .run_with_decider(
+            &Task::new("Write."),
+            &mut |event: &Stamped| events.push(event.event.clone()),
+            &mut Slow(decisions.iter().cloned().collect()),
+            &CancellationToken::new(),
+        )
+        .await;
+    assert_eq!(fake.answers.lock().unwrap().len(), 0, "too few calls");
+    let asked = fake.asked.lock().unwrap().clone();
+    (asked, events, record)
+}
+
+#[tokio::test]
+async fn a_call_that_was_begun_ahead_is_taken_if_it_is_wanted() {
+    let answers = [
+        Text("one"),
+        Step(2),
+        Text("two"),
+        Step(3),
+        Text("three"),
+        Step(5),
+    ];
+    let continued = [UserDecision::Continue, UserDecision::Auto];
+    for decisions in [&continued[..], &[]] {
+        let (asked, events, record) = ahead(decisions, &answers).await;
+        let mut decider = script(decisions.to_vec());
+        let played = decided_by(&mut decider, &answers, rewrite()).await;
+        assert_eq!(asked, played.asked, "the same calls as without");
+        assert_eq!(record.total_llm_calls, played.record.total_llm_calls);
+        let outputs = |record: &RunRecord| -> Vec<String> {
+            record.versions.iter().map(|it| it.output.clone()).collect()
+        };
+        assert_eq!(outputs(&record), outputs(&played.record));
+        let kinds = |event: &Event| match event {
+            Event::Call { .. } => "call".to_owned(),
+            Event::Evaluation { .. } => "evaluation".to_owned(),
+            Event::RunStart { .. } | Event::RunEnd { .. } => "edge".to_owned(),
+            other => format!("{other:?}"),
+        };
+        let with: Vec<String> = events.iter().map(kinds).collect();
+        let without: Vec<String> = played.events.iter().map(|it| kinds(&it.event)).collect();
+        assert_eq!(with, without, "in the same order");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_begun_ahead_in_vain_is_paid_for() {
+    for (decision, then) in [
+        (
+            UserDecision::Guide("Shorter.".to_owned()),
+            Some(Text("two")),
+        ),
+        (edit(1, "mine"), None),
+    ] {
+        let mut answers = vec![Text("one"), Step(3), Text("in vain")];
+        answers.extend(then);
+        answers.push(Step(5));
+        let (asked, events, record) = ahead(std::slice::from_ref(&decision), &answers).await;
+        assert_eq!(asked.len(), answers.len());
+        assert_eq!(record.total_llm_calls as usize, answers.len());
+        assert!(record.versions.iter().all(|it| it.output != "in vain"));
+        let in_vain = events.iter().filter(|event| {
+            matches!(event, Event::Call { phase: Phase::Revise, iteration: 2, error: Some(why), .. }
+                if why.contains("begun ahead"))
+        });
+        assert_eq!(in_vain.count(), 1, "{decision:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_begun_ahead_where_the_loop_alone_would_stop() {
+    let answers = [Text("one"), Step(5)];
+    let (asked, ..) = ahead(&[UserDecision::Accept(1)], &answers).await;
+    assert_eq!(asked.len(), 2);
+}
+
+#[tokio::test]
+async fn a_call_ahead_that_fails_fails_the_run_only_if_it_is_wanted() {
+    let answers = [Text("one"), Step(3), Fail(ErrorClass::Auth)];
+    let (_, _, record) = ahead(&[UserDecision::Continue], &answers).await;
+    assert_eq!(
+        record.convergence_reason,
+        Some(ConvergenceReason::ModelError)
+    );
+    let (_, _, record) = ahead(&[UserDecision::Accept(1)], &answers).await;
+    assert_eq!(
+        record.convergence_reason,
+        Some(ConvergenceReason::UserAccepted)
+    );
 }

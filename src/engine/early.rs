@@ -18,6 +18,7 @@ const SHARE: usize = 4;
 /// later draft is stopped for what the best one so far meets: then it could never win. What that one does not
 /// meet either is no reason, for a draft that is less too long is a gain. After two stopped replies in a row none is
 /// stopped any more.
+#[derive(Clone)]
 pub(super) struct EarlyStop {
     watch: Watch,
     in_a_row: u32,

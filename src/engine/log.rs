@@ -98,6 +98,21 @@ impl<'a> Log<'a> {
         }
     }
 
+    /// A log that goes on from here, to another observer.
+    pub(super) fn copied<'b>(&self, observer: &'b mut dyn Observer) -> Log<'b> {
+        let inner = self.lock();
+        Log {
+            inner: Mutex::new(LogInner {
+                observer,
+                record: inner.record.clone(),
+                prices: inner.prices.clone(),
+                spent: inner.spent,
+                replay: inner.replay.clone(),
+                used: inner.used,
+            }),
+        }
+    }
+
     pub(super) fn emit(&self, event: Event) {
         self.lock().take(event, None);
     }
@@ -198,6 +213,11 @@ impl<'a> Log<'a> {
     /// a model is taken from here, so that it comes to the same again.
     pub(super) fn recorded<T>(&self, find: impl FnMut(&Event) -> Option<T>) -> Option<T> {
         self.lock().replay.as_ref()?.left().find_map(find)
+    }
+
+    /// Whether what was recorded before the run was resumed still happens again.
+    pub(super) fn replays(&self) -> bool {
+        self.lock().replay.is_some()
     }
 
     /// Whether the run had gone on from where it is now, before it was resumed.

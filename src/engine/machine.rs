@@ -384,8 +384,8 @@ impl State {
                 self.begin_anew();
                 self.one_more(rules, decisions)
             }
-            UserDecision::Edit(_) => {
-                let based_on = self.iteration;
+            UserDecision::Edit { of, .. } => {
+                let based_on = *of;
                 self.iteration += 1;
                 self.word = Some(self.iteration);
                 Next::TakeEdit {

@@ -65,8 +65,11 @@ fn guide(scores: &[f64], said: &[UserDecision], settings: &LoopSettings, tokens:
     }
 }
 
-fn edit() -> UserDecision {
-    UserDecision::Edit("A text.".to_owned())
+fn edit(of: u32) -> UserDecision {
+    UserDecision::Edit {
+        of,
+        text: "A text.".to_owned(),
+    }
 }
 
 fn wish() -> UserDecision {
@@ -134,7 +137,7 @@ fn a_token_limit_is_told_and_leaves_the_user_the_last_word() {
     let guided = guide(&[0.5], &[Accept(1)], &limited, 60);
     assert_eq!(guided.reason, UserAccepted);
     // The text is taken in, though nobody can judge it any more, and it is the answer.
-    let guided = guide(&[0.5], &[edit()], &limited, 60);
+    let guided = guide(&[0.5], &[edit(1)], &limited, 60);
     assert_eq!(guided.reason, TokenBudget);
     assert_eq!(guided.bases, [0, 1]);
     assert_eq!(guided.state.word(), Some(2));
@@ -156,23 +159,25 @@ fn who_accepts_or_stops_ends_the_run() {
 fn the_users_text_is_the_best_until_something_is_better_than_it() {
     // Version 2 is the user's, and scores less than version 1; 3 is worse than it, 4 better.
     let scores = [0.6, 0.4, 0.3, 0.5];
-    let guided = guide(&scores, &[edit()], &settings(4, 9), 0);
+    let guided = guide(&scores, &[edit(1)], &settings(4, 9), 0);
     assert_eq!(guided.bases, [0, 1, 2, 2]);
     assert_eq!(guided.state.incumbent(), Some(4));
     assert_eq!(guided.reason, MaxIterations);
-    let guided = guide(&scores[..3], &[edit()], &settings(3, 9), 0);
+    let guided = guide(&scores[..3], &[edit(1)], &settings(3, 9), 0);
     assert_eq!(guided.state.incumbent(), Some(2));
 }
 
 #[test]
-fn the_users_text_is_made_of_what_was_judged() {
-    let guided = guide(&[0.6, 0.4, 0.5], &[Auto, edit()], &settings(3, 9), 0);
+fn the_users_text_is_made_of_what_was_edited() {
+    let guided = guide(&[0.6, 0.4, 0.5], &[Auto, edit(2)], &settings(3, 9), 0);
     assert_eq!(guided.bases, [0, 1, 2], "not of the better version 1");
+    let guided = guide(&[0.6, 0.4, 0.5], &[Auto, edit(1)], &settings(3, 9), 0);
+    assert_eq!(guided.bases, [0, 1, 1], "not of the last version 2");
 }
 
 #[test]
 fn a_text_at_the_limit_is_taken_in_and_ends_the_run() {
-    let guided = guide(&[0.5, 0.4], &[edit(), edit()], &settings(1, 2), 0);
+    let guided = guide(&[0.5, 0.4], &[edit(1), edit(1)], &settings(1, 2), 0);
     assert_eq!(guided.bases, [0, 1]);
     assert_eq!(guided.asked.len(), 1);
     assert_eq!(guided.reason, MaxIterations);
@@ -194,7 +199,7 @@ fn decision() -> impl Generated<Value = UserDecision> {
         3 => Just(Auto),
         3 => Just(Continue),
         2 => Just(wish()),
-        3 => Just(edit()),
+        3 => Just(edit(1)),
         1 => (1_u32..4).prop_map(Accept),
         1 => Just(Stop),
     ]

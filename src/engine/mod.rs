@@ -68,6 +68,7 @@
 //! [`Event::Delta`]: crate::types::Event::Delta
 
 mod adapt;
+mod ahead;
 mod builder;
 mod candidates;
 mod converge;

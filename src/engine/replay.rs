@@ -49,6 +49,7 @@ impl Recorded {
 }
 
 /// The recorded events that have not happened again yet.
+#[derive(Clone)]
 pub(super) struct Replay {
     run_id: Uuid,
     /// Each at its place; `None` once it has happened again.

@@ -206,13 +206,18 @@ async fn so_does_one_in_which_somebody_decides() {
         made: &nothing_else,
         decide: Some(|version| match version {
             1 => UserDecision::Guide("Be bold.".to_owned()),
-            2 => UserDecision::Edit("The edited draft.".to_owned()),
+            // Of the version that is not the last one.
+            2 => UserDecision::Edit {
+                of: 1,
+                text: "The edited draft.".to_owned(),
+            },
             _ => UserDecision::Auto,
         }),
     };
     let (record, _) = kind.stopped_anywhere().await;
     assert_eq!(record.versions.len(), 4);
     assert_eq!(record.versions[2].output, "The edited draft.");
+    assert_eq!(record.versions[2].based_on, Some(1));
     assert_eq!(
         record.convergence_reason,
         Some(ConvergenceReason::QualityMet)

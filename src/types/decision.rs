@@ -17,10 +17,15 @@ pub enum UserDecision {
     /// One more revision of the best version, which is told this wish; so are all later ones. The evaluators
     /// are not: drafts are measured by the criteria.
     Guide(String),
-    /// This text, made of the version that was judged, is the next version. It is judged like any other. By
-    /// the word of who wrote it it is the best so far, whatever its score: later revisions start from it, and
-    /// one takes its place only if it is better than this text is.
-    Edit(String),
+    /// A text of the user's own is the next version. It is judged like any other. By the word of who wrote it it
+    /// is the best so far, whatever its score: later revisions start from it, and one takes its place only if
+    /// it is better than this text is.
+    Edit {
+        /// The version that it was made of.
+        of: u32,
+        /// The text.
+        text: String,
+    },
 }
 
 impl UserDecision {
@@ -35,7 +40,7 @@ impl UserDecision {
                 let words: Vec<&str> = wish.split_whitespace().collect();
                 format!("wish: {}", words.join(" "))
             }
-            Self::Edit(_) => "a text of the user's own is the next draft".to_owned(),
+            Self::Edit { .. } => "a text of the user's own is the next draft".to_owned(),
         }
     }
 }

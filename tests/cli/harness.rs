@@ -14,6 +14,9 @@
 //! Whatever a test asks for, some things must never happen: a panic, a run that does not end, a key in
 //! anything that is printed or kept, an error without a message, an answer beside an error of ours.
 
+#[cfg(unix)]
+pub(crate) mod pty;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -77,6 +80,36 @@ impl World {
                 .collect(),
             own: Vec::new(),
         }
+    }
+
+    /// The text, with all that differs from run to run replaced: directories, ports, ids, times.
+    fn plain(&self, text: &str) -> String {
+        let root = self.root.path();
+        let mut text = text.to_owned();
+        for path in [root.canonicalize().ok(), Some(root.to_owned())]
+            .into_iter()
+            .flatten()
+        {
+            text = text.replace(&path.display().to_string(), "[DIR]");
+        }
+        for (pattern, shown) in [
+            (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
+            (
+                r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}",
+                "[ID]",
+            ),
+            (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "[TIME]"),
+            (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d UTC)?", "[TIME]"),
+            (r"\b\d+\.\d s\b", "[SECONDS]"),
+            (r#"("execution_time": )[0-9.e-]+"#, "$1[SECONDS]"),
+            (r#"("duration_ms": ?)\d+"#, "$1[MS]"),
+            (r"history (show|resume) [0-9a-f-]{8,}", "history $1 [ID]"),
+            (r"resuming run [0-9a-f]{8}", "resuming run [ID]"),
+        ] {
+            let pattern = Regex::new(pattern).expect("a pattern");
+            text = pattern.replace_all(&text, shown).into_owned();
+        }
+        text
     }
 
     fn path(&self, name: impl AsRef<Path>) -> PathBuf {
@@ -568,32 +601,7 @@ impl Ran {
 
     /// The text, with all that differs from run to run replaced: directories, ports, ids, times.
     pub(crate) fn plain(&self, text: &str) -> String {
-        let root = self.world.root.path();
-        let mut text = text.to_owned();
-        for path in [root.canonicalize().ok(), Some(root.to_owned())]
-            .into_iter()
-            .flatten()
-        {
-            text = text.replace(&path.display().to_string(), "[DIR]");
-        }
-        for (pattern, shown) in [
-            (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
-            (
-                r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}",
-                "[ID]",
-            ),
-            (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "[TIME]"),
-            (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d UTC)?", "[TIME]"),
-            (r"\b\d+\.\d s\b", "[SECONDS]"),
-            (r#"("execution_time": )[0-9.e-]+"#, "$1[SECONDS]"),
-            (r#"("duration_ms": ?)\d+"#, "$1[MS]"),
-            (r"history (show|resume) [0-9a-f-]{8,}", "history $1 [ID]"),
-            (r"resuming run [0-9a-f]{8}", "resuming run [ID]"),
-        ] {
-            let pattern = Regex::new(pattern).expect("a pattern");
-            text = pattern.replace_all(&text, shown).into_owned();
-        }
-        text
+        self.world.plain(text)
     }
 }
 

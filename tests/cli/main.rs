@@ -55,5 +55,7 @@ mod script;
 #[cfg(unix)]
 mod signals;
 mod spec;
+#[cfg(unix)]
+mod terminal;
 mod triggers;
 mod workflow;

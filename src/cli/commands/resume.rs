@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::session::{self, Begin, Prepared};
 use crate::cli::args::{GlobalArgs, OutputArgs, ResumeArgs};
 use crate::cli::error::CliError;
+use crate::cli::interactive::Person;
 use crate::cli::observers::RunLog;
 use crate::cli::output::OutputFile;
 use crate::cli::printer;
@@ -413,6 +414,8 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     })?;
     let past = Past::read(&recorded)?;
     let loop_settings = past.raised(args)?;
+    let cancel = interrupt::cancel_on_signal();
+    let person = Person::if_wanted(&args.asking, &cancel, &loop_settings)?;
     // Where they are meant is where the user is now.
     let output = OutputFile::prepare_if(args.output.output.as_deref())?;
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
@@ -430,7 +433,6 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let templates = past.templates(&plan)?;
     let writer_tools = exec::writer_tools(&past.setup.tools, args.allow_exec)?;
     let evidence = past.evidence(&plan, global.quiet)?;
-    let cancel = interrupt::cancel_on_signal();
     let given = past.start.text().map(|text| text.content.as_str());
     let opened = tokio::select! {
         biased;
@@ -450,6 +452,7 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         max_cost,
         ..loop_settings
     };
+    let prefetch = args.asking.prefetch(opened.writer.id());
     let run = opened
         .into_loop(plan.criteria, cache)
         .start(past.start)
@@ -459,10 +462,13 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         .writer_tools(writer_tools)
         .evidence(evidence)
         .templates(templates)
+        .prefetch(prefetch)
         .build()?;
     Ok(Prepared {
         begin: Begin::After(Box::new(recorded)),
         run,
+        person,
+        diff: args.diff,
         extract: args.extract,
         log: Some(RunLog::resumed(
             store.clone(),

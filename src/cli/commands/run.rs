@@ -130,7 +130,7 @@ fn finish(
     output: Option<OutputFile>,
     watch: &Watch,
 ) -> Result<ExitCode, CliError> {
-    watch.views().clear();
+    watch.views().progress = None;
     if let Some((node, failure)) = &outcome.failure {
         printer::report(&failed(failure, Some(node)));
         if let Some(history) = failure.history.as_deref().and_then(Value::as_array) {
@@ -329,13 +329,6 @@ impl Observer for Watch {
 }
 
 impl Views {
-    /// Removes what is drawn of a loop.
-    fn clear(&mut self) {
-        if let Some(mut progress) = self.progress.take() {
-            progress.clear();
-        }
-    }
-
     fn see(&mut self, event: &Event<'_>) {
         match event {
             Event::Loop { event, .. } => {
@@ -343,7 +336,6 @@ impl Views {
                     log.on_event(event);
                 }
                 if matches!(event.event, LoopEvent::RunStart { .. }) {
-                    self.clear();
                     self.progress = Some(Progress::new(&self.global));
                 }
                 if let Some(progress) = &mut self.progress {
@@ -366,10 +358,11 @@ impl Views {
         }
     }
 
-    fn say(&mut self, line: &str) {
-        if !self.global.quiet {
-            self.clear();
-            printer::say(line);
+    fn say(&self, line: &str) {
+        match &self.progress {
+            Some(progress) => progress.line(line),
+            None if self.global.quiet => {}
+            None => printer::say(line),
         }
     }
 

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::resume;
 use crate::cli::args::{Format, GlobalArgs, OutputArgs, ReportFormat, RunArgs};
 use crate::cli::error::CliError;
+use crate::cli::interactive::Person;
 use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
@@ -57,10 +58,14 @@ pub(super) async fn go(
 pub(super) struct Prepared {
     pub(super) begin: Begin,
     pub(super) run: Loop,
+    /// Who decides, if the user wants to.
+    pub(super) person: Option<Person>,
     pub(super) log: Option<RunLog>,
     pub(super) store: Option<SharedStore>,
     pub(super) output: Option<OutputFile>,
     pub(super) report: Option<OutputFile>,
+    /// Whether to show how each draft differs from the one that it revises.
+    pub(super) diff: bool,
     /// Whether the answer is the first code block of the text.
     pub(super) extract: bool,
     pub(super) cancel: CancellationToken,
@@ -91,6 +96,8 @@ async fn prepare(
 ) -> Result<Prepared, CliError> {
     args.check()?;
     let plan = settings::run(args, judged, global)?;
+    let cancel = interrupt::cancel_on_signal();
+    let person = Person::if_wanted(&args.asking, &cancel, &plan.settings().loop_settings)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
     let templates = settings::templates(&plan)?;
     let writer_tools = exec::writer_tools(&args.tools, args.allow_exec)?;
@@ -102,7 +109,6 @@ async fn prepare(
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
     let store = SharedStore::open(&plan, args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
-    let cancel = interrupt::cancel_on_signal();
     let opened = tokio::select! {
         biased;
         () = cancel.cancelled() => {
@@ -134,6 +140,7 @@ async fn prepare(
         ..plan.settings().loop_settings.clone()
     };
     let prices = plan.config.prices().clone();
+    let prefetch = args.asking.prefetch(opened.writer.id());
     let run = opened
         .into_loop(plan.criteria, cache)
         .start(start)
@@ -144,10 +151,13 @@ async fn prepare(
         .evidence(evidence)
         .templates(templates)
         .setup(setup)
+        .prefetch(prefetch)
         .build()?;
     Ok(Prepared {
         begin: Begin::With(task),
         run,
+        person,
+        diff: args.diff,
         extract: args.extract,
         log: store.clone().map(RunLog::new),
         store,
@@ -162,7 +172,7 @@ impl Prepared {
         let deltas = args.stream_deltas;
         let mut lines =
             (args.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
-        let mut progress = Progress::new(global);
+        let mut progress = Progress::new(global).with_differences(self.diff);
         let mut kept = self.report.is_some().then(Kept::default);
         let remembers = !self.begin.task().remembered.is_empty();
         let record = {
@@ -173,9 +183,17 @@ impl Prepared {
             observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
             observers.extend(kept.as_mut().map(|kept| kept as &mut dyn Observer));
             let (observer, cancel) = (&mut Tee(observers), &self.cancel);
-            match self.begin {
-                Begin::With(task) => self.run.run(&task, observer, cancel).await,
-                Begin::After(recorded) => self.run.resume(*recorded, observer, cancel).await,
+            let (run, person) = (&self.run, self.person.as_mut());
+            match (self.begin, person) {
+                (Begin::With(task), None) => run.run(&task, observer, cancel).await,
+                (Begin::With(task), Some(person)) => {
+                    run.run_with_decider(&task, observer, person, cancel).await
+                }
+                (Begin::After(recorded), None) => run.resume(*recorded, observer, cancel).await,
+                (Begin::After(recorded), Some(person)) => {
+                    run.resume_with_decider(*recorded, observer, person, cancel)
+                        .await
+                }
             }
         };
         if let (Some(store), Some(run_id), true) = (&self.store, record.run_id, remembers) {

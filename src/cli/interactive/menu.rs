@@ -1,0 +1,268 @@
+//! The menu: what is offered, by which key, and how it is laid out.
+
+use console::{Key, measure_text_width, style};
+
+/// What a person may do when a version was judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Take the version and end the run.
+    Accept,
+    /// One more revision.
+    Continue,
+    /// One more revision, which is told a wish.
+    Guide,
+    /// Write the next version by hand.
+    Edit,
+    /// See the whole version.
+    Show,
+    /// See what differs from the version before, and from the best one.
+    Diff,
+    /// See the critique.
+    Report,
+    /// Look at another version.
+    Pick,
+    /// End the run without taking a version.
+    Quit,
+    /// See what the keys do.
+    Help,
+}
+
+/// Every action: its key, what stands behind the key, what it does.
+const ACTIONS: [(Action, char, &str, &str); 10] = [
+    (
+        Action::Accept,
+        'a',
+        "ccept",
+        "this draft is the answer, and the run ends",
+    ),
+    (
+        Action::Continue,
+        'c',
+        "ontinue",
+        "one more revision of the best draft",
+    ),
+    (
+        Action::Guide,
+        'g',
+        "uide",
+        "one more revision, with a wish of yours",
+    ),
+    (
+        Action::Edit,
+        'e',
+        "dit",
+        "change the draft in your editor; it is judged like any other",
+    ),
+    (Action::Show, 's', "how", "show all of the draft"),
+    (
+        Action::Diff,
+        'd',
+        "iff",
+        "what differs from the draft that it revises, and from the best one",
+    ),
+    (
+        Action::Report,
+        'r',
+        "eport",
+        "the verdict, criterion by criterion, and the issues",
+    ),
+    (
+        Action::Pick,
+        'p',
+        "ick",
+        "look at another draft, to accept or edit that one",
+    ),
+    (
+        Action::Quit,
+        'q',
+        "uit",
+        "end the run; the best draft so far is printed",
+    ),
+    (Action::Help, '?', "", "what the keys do"),
+];
+
+/// What stands around the question, as far as the menu depends on it.
+#[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each one is a fact of its own about the run"
+)]
+pub(super) struct Situation {
+    /// Whether the version meets the criteria.
+    pub(super) met: bool,
+    /// Whether a revision may follow; not so once a limit is reached.
+    pub(super) more: bool,
+    /// Whether there is another version to compare with.
+    pub(super) comparable: bool,
+    /// Whether there is another version to pick.
+    pub(super) several: bool,
+}
+
+/// A menu for a situation.
+#[derive(Debug)]
+pub(super) struct Menu {
+    situation: Situation,
+    /// What is asked about, in a few words.
+    title: String,
+}
+
+impl Menu {
+    pub(super) fn new(situation: Situation, title: String) -> Self {
+        Self { situation, title }
+    }
+
+    fn offers(&self, action: Action) -> bool {
+        let Situation {
+            more,
+            comparable,
+            several,
+            ..
+        } = self.situation;
+        match action {
+            Action::Continue | Action::Guide => more,
+            Action::Diff => comparable,
+            Action::Pick => several,
+            _ => true,
+        }
+    }
+
+    /// What Enter does: takes what is good enough, and goes on otherwise, as far as that is possible.
+    pub(super) fn default(&self) -> Action {
+        match self.situation {
+            Situation { met: true, .. } => Action::Accept,
+            Situation { more: true, .. } => Action::Continue,
+            _ => Action::Quit,
+        }
+    }
+
+    /// What a key stands for, in either case; `None` if it is not offered.
+    pub(super) fn action(&self, key: &Key) -> Option<Action> {
+        let pressed = match key {
+            Key::Enter => return Some(self.default()),
+            // The end of input, as a shell has it.
+            Key::Char('\u{4}') => return Some(Action::Quit),
+            Key::Char(pressed) => pressed.to_ascii_lowercase(),
+            _ => return None,
+        };
+        ACTIONS
+            .iter()
+            .find(|(action, key, ..)| *key == pressed && self.offers(*action))
+            .map(|(action, ..)| *action)
+    }
+
+    /// The menu in rows of at most so many columns, the first one blank, with colours if standard error has them.
+    pub(super) fn rows(&self, width: usize) -> Vec<String> {
+        let title = console::truncate_str(&self.title, width, "…");
+        let title = style(title).for_stderr().bold().to_string();
+        let mut rows = vec![String::new(), title];
+        let offered = ACTIONS.iter().filter(|(action, ..)| self.offers(*action));
+        let items = offered.map(|(action, key, rest, _)| {
+            let key = style(key).for_stderr().bold();
+            let item = format!("[{key}]{rest}");
+            if *action == self.default() {
+                format!("{item} (Enter)")
+            } else {
+                item
+            }
+        });
+        let mut row = String::new();
+        for item in items {
+            let gap = if row.is_empty() { "" } else { "  " };
+            let wanted = measure_text_width(&row) + gap.len() + measure_text_width(&item);
+            if wanted > width && !row.is_empty() {
+                rows.push(std::mem::replace(&mut row, item));
+            } else {
+                row = row + gap + &item;
+            }
+        }
+        rows.push(row);
+        rows
+    }
+
+    /// What the keys do, a line each.
+    pub(super) fn help(&self) -> String {
+        let offered = ACTIONS.iter().filter(|(action, ..)| self.offers(*action));
+        let lines: Vec<String> = offered
+            .map(|(_, key, _, what)| format!("  {key}  {what}"))
+            .collect();
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Situation = Situation {
+        met: true,
+        more: true,
+        comparable: true,
+        several: true,
+    };
+
+    fn menu(situation: Situation) -> Menu {
+        Menu::new(situation, "draft 2 · score 0.86".to_owned())
+    }
+
+    fn plain(menu: &Menu, width: usize) -> String {
+        let rows: Vec<String> = menu
+            .rows(width)
+            .iter()
+            .map(|row| console::strip_ansi_codes(row).into_owned())
+            .collect();
+        rows.join("\n")
+    }
+
+    #[test]
+    fn it_fits_the_terminal() {
+        assert_eq!(
+            plain(&menu(ALL), 79),
+            "\ndraft 2 · score 0.86\n\
+             [a]ccept (Enter)  [c]ontinue  [g]uide  [e]dit  [s]how  [d]iff  [r]eport  [p]ick\n\
+             [q]uit  [?]"
+        );
+        for width in 16..100 {
+            for row in plain(&menu(ALL), width).lines() {
+                assert!(measure_text_width(row) <= width, "{width}: {row}");
+            }
+        }
+        // Narrower than a single item: one item a row, and the terminal does what it can.
+        assert_eq!(plain(&menu(ALL), 1).lines().count(), 12);
+    }
+
+    #[test]
+    fn only_what_is_possible_is_offered() {
+        let nothing = Situation {
+            met: false,
+            more: false,
+            comparable: false,
+            several: false,
+        };
+        let last = menu(nothing);
+        for key in ['c', 'g', 'd', 'p', 'x', '\u{1b}'] {
+            assert_eq!(last.action(&Key::Char(key)), None, "{key}");
+        }
+        for (_, key, ..) in ACTIONS {
+            assert!(menu(ALL).action(&Key::Char(key)).is_some(), "{key}");
+            let upper = key.to_ascii_uppercase();
+            assert!(menu(ALL).action(&Key::Char(upper)).is_some(), "{key}");
+        }
+        assert_eq!(last.action(&Key::Char('\u{4}')), Some(Action::Quit));
+        assert_eq!(last.action(&Key::ArrowUp), None);
+        assert!(!last.help().contains("revision"), "{}", last.help());
+        assert_eq!(menu(ALL).help().lines().count(), ACTIONS.len());
+    }
+
+    #[test]
+    fn enter_accepts_what_is_good_enough_and_goes_on_otherwise() {
+        for (met, more, expected) in [
+            (true, true, Action::Accept),
+            (true, false, Action::Accept),
+            (false, true, Action::Continue),
+            (false, false, Action::Quit),
+        ] {
+            let menu = menu(Situation { met, more, ..ALL });
+            assert_eq!(menu.action(&Key::Enter), Some(expected));
+        }
+    }
+}

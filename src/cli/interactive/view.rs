@@ -1,0 +1,105 @@
+//! What is shown of a run while somebody decides.
+
+use crate::cli::{columns, printer};
+use crate::report;
+use crate::types::{RunRecord, Version};
+
+/// A draft in rows of at most so many columns, indented; after `most` rows it is said how much more there is.
+pub(super) fn draft(text: &str, width: usize, most: usize) -> String {
+    let text = printer::without_controls(text);
+    let mut rows: Vec<String> = Vec::new();
+    for line in text.trim_end().split('\n') {
+        // A tab has no width of its own.
+        let line = line.replace('\t', "    ");
+        let indent: String = line.chars().take_while(|c| *c == ' ').collect();
+        let before = rows.len();
+        let space = width.saturating_sub(2 + indent.len());
+        for row in columns::rows(line.trim_start(), space) {
+            rows.push(format!("  {indent}{row}"));
+        }
+        if rows.len() == before {
+            rows.push(String::new());
+        }
+    }
+    let left = rows.len().saturating_sub(most);
+    // A row to say that one row is left out would be no gain.
+    if left > 1 {
+        rows.truncate(most);
+        let left = rows_in_words(left);
+        let more = columns::rows(&left, width.saturating_sub(2)).join("\n  ");
+        rows.push(format!("  {more}"));
+    }
+    rows.join("\n")
+}
+
+fn rows_in_words(rows: usize) -> String {
+    format!("… {rows} more rows: [s] shows them")
+}
+
+/// The version, how good it is, and how it stands.
+pub(super) fn title(record: &RunRecord, at: &Version, best: u32) -> String {
+    let mut parts = vec![format!("draft {}", at.iteration), report::score(at.score())];
+    if record.versions.len() > 1 {
+        parts.push(if at.iteration == best {
+            "the best so far".to_owned()
+        } else {
+            format!("draft {best} is the best so far")
+        });
+    }
+    parts.join(" · ")
+}
+
+/// The versions that a version is compared with: the one that it revises, and the best one.
+pub(super) fn others<'r>(record: &'r RunRecord, at: &Version, best: u32) -> Vec<&'r Version> {
+    let mut numbers = vec![best];
+    numbers.extend(at.based_on);
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+        .into_iter()
+        .filter(|number| *number != at.iteration)
+        .filter_map(|number| record.version(number))
+        .collect()
+}
+
+/// The critique of a version.
+pub(super) fn critique(record: &RunRecord, at: &Version) -> String {
+    let before = at.based_on.and_then(|base| record.version(base));
+    let line = report::evaluation_line(at, before.and_then(Version::score));
+    let mut out = format!("draft {}: {line}", at.iteration);
+    if let Some(evaluation) = &at.evaluation {
+        out = out + "\n" + report::critique(evaluation).trim_end();
+    }
+    out
+}
+
+/// A version as an item to pick, within so many columns. Plain characters only: the list counts them as bytes.
+pub(super) fn item(version: &Version, best: u32, width: usize) -> String {
+    let score = report::score(version.score());
+    let mut item = format!("draft {}, {score}", version.iteration);
+    if version.iteration == best {
+        item.push_str(", the best so far");
+    }
+    item.truncate(width.max(1));
+    item
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_is_shown_as_far_as_it_fits() {
+        let text = "fn main() {\n    let x = 1;\n\tlet long = words that do not fit here;\n}\n\n";
+        assert_eq!(
+            draft(text, 30, 10),
+            "  fn main() {\n      let x = 1;\n      let long = words that do\n      not fit here;\n  }"
+        );
+        assert_eq!(
+            draft("1\n\n3\n4\n5\n6", 40, 3),
+            "  1\n\n  3\n  … 3 more rows: [s] shows them"
+        );
+        assert_eq!(draft("1\n2\n3", 40, 2), "  1\n  2\n  3");
+        assert_eq!(draft("a\u{1b}[31mb", 40, 2), "  a\u{fffd}[31mb");
+    }
+}

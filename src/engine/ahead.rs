@@ -1,0 +1,163 @@
+//! A call that is begun before it is known whether it is wanted: while somebody decides, the model is at work on what
+//! they will most likely want.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use futures_util::{StreamExt as _, stream};
+
+use crate::model::{
+    CallEvent, CallObserver, CallReport, ChatEvent, ChatModel, ChatRequest, ChatStream, ErrorClass,
+    ModelError, ModelInfo, Reply,
+};
+use crate::types::ModelId;
+
+/// How the writer is asked.
+pub(super) enum Calls<'a> {
+    /// For real. What a call that was begun ahead has brought is taken if it is the very same call.
+    Made(Mutex<Option<Ahead<'a>>>),
+    /// Not at all: what would be asked first is kept, and whether the stronger model would be; nothing ever comes of
+    /// it.
+    Rehearsed(Mutex<Option<(bool, ChatRequest)>>),
+}
+
+impl<'a> Calls<'a> {
+    /// Calls that are made.
+    pub(super) fn made() -> Self {
+        Self::Made(Mutex::new(None))
+    }
+
+    /// Whether calls are only rehearsed; then this one is kept.
+    pub(super) fn rehearse(&self, stronger: bool, request: &ChatRequest) -> bool {
+        let Self::Rehearsed(asked) = self else {
+            return false;
+        };
+        let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.get_or_insert_with(|| (stronger, request.clone()));
+        true
+    }
+
+    /// Keeps a call for when it is wanted; gives the one that was kept before.
+    pub(super) fn keep(&self, ahead: Option<Ahead<'a>>) -> Option<Ahead<'a>> {
+        match self {
+            Self::Made(kept) => {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::replace(&mut *kept, ahead)
+            }
+            Self::Rehearsed(_) => None,
+        }
+    }
+}
+
+/// A call under way.
+pub(super) struct Ahead<'a> {
+    model: &'a dyn ChatModel,
+    request: ChatRequest,
+    /// What has come of it.
+    seen: Vec<Result<ChatEvent, ModelError>>,
+    /// What is still to come.
+    rest: ChatStream<'a>,
+    begun: Instant,
+}
+
+impl<'a> Ahead<'a> {
+    /// Begins a call.
+    pub(super) fn begin(model: &'a dyn ChatModel, request: ChatRequest) -> Self {
+        Self {
+            model,
+            seen: Vec::new(),
+            rest: model.chat(request.clone()),
+            request,
+            begun: Instant::now(),
+        }
+    }
+
+    /// Takes in what comes, for as long as it is waited for.
+    pub(super) async fn gather(&mut self) -> std::convert::Infallible {
+        while let Some(event) = self.rest.next().await {
+            self.seen.push(event);
+        }
+        std::future::pending().await
+    }
+
+    /// Whether it is this call.
+    pub(super) fn is(&self, model: &dyn ChatModel, request: &ChatRequest) -> bool {
+        self.model.id() == model.id() && self.request == *request
+    }
+
+    /// The model, to give what has come and what is still to come as its next answer.
+    pub(super) fn into_model(self) -> Continued<'a> {
+        let answer = stream::iter(self.seen).chain(self.rest).boxed();
+        Continued {
+            model: self.model,
+            answer: Mutex::new(Some(answer)),
+        }
+    }
+
+    /// Ends a call that is not wanted, and tells what it has used.
+    pub(super) fn end(self, observer: &CallObserver<'_>) {
+        let mut reply = Reply {
+            attempts: 1,
+            ..Reply::default()
+        };
+        for event in self.seen.into_iter().flatten() {
+            match event {
+                ChatEvent::Text(text) => reply.text.push_str(&text),
+                ChatEvent::Reasoning(text) => reply.reasoning.push_str(&text),
+                ChatEvent::Usage(usage) => reply.usage = usage,
+                ChatEvent::Retry { .. } => {
+                    reply = Reply {
+                        attempts: reply.attempts + 1,
+                        ..Reply::default()
+                    };
+                }
+                _ => {}
+            }
+        }
+        let messages = self.request.messages.iter();
+        let sent: usize = messages.map(|message| message.content.len()).sum();
+        let unwanted = ModelError::new(ErrorClass::CutOff, "it was begun ahead and was not wanted");
+        observer(CallEvent::End(CallReport {
+            model: self.model.id(),
+            address: self.model.address(),
+            request: &self.request,
+            reply: &reply,
+            replayed: false,
+            usage: reply.usage,
+            duration: self.begun.elapsed(),
+            attempts: reply.attempts,
+            characters: sent + reply.text.len() + reply.reasoning.len(),
+            error: Some(&unwanted),
+        }));
+    }
+}
+
+/// A model whose next answer has begun already.
+pub(super) struct Continued<'a> {
+    model: &'a dyn ChatModel,
+    answer: Mutex<Option<ChatStream<'a>>>,
+}
+
+#[async_trait::async_trait]
+impl ChatModel for Continued<'_> {
+    fn id(&self) -> &ModelId {
+        self.model.id()
+    }
+
+    fn address(&self) -> Option<String> {
+        self.model.address()
+    }
+
+    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
+        let answer = self
+            .answer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        answer.unwrap_or_else(|| self.model.chat(request))
+    }
+
+    async fn info(&self) -> Result<ModelInfo, ModelError> {
+        self.model.info().await
+    }
+}

@@ -1,0 +1,608 @@
+//! A person at a terminal: progress, the menu and each of its keys, Ctrl-C, sizes.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::pty::{AtTerminal, CTRL_C};
+use crate::harness::{Ran, Test};
+use crate::plan::{CRITERIA, answering, draft, usual_server, verdict};
+use crate::support::server::Protocol;
+
+const FIRST: &str = "The pond is old.\nA frog jumps in.\n漢字 and 🐸 make ripples.";
+const SECOND: &str = "The old pond:\na frog jumps in,\nand 漢字 and 🐸 make ripples.";
+
+/// An up arrow, as terminals send it.
+const UP: &str = "\u{1b}[A";
+const ESCAPE: &str = "\u{1b}";
+
+/// A reply of a script: who gives it, what it is, and how long it takes.
+fn reply(purpose: &str, text: &str, delay_ms: u32) -> String {
+    let text = Value::from(text);
+    format!("[[reply]]\npurpose = '{purpose}'\ntext = {text}\ndelay_ms = {delay_ms}\n")
+}
+
+/// A draft that is not good enough, then one that is.
+fn usual(delay_ms: u32) -> String {
+    [
+        reply("write", FIRST, delay_ms),
+        reply("judge", &verdict(2).to_string(), delay_ms),
+        reply("write", SECOND, delay_ms),
+        reply("judge", &verdict(5).to_string(), delay_ms),
+    ]
+    .concat()
+}
+
+/// `reflect draft` with these answers of the model.
+fn scripted(script: &str) -> Test {
+    Test::new()
+        .file("criteria.toml", CRITERIA)
+        .file("script.toml", script)
+        .args(["draft", "Write about a pond.", "-c", "criteria.toml"])
+        .args(["--provider", "scripted:script.toml"])
+        .args(["--strategy", "full_rewrite"])
+}
+
+/// The usual run with the menu.
+fn asked() -> Test {
+    scripted(&usual(0)).arg("-i")
+}
+
+fn reason(ran: &Ran) -> String {
+    let history = ran.history();
+    history["convergence_reason"]
+        .as_str()
+        .expect("a reason")
+        .to_owned()
+}
+
+/// The screen without what differs from run to run.
+fn snapshot(name: &str, terminal: &AtTerminal) {
+    insta::assert_snapshot!(name, terminal.plain_screen());
+}
+
+#[test]
+fn accept_takes_a_draft_whatever_its_score() {
+    let terminal = asked().at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1 · score").press("a");
+    let ran = terminal.finish();
+    assert_eq!(ran.stdout, format!("{FIRST}\n"));
+    assert_eq!(reason(&ran), "user_accepted");
+}
+
+#[test]
+fn enter_goes_on_until_the_criteria_are_met_and_then_accepts() {
+    let terminal = asked().at_terminal_piped(24, 80);
+    terminal
+        .until_menu("draft 1")
+        .until("[c]ontinue (Enter)")
+        .press("\r");
+    terminal.until_menu("draft 2 · score 1.00 · the best so far");
+    terminal.until("[a]ccept (Enter)").press("\r");
+    let ran = terminal.finish();
+    assert_eq!(ran.stdout, format!("{SECOND}\n"));
+    assert_eq!(reason(&ran), "user_accepted");
+}
+
+#[test]
+fn quit_ends_the_run_with_the_best_draft() {
+    for key in ["q", "Q", "\u{4}"] {
+        let terminal = asked().code(3).at_terminal_piped(24, 80);
+        terminal.until_menu("draft 1").press(key);
+        let ran = terminal.finish();
+        assert_eq!(ran.stdout, format!("{FIRST}\n"));
+        assert_eq!(reason(&ran), "user_quit");
+    }
+}
+
+#[test]
+fn a_wish_is_told_to_the_reviser() {
+    let told = "contains = 'Shorter, with 漢字.'\n";
+    let script = usual(0).replacen("[[reply]]\npurpose = 'write'", "[[first]]", 1);
+    let script = script.replacen(
+        "[[reply]]\npurpose = 'write'\n",
+        &format!("[[reply]]\npurpose = 'write'\n{told}"),
+        1,
+    );
+    let script = script.replacen("[[first]]", "[[reply]]\npurpose = 'write'", 1);
+    let terminal = scripted(&script).arg("-i").at_terminal_piped(24, 30);
+    terminal.until_menu("draft 1").press("g");
+    terminal
+        .until("your wish:")
+        .press("Shorter, witt\u{7f}h 漢字 in it");
+    terminal.until("in it").press("\u{17}\u{17}\u{7f}.");
+    terminal.until("漢字.").press("\r");
+    terminal
+        .until("wish: Shorter, with")
+        .until_menu("draft 2")
+        .press("a");
+    assert_eq!(terminal.finish().stdout, format!("{SECOND}\n"));
+}
+
+#[test]
+fn a_wish_can_be_given_up() {
+    let terminal = asked().code(3).at_terminal(24, 80);
+    for keys in [ESCAPE, "\r", "\u{4}"] {
+        terminal.until_menu("draft 1").press("g");
+        terminal.until("your wish:").press(keys);
+        terminal.until_screen("no wish", |screen| !screen.contains("your wish"));
+    }
+    terminal.until_menu("draft 1").press("q");
+    terminal.finish();
+}
+
+const EDITOR: &str = "printf '%s\\n' 'My own text.' > \"$1\"\n";
+
+#[test]
+fn an_edited_draft_is_a_version_like_any_other() {
+    let script = [
+        reply("write", FIRST, 0),
+        reply("judge", &verdict(2).to_string(), 0),
+        reply("judge", &verdict(4).to_string(), 0),
+    ];
+    let terminal = scripted(&script.concat())
+        .arg("-i")
+        .file("editor.sh", EDITOR)
+        .env("VISUAL", "sh editor.sh")
+        .at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1").press("e");
+    terminal
+        .until("  My own text.")
+        .until_menu("draft 2")
+        .press("a");
+    let ran = terminal.finish();
+    assert_eq!(ran.stdout, "My own text.\n");
+    assert_eq!(ran.drafts(), [FIRST, "My own text."]);
+    assert_eq!(ran.history()["history"]["versions"][1]["based_on"], 1);
+}
+
+#[test]
+fn an_editor_that_changes_nothing_or_fails_leaves_the_menu() {
+    for (editor, said) in [
+        ("true", "the draft is as it was"),
+        ("false", "the editor `false` failed"),
+        ("no-such-editor", "cannot be started"),
+    ] {
+        let terminal = asked()
+            .env("EDITOR", editor)
+            .env("VISUAL", "")
+            .code(3)
+            .at_terminal(24, 80);
+        terminal.until_menu("draft 1").press("e");
+        terminal.until(said).until_menu("draft 1").press("q");
+        let ran = terminal.finish();
+        assert_eq!(ran.drafts().len(), 1);
+    }
+}
+
+#[test]
+fn the_editor_has_the_terminal_also_between_pipes() {
+    let editor = "test -t 0 && test -t 1 && printf 'At a terminal.' > \"$1\"\n";
+    let terminal = asked()
+        .stdin("Some context.")
+        .file("editor.sh", editor)
+        .env("EDITOR", "sh editor.sh")
+        .at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1").press("e");
+    terminal.until_menu("draft 2").press("a");
+    assert_eq!(terminal.finish().stdout, "At a terminal.\n");
+}
+
+#[test]
+fn what_there_is_to_see_is_shown() {
+    let terminal = asked().at_terminal(40, 80);
+    terminal.until_menu("draft 1").press("r");
+    terminal.until("missing: It does not say what it is about.");
+    terminal.until_menu("draft 1").press("?");
+    terminal.until("  g  one more revision, with a wish of yours");
+    terminal.until_menu("draft 1").press("d").press("c");
+    // There is nothing to compare the first draft with: the key does nothing.
+    terminal.until_menu("draft 2").press("d");
+    terminal.until("--- draft 1").until("+The old pond:");
+    terminal.until_menu("draft 2").press("q");
+    terminal.finish();
+}
+
+#[test]
+fn a_long_draft_is_cut_until_it_is_wanted() {
+    let long: Vec<String> = (1..=40).map(|line| format!("Line{line}.")).collect();
+    let script = reply("write", &long.join("\n"), 0) + &reply("judge", &verdict(2).to_string(), 0);
+    let terminal = scripted(&script).arg("-i").code(3).at_terminal(24, 80);
+    terminal
+        .until_menu("draft 1")
+        .until("… 26 more rows: [s] shows them")
+        .press("s");
+    terminal.until("Line40.").until_menu("draft 1").press("q");
+    terminal.finish();
+}
+
+#[test]
+fn another_draft_can_be_picked() {
+    let terminal = asked().at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1").press("c");
+    terminal.until_menu("draft 2").press("p");
+    terminal
+        .until("> draft 2, score 1.00, the best so far")
+        .press(UP);
+    terminal.until("> draft 1, score 0.65").press("\r");
+    terminal
+        .until_menu("draft 1 · score 0.65 · draft 2 is the best so far")
+        .press("a");
+    let ran = terminal.finish();
+    assert_eq!(ran.stdout, format!("{FIRST}\n"));
+    assert_eq!(ran.history()["output"], FIRST);
+}
+
+#[test]
+fn a_list_can_be_left() {
+    let terminal = asked().at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1").press("c");
+    terminal.until_menu("draft 2").press("p");
+    terminal.until("> draft 2, score").press(ESCAPE);
+    terminal.until_menu("draft 2").press("a");
+    assert_eq!(terminal.finish().stdout, format!("{SECOND}\n"));
+}
+
+#[test]
+fn at_the_limit_nothing_more_is_offered() {
+    let terminal = asked().args(["-n", "1"]).code(3).at_terminal(24, 80);
+    terminal
+        .until_menu("draft 1")
+        .until("[q]uit (Enter)")
+        .press("cg");
+    terminal.press("\r");
+    let ran = terminal.finish();
+    assert!(!ran.stderr.contains("[c]ontinue"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_was_typed_before_is_no_answer() {
+    let terminal = scripted(&usual(300)).arg("-i").code(3).at_terminal(24, 80);
+    terminal.until("writing").press("aaaa");
+    terminal.until_menu("draft 1");
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.until_menu("draft 1").press("q");
+    assert_eq!(reason(&terminal.finish()), "user_quit");
+}
+
+/// Ctrl-C, wherever a run stands.
+#[test]
+fn ctrl_c_ends_the_run_and_keeps_what_there_is() {
+    type Go = fn(&AtTerminal);
+    let phases: [(&str, Go); 7] = [
+        ("waiting", |it| {
+            it.until("waiting for the first token");
+        }),
+        ("judging", |it| {
+            it.until("draft 1: judging");
+        }),
+        ("menu", |it| {
+            it.until_menu("draft 1");
+        }),
+        ("help", |it| {
+            it.until_menu("draft 1").press("?");
+            it.until("what the keys do").until_menu("draft 1");
+        }),
+        ("wish", |it| {
+            it.until_menu("draft 1").press("g");
+            it.until("your wish:").press("Sho");
+            it.until("Sho");
+        }),
+        ("revising", |it| {
+            it.until_menu("draft 1").press("c");
+            it.until("revising draft 1");
+        }),
+        ("list", |it| {
+            it.until_menu("draft 1").press("c");
+            it.until_menu("draft 2").press("p");
+            it.until("> draft 2");
+        }),
+    ];
+    crate::harness::each(
+        &phases,
+        |(name, _)| (*name).to_owned(),
+        |(name, go)| {
+            let terminal = scripted(&usual(400))
+                .arg("-i")
+                .code(130)
+                .at_terminal(24, 80);
+            go(&terminal);
+            terminal.press(CTRL_C);
+            let ran = terminal.finish();
+            assert_eq!(reason(&ran), "interrupted", "{name}");
+            assert!(ran.took < Duration::from_secs(10), "{name}: {:?}", ran.took);
+        },
+    );
+}
+
+#[test]
+fn a_signal_at_the_menu_leaves_the_terminal_as_it_was() {
+    let terminal = asked().code(130).at_terminal(24, 80);
+    terminal.until_menu("draft 1").signal("TERM");
+    assert_eq!(reason(&terminal.finish()), "interrupted");
+}
+
+#[test]
+fn time_that_is_up_ends_the_menu() {
+    let terminal = asked()
+        .args(["--max-time", "1s"])
+        .code(5)
+        .at_terminal(24, 80);
+    terminal.until_menu("draft 1");
+    assert_eq!(reason(&terminal.finish()), "time_limit");
+}
+
+#[test]
+fn ctrl_c_in_the_editor_is_the_editors() {
+    let editor = "trap 'printf \"Saved.\" > \"$1\"; exit 0' INT\necho editing\nsleep 10 & wait\n";
+    let terminal = asked()
+        .file("editor.sh", editor)
+        .env("EDITOR", "sh editor.sh")
+        .at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1").press("e");
+    terminal.until("editing").press(CTRL_C);
+    terminal.until_menu("draft 2").press("a");
+    assert_eq!(terminal.finish().stdout, "Saved.\n");
+}
+
+#[test]
+fn the_menu_is_laid_out_anew_when_the_terminal_is_resized() {
+    let terminal = asked().code(3).at_terminal(24, 80);
+    terminal.until_menu("draft 1").resize(24, 30);
+    let narrow = |screen: &str| screen.contains("\n[g]uide  [e]dit  [s]how\n");
+    terminal
+        .until_screen("a narrow menu", narrow)
+        .resize(24, 100);
+    let wide = |screen: &str| screen.ends_with("[e]dit  [s]how  [r]eport  [q]uit  [?]");
+    terminal.until_screen("a wide menu", wide).press("q");
+    terminal.finish();
+}
+
+#[test]
+fn screens_look_right() {
+    for columns in [80, 30] {
+        let terminal = asked().code(0).at_terminal(40, columns);
+        terminal.until_menu("draft 1");
+        snapshot(&format!("menu_first_{columns}"), &terminal);
+        terminal.press("c").until_menu("draft 2").press("d");
+        terminal.until("--- draft 1").until_menu("draft 2");
+        snapshot(&format!("menu_second_{columns}"), &terminal);
+        terminal.press("p").until("> draft 2");
+        snapshot(&format!("menu_pick_{columns}"), &terminal);
+        terminal.press("\r").until_menu("draft 2").press("a");
+        terminal.until("history show");
+        std::thread::sleep(Duration::from_millis(200));
+        snapshot(&format!("menu_end_{columns}"), &terminal);
+        terminal.finish();
+    }
+}
+
+#[test]
+fn progress_is_seen_and_goes_away() {
+    let words = ["A pond, 漢字 and 🐸, ", "and more of it. ", "And so on. "];
+    let pieces: Vec<Value> = words
+        .iter()
+        .cycle()
+        .take(12)
+        .map(|it| Value::from(*it))
+        .collect();
+    let script = format!(
+        "[[reply]]\npurpose = 'write'\npieces = {}\ndelay_ms = 150\n",
+        Value::from(pieces)
+    ) + &reply("judge", &verdict(5).to_string(), 500);
+    for columns in [80, 30, 20] {
+        let terminal = scripted(&script).at_terminal(24, columns);
+        terminal.until("draft 1: writing").until("token");
+        terminal.until("tokens/s").until("And so on.");
+        let screen = terminal.screen();
+        assert!(screen.lines().count() <= 10, "{screen}");
+        terminal.until("judging");
+        terminal.until("history show");
+        let ran = terminal.finish();
+        assert!(ran.stderr.contains("draft 1: score"), "{}", ran.stderr);
+    }
+}
+
+/// The screen at the end holds a line for each draft and the summary, and nothing of what was drawn before.
+#[test]
+fn what_is_left_of_progress_is_short() {
+    for columns in [80, 30] {
+        let terminal = scripted(&usual(150)).at_terminal(40, columns);
+        terminal.until("history show");
+        std::thread::sleep(Duration::from_millis(200));
+        snapshot(&format!("progress_end_{columns}"), &terminal);
+        terminal.finish();
+    }
+}
+
+#[test]
+fn progress_survives_another_size() {
+    let terminal = scripted(&usual(700)).at_terminal(24, 80);
+    terminal.until("waiting for the first token").resize(24, 30);
+    terminal.until("judging").resize(24, 60);
+    terminal.until("history show");
+    terminal.finish();
+}
+
+#[test]
+fn differences_are_shown_where_they_are_wanted() {
+    let terminal = scripted(&usual(0)).arg("--diff").at_terminal(40, 80);
+    terminal
+        .until("--- draft 1")
+        .until("+The old pond:")
+        .until("history show");
+    terminal.finish();
+    scripted(&usual(0))
+        .arg("--diff")
+        .stdout(&format!("{SECOND}\n"))
+        .stderr_has("+The old pond:\n")
+        .run();
+    scripted(&usual(0)).args(["--diff", "-q"]).stderr("").run();
+}
+
+#[test]
+fn a_terminal_that_can_do_nothing_gets_plain_lines() {
+    let terminal = asked().env("TERM", "dumb").code(3).at_terminal(24, 80);
+    terminal
+        .until("draft 1: writing\n")
+        .until_menu("draft 1")
+        .press("q");
+    let ran = terminal.finish();
+    assert!(!ran.stderr.contains('⠋'), "{}", ran.stderr);
+}
+
+#[test]
+fn colours_are_as_the_user_wants_them() {
+    for (name, value, bold) in [
+        ("NO_COLOR", "1", false),
+        ("NO_COLOR", "", true),
+        ("X", "", true),
+    ] {
+        let terminal = asked().env(name, value).code(3).at_terminal(24, 80);
+        terminal.until_menu("draft 1");
+        assert_eq!(terminal.is_bold_anywhere(), bold, "{name}={value}");
+        terminal.press("q");
+        terminal.finish();
+    }
+}
+
+#[test]
+fn the_next_revision_is_made_while_somebody_decides() {
+    let slow = reply("write", SECOND, 1500);
+    let script = usual(0).replacen(&reply("write", SECOND, 0), &slow, 1);
+    let terminal = scripted(&script)
+        .args(["-i", "--prefetch"])
+        .at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1");
+    std::thread::sleep(Duration::from_secs(2));
+    terminal.press("c");
+    let wanted = std::time::Instant::now();
+    terminal.until_menu("draft 2").press("a");
+    assert!(
+        wanted.elapsed() < Duration::from_millis(1400),
+        "{:?}",
+        wanted.elapsed()
+    );
+    let ran = terminal.finish();
+    assert_eq!(ran.stdout, format!("{SECOND}\n"));
+    assert_eq!(ran.history()["total_llm_calls"], 4);
+}
+
+#[test]
+fn a_revision_that_was_made_in_vain_is_counted() {
+    let script = usual(0).replacen("[[reply]]\npurpose = 'judge'", "[[first]]", 1);
+    let vain = reply("write", "In vain.", 0);
+    let script = script.replacen("[[reply]]\npurpose = 'write'", "[[begin]]", 1);
+    let script = script
+        .replacen(
+            "[[reply]]\npurpose = 'write'",
+            &(vain + "[[reply]]\npurpose = 'write'"),
+            1,
+        )
+        .replacen("[[begin]]", "[[reply]]\npurpose = 'write'", 1)
+        .replacen("[[first]]", "[[reply]]\npurpose = 'judge'", 1);
+    let terminal = scripted(&script)
+        .args(["-i", "--prefetch=true"])
+        .at_terminal_piped(24, 80);
+    terminal.until_menu("draft 1").press("g");
+    terminal.until("your wish:").press("Shorter.\r");
+    terminal.until_menu("draft 2").press("a");
+    let ran = terminal.finish();
+    assert_eq!(ran.stdout, format!("{SECOND}\n"));
+    assert_eq!(ran.history()["total_llm_calls"], 5);
+}
+
+/// Who left is asked again, and nothing is paid for twice.
+#[test]
+fn a_run_that_is_resumed_asks_again() {
+    let terminal = asked().arg("--prefetch").code(3).at_terminal(24, 80);
+    terminal.until_menu("draft 1").press("q");
+    let stopped = terminal.finish();
+    let resume = ["history", "resume", "last", "-i", "--prefetch", "--diff"];
+    let terminal = stopped.then(resume).code(130).at_terminal(24, 80);
+    terminal
+        .until("  A frog jumps in.")
+        .until_menu("draft 1 · score 0.65")
+        .press(CTRL_C);
+    let interrupted = terminal.finish();
+    assert_eq!(reason(&interrupted), "interrupted");
+    let terminal = interrupted.then(resume).at_terminal_piped(40, 80);
+    terminal.until_menu("draft 1").press("c");
+    terminal
+        .until("one more revision is wanted")
+        .until("+The old pond:")
+        .until_menu("draft 2")
+        .press("p");
+    terminal.until("> draft 2").press(UP);
+    terminal.until("> draft 1").press("\r");
+    terminal.until_menu("draft 1").press("a");
+    let ran = terminal.finish();
+    assert_eq!(ran.stdout, format!("{FIRST}\n"));
+    assert_eq!(reason(&ran), "user_accepted");
+    let history = ran.history();
+    // The one that was begun ahead when the run was left is counted.
+    assert_eq!(history["total_llm_calls"], 5);
+    ran.then(["history", "resume", "last", "-i"])
+        .code(2)
+        .stderr_has("nobody can be asked")
+        .run();
+}
+
+/// What is told of the calls is not broken for the terminal.
+#[test]
+fn what_calls_are_told_is_told_as_it_is() {
+    let terminal = scripted(&usual(0)).arg("-vv").at_terminal_piped(24, 30);
+    terminal.until("history show");
+    let ran = terminal.finish();
+    for told in [
+        "\n< A frog jumps in.\n< 漢字 and 🐸 make ripples.\n",
+        " was asked to write, temperature",
+    ] {
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn without_a_terminal_nothing_is_begun() {
+    let server = usual_server();
+    draft(&server, Protocol::Ollama)
+        .arg("-i")
+        .code(2)
+        .stdout("")
+        .stderr_has("nobody can be asked: standard error is no terminal")
+        .stderr_has("--yes")
+        .run();
+    assert_eq!(server.calls(), 0);
+    // Not even if standard input says nothing.
+    let ran = draft(&server, Protocol::OpenAi)
+        .args(["-i", "-"])
+        .silent_stdin()
+        .code(2)
+        .run();
+    assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
+}
+
+#[test]
+fn yes_asks_nothing() {
+    for flag in ["-y", "--yes", "--no-input"] {
+        draft(&usual_server(), Protocol::Ollama)
+            .args(["-i", flag])
+            .stdout("The second draft.\n")
+            .run();
+    }
+    let server = answering(Vec::<crate::support::server::Reply>::new());
+    draft(&server, Protocol::Ollama)
+        .args(["--yes", "--dry-run"])
+        .run();
+}
+
+#[test]
+fn what_nobody_judges_is_not_asked_about() {
+    Test::new()
+        .file("text.md", "A text.")
+        .file("errors.txt", "An error.")
+        .args(["revise", "text.md", "--errors", "errors.txt", "-i"])
+        .code(2)
+        .stderr_has("cannot be used with '--interactive'")
+        .run();
+}
