@@ -25,6 +25,7 @@ use crate::types::{Candidates, JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Se
 #[command(
     name = "reflect",
     version,
+    long_version = env!("REFLECT_VERSION"),
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "Try `reflect draft \"Write a haiku about Rust\" -c writing`, or `reflect draft --help`.",

@@ -46,12 +46,16 @@ fn help() {
 
 #[test]
 fn version() {
-    for flag in ["-V", "--version"] {
-        Test::new()
-            .arg(flag)
-            .stdout(&format!("reflect {}\n", env!("CARGO_PKG_VERSION")))
-            .run();
-    }
+    let version = format!("reflect {}", env!("CARGO_PKG_VERSION"));
+    Test::new().arg("-V").stdout(&format!("{version}\n")).run();
+    // With the commit, where it is known.
+    let ran = Test::new().arg("--version").run();
+    let rest = ran.stdout.strip_prefix(&version).map(str::trim_end);
+    assert!(
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" (") && rest.ends_with(')')),
+        "{:?}",
+        ran.stdout
+    );
 }
 
 #[test]
