@@ -1040,7 +1040,7 @@ pub(super) struct LoopArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Loop")]
 pub(super) struct AskingArgs {
-    /// Decide with one key after each evaluation: accept, continue, guide, edit, diff, and more
+    /// Decide after each evaluation: accept, continue, guide, edit, and more
     #[arg(short, long)]
     pub interactive: bool,
 

@@ -103,10 +103,12 @@ impl Replay {
         self.left().any(|event| !is_about_the_whole(event))
     }
 
-    /// Whether the run had done any work from where it is now, and not only come to its end.
+    /// Whether the run had done any work from where it is now, and not only come to its end. A call alone is none:
+    /// it may have been begun ahead, and not been wanted.
     pub(super) fn worked_on(&self) -> bool {
         let is_work = |event: &Event| {
             !is_about_the_whole(event)
+                && !is_for_good(event)
                 && !matches!(
                     event,
                     Event::Warning { .. } | Event::Decision { .. } | Event::UserDecision { .. }
@@ -379,6 +381,13 @@ mod tests {
         let mut done = replay(&[phase(1), end()]);
         done.again(&phase(1)).unwrap();
         assert!(!done.went_on());
+    }
+
+    #[test]
+    fn a_call_that_was_begun_ahead_is_no_work() {
+        let unwanted = || call(2, 9, 1, Some("it was not wanted"));
+        assert!(!replay(&[unwanted(), warning("why"), end()]).worked_on());
+        assert!(replay(&[unwanted(), phase(2), call(2, 9, 1, None)]).worked_on());
     }
 
     #[test]

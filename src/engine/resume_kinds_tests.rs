@@ -225,6 +225,34 @@ async fn so_does_one_in_which_somebody_decides() {
 }
 
 #[tokio::test]
+async fn so_does_one_that_is_ahead_of_who_decides() {
+    let ahead = |plan: &mut Loop| plan.prefetch = true;
+    let kind = Kind {
+        script: [
+            judge("gamma draft", 5),
+            judge("beta draft", 3),
+            judge("alpha draft", 2),
+            write("beta draft", 0, "The gamma draft, at last."),
+            write("alpha draft", 0, "The beta draft."),
+            write("Write a line.", 0, "The alpha draft."),
+        ]
+        .concat(),
+        settings: settings(),
+        made: &ahead,
+        decide: Some(|version| match version {
+            1 => UserDecision::Continue,
+            _ => UserDecision::Auto,
+        }),
+    };
+    let (record, _) = kind.stopped_anywhere().await;
+    assert_eq!(record.versions.len(), 3);
+    assert_eq!(
+        record.convergence_reason,
+        Some(ConvergenceReason::QualityMet)
+    );
+}
+
+#[tokio::test]
 async fn who_ended_a_run_is_asked_again_when_it_goes_on() {
     let ends = Kind {
         script: of_candidates(),

@@ -519,6 +519,11 @@ fn a_run_that_is_resumed_asks_again() {
     terminal.until_menu("draft 1").press("q");
     let stopped = terminal.finish();
     let resume = ["history", "resume", "last", "-i", "--prefetch", "--diff"];
+    stopped
+        .then(resume)
+        .code(2)
+        .stderr_has("nobody can be asked")
+        .run();
     let terminal = stopped.then(resume).code(130).at_terminal(24, 80);
     terminal
         .until("  A frog jumps in.")
@@ -542,10 +547,6 @@ fn a_run_that_is_resumed_asks_again() {
     let history = ran.history();
     // The one that was begun ahead when the run was left is counted.
     assert_eq!(history["total_llm_calls"], 5);
-    ran.then(["history", "resume", "last", "-i"])
-        .code(2)
-        .stderr_has("nobody can be asked")
-        .run();
 }
 
 /// What is told of the calls is not broken for the terminal.
@@ -556,9 +557,63 @@ fn what_calls_are_told_is_told_as_it_is() {
     let ran = terminal.finish();
     for told in [
         "\n< A frog jumps in.\n< 漢字 and 🐸 make ripples.\n",
-        " was asked to write, temperature",
+        " was asked to write at ",
     ] {
         assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}
+
+/// Whatever is no yes is a no.
+#[test]
+fn runs_are_taken_out_only_if_that_is_agreed_to() {
+    let ran = scripted(&usual(0)).run();
+    for (answer, code, said) in [
+        ("n\r", 2, "nothing was taken out"),
+        ("\r", 2, "nothing was taken out"),
+        ("perhaps\r", 2, "nothing was taken out"),
+        ("\u{4}", 2, "nothing was taken out"),
+        ("Yes\r", 0, "1 run taken out of the log"),
+    ] {
+        let rm = ran.then(["history", "rm", "--all"]).code(code);
+        let terminal = rm.at_terminal(24, 80);
+        terminal
+            .until("take 1 run out of the log for good? [y/N]")
+            .press(answer);
+        let asked = terminal.finish();
+        assert!(asked.stderr.contains(said), "{}", asked.stderr);
+        let list = ran.then(["history", "list", "--json"]).run().json();
+        let left = list.as_array().map(Vec::len);
+        assert_eq!(left, Some(usize::from(code == 2)), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_faulty_configuration_can_be_edited_again() {
+    const CONFIG: &str = "../home/.config/reflect/config.toml";
+    let editor = "if test -e once; then text='retries = 1'; else text='retris = 1'; fi\n\
+                  touch once\nprintf '%s' \"$text\" > \"$1\"\n";
+    for (answer, code, left) in [
+        ("\r", 0, "retries = 1"),
+        ("y\r", 0, "retries = 1"),
+        ("No\r", 2, "retris = 1"),
+        ("\u{4}", 2, "retris = 1"),
+    ] {
+        let terminal = Test::new()
+            .args(["config", "edit"])
+            .file("editor.sh", editor)
+            .env("VISUAL", "sh editor.sh")
+            .code(code)
+            .at_terminal(24, 80);
+        terminal
+            .until("did you mean `retries`?")
+            .until("edit it again? [Y/n]")
+            .press(answer);
+        let ran = terminal.finish();
+        assert_eq!(ran.read(CONFIG), left, "{answer:?}");
+        let said = ran
+            .stderr
+            .contains("the configuration is left as it is, with its fault");
+        assert_eq!(said, code == 2, "{}", ran.stderr);
     }
 }
 

@@ -1,0 +1,86 @@
+//! Runs with more to them: tools, templates of the user's own, prices.
+
+use std::fs;
+
+use super::*;
+
+#[test]
+fn what_a_tool_said_is_what_it_said_then() {
+    let server = stuck_at(3);
+    let running = draft(&server)
+        .file("note.txt", "It rains.")
+        .args(["--allow-exec", "--tool", "cat note.txt"])
+        .spawn();
+    until_call(&server, 3);
+    let killed = running.kill();
+    fs::write(killed.path("note.txt"), "The sun shines.").expect("a file");
+    resume(&killed).code(2).stderr_has("--allow-exec").run();
+    let ran = resume(&killed).arg("--allow-exec").stdout(LAST).run();
+    assert_eq!(server.calls() - 3, CALLS - 2, "no call twice");
+    assert_eq!(ran.drafts().len(), 3);
+    let told: Vec<(bool, bool)> = server
+        .chats()
+        .iter()
+        .skip(3)
+        .filter(|chat| chat.purpose() == Purpose::Write)
+        .map(|chat| {
+            let text = chat.body["messages"].to_string();
+            (text.contains("It rains."), text.contains("The sun shines."))
+        })
+        .collect();
+    assert_eq!(told, [(true, false), (false, true)]);
+}
+
+#[test]
+fn templates_that_are_others_now_are_refused() {
+    const TEMPLATE: &str = "In one line.\n{{ task }}";
+    let server = stuck_at(3);
+    let running = draft(&server)
+        .file("prompts/draft.j2", TEMPLATE)
+        .args(["--prompt-dir", "prompts"])
+        .spawn();
+    until_call(&server, 3);
+    let killed = running.kill();
+    let (folder, file) = (killed.path("prompts"), killed.path("prompts/draft.j2"));
+    fs::write(&file, "In two lines.\n{{ task }}").expect("a file");
+    resume(&killed)
+        .code(2)
+        .stderr_has("have changed since it began")
+        .stderr_has("hint: put them back as they were")
+        .run();
+    fs::remove_dir_all(&folder).expect("a folder");
+    resume(&killed).code(2).stderr_has("put them back").run();
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(&file, TEMPLATE).expect("a file");
+    resume(&killed).stdout(LAST).run();
+    assert_eq!(server.calls() - 3, CALLS - 2, "no call twice");
+}
+
+#[test]
+fn a_run_that_became_too_dear_goes_on_with_more() {
+    let prices = "[prices.'openai:test']\ninput = 2\noutput = 8\n";
+    let server = quick();
+    // Each call is 100 tokens in and 20 out: 0.00036.
+    let stopped = draft(&server)
+        .file("../home/.config/reflect/config.toml", prices)
+        .args(["--max-cost", "0.0006"])
+        .code(5)
+        .run();
+    assert_eq!(server.calls(), 2);
+    resume(&stopped)
+        .code(2)
+        .stderr_has("raise the limit with `--max-cost`")
+        .run();
+    resume(&stopped)
+        .args(["--max-cost", "0.0005"])
+        .code(2)
+        .stderr_has("the calls of the run have cost ")
+        .run();
+    let ran = resume(&stopped)
+        .args(["--max-cost", "1"])
+        .stdout(LAST)
+        .run();
+    assert_eq!(server.calls(), CALLS);
+    let cost = ran.history()["cost"].as_f64().expect("a cost");
+    assert!((cost - 0.00216).abs() < 1e-9, "{cost}");
+}
