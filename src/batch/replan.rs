@@ -105,3 +105,92 @@ pub fn advice(category: ErrorCategory) -> Option<&'static str> {
         ErrorCategory::Permission | ErrorCategory::Validation | ErrorCategory::Execution => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::batch::Status;
+    use crate::model::{ChatModel, ScriptedModel};
+
+    fn plan(stronger: bool) -> Arc<Loop> {
+        let model = |name: &str| -> Arc<dyn ChatModel> {
+            let script = "[[reply]]\ntext = 'one'";
+            Arc::new(ScriptedModel::parse(Path::new(name), script).unwrap())
+        };
+        let criteria = "name = 'c'\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 9";
+        let criteria = Arc::new(crate::criteria::parse(criteria, "c.toml").unwrap());
+        let builder = Loop::builder(model("weak.toml"), criteria);
+        let builder = builder.stronger(stronger.then(|| model("strong.toml")));
+        Arc::new(builder.build().unwrap())
+    }
+
+    /// The row of a task that failed so after so many attempts and drafts.
+    fn row(category: ErrorCategory, attempts: u32, drafts: u32) -> Row {
+        Row {
+            status: Status::Failed,
+            error_category: Some(category),
+            attempts,
+            iterations_used: drafts,
+            ..Row::invalid(1, Some("a".to_owned()), "it failed".to_owned())
+        }
+    }
+
+    fn after(row: &Row, stronger: bool) -> Option<Attempt> {
+        Attempt::after(row, &plan(stronger), &Task::new("Write."))
+    }
+
+    #[test]
+    fn only_what_may_go_otherwise_is_tried_again() {
+        for category in [
+            ErrorCategory::Permission,
+            ErrorCategory::Validation,
+            ErrorCategory::Execution,
+        ] {
+            assert!(after(&row(category, 1, 1), true).is_none(), "{category}");
+        }
+        for category in [Timeout, NotFound, Network, Resource] {
+            let next = after(&row(category, 1, 1), false).expect("another attempt");
+            let told = &next.task.insights[0].content;
+            assert!(told.contains(category.suggestion()), "{told}");
+            assert!(told.ends_with(advice(category).unwrap()), "{told}");
+            assert_eq!(next.plan.strategy(), Strategy::default());
+        }
+        let met = Row {
+            status: Status::Met,
+            ..row(Timeout, 1, 1)
+        };
+        assert!(after(&met, true).is_none());
+        let not_met = Row {
+            status: Status::NotMet,
+            error_category: None,
+            ..row(Timeout, 1, 1)
+        };
+        assert!(after(&not_met, true).is_none());
+    }
+
+    #[test]
+    fn the_model_and_the_strategy_are_others_where_that_may_help() {
+        let stronger = |category, attempts| {
+            let next = after(&row(category, attempts, attempts), true).unwrap();
+            next.adjusted.contains("the stronger model")
+        };
+        assert!(!stronger(Timeout, 1) && stronger(Timeout, 2));
+        assert!(stronger(Network, 1) && stronger(Resource, 1));
+        let next = after(&row(Timeout, 1, 2), false).unwrap();
+        assert_eq!(next.plan.strategy(), Strategy::TargetedEdit);
+        assert!(next.adjusted.contains("edits"), "{}", next.adjusted);
+        // Three attempts with a first draft each have revised nothing.
+        let next = after(&row(Timeout, 3, 3), false).unwrap();
+        assert_eq!(next.plan.strategy(), Strategy::default());
+    }
+
+    #[test]
+    fn the_wait_grows_up_to_a_limit() {
+        let pause = |category, attempts| after(&row(category, attempts, 1), false).unwrap().pause;
+        assert_eq!(pause(Timeout, 3), Duration::ZERO);
+        let pauses = [1, 2, 3, 9, 40].map(|attempts| pause(Network, attempts).as_secs());
+        assert_eq!(pauses, [1, 2, 4, 30, 30]);
+    }
+}

@@ -29,7 +29,9 @@ fn server(bad: usize, how: impl Fn() -> Planned + Send + Sync + 'static) -> Serv
 fn prompts(server: &Server) -> Vec<String> {
     let chats = server.chats();
     let writers = chats.iter().filter(|it| it.purpose() == Purpose::Write);
-    writers.map(crate::support::server::Recorded::prompt).collect()
+    writers
+        .map(crate::support::server::Recorded::prompt)
+        .collect()
 }
 
 /// Whether the writer was told why an earlier attempt failed.

@@ -40,8 +40,8 @@ pub(super) fn say(
                 .to_owned(),
         );
     }
-    let tried_again = args.replan > 0 || args.output.is_none();
-    if assessment.verdict.should_replan && !tried_again {
+    let offers = args.replan == 0 && args.output.is_some();
+    if offers && assessment.tasks.iter().any(|task| task.should_replan) {
         notes.push(
             "hint: `--retry-failed --replan 2` tries the failed tasks again in another way"
                 .to_owned(),
