@@ -679,7 +679,7 @@ pub(super) struct BatchArgs {
     pub knowledge: KnowledgeArgs,
 
     /// Tell the models what earlier runs taught, and measure whether it helps
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Input")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, help_heading = "Input")]
     pub memory: Option<bool>,
 
     /// Instructions that hold for all tasks
@@ -722,7 +722,7 @@ pub(super) struct BatchArgs {
     #[arg(long, requires = "output", help_heading = "Output")]
     pub retry_failed: bool,
 
-    /// Try failed tasks up to N times more, in another way; not where that cannot help
+    /// Try a failed task up to N times more, in another way, where that may help
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10), default_value = "0", hide_default_value = true, help_heading = "Output")]
     pub replan: u32,
 
