@@ -29,6 +29,16 @@ pub struct Chronicle {
     latest: VecDeque<Done>,
     /// How many tasks there were.
     seen: u64,
+    again: Again,
+}
+
+/// How many tasks were tried more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Again {
+    /// All of them.
+    pub tasks: u64,
+    /// Those that came to an end of their own at last, whether or not their criteria are met.
+    pub mended: u64,
 }
 
 /// A task that has its row.
@@ -49,12 +59,17 @@ impl Chronicle {
             tool: writer,
             latest: VecDeque::new(),
             seen: 0,
+            again: Again::default(),
         }
     }
 
     /// Takes a row in, which is written now.
     pub fn add(&mut self, row: &Row, now: Timestamp) {
         self.seen += 1;
+        if row.attempts > 1 {
+            self.again.tasks += 1;
+            self.again.mended += u64::from(row.error_category.is_none());
+        }
         if self.latest.len() >= MOST {
             self.latest.pop_front();
         }
@@ -69,6 +84,11 @@ impl Chronicle {
     /// How many tasks were taken in.
     pub fn seen(&self) -> u64 {
         self.seen
+    }
+
+    /// How many of them were tried again.
+    pub fn again(&self) -> Again {
+        self.again
     }
 
     /// The verdict on the whole batch: of `total` tasks as many ended well as `tally` says, which also knows those of
@@ -249,6 +269,8 @@ mod tests {
         let mut mended = row(2, Status::Met, None);
         mended = row(2, Status::Failed, timeout).then("shorter".to_owned(), mended);
         assert_eq!(mended.attempts, 2);
+        let again = told([mended.clone(), row(3, Status::Met, None)]).0.again();
+        assert_eq!((again.tasks, again.mended), (1, 1));
         let (chronicle, tally) = told([
             row(0, Status::NotMet, None),
             row(1, Status::Failed, timeout),

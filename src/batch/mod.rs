@@ -29,7 +29,7 @@ mod tasks;
 mod template;
 
 pub use check::{Checked, check};
-pub use chronicle::{Chronicle, MOST};
+pub use chronicle::{Again, Chronicle, MOST};
 pub use ending::{Ending, Limits, Stop};
 pub use ids::Seen;
 pub use line::{Entry, Item};

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::markdown::{cell, one_line};
+use super::text::thousands;
 use crate::reflector::{Insight, PlanAssessment};
 use crate::types::{ModelId, ReflectionCriteria, SCHEMA_VERSION};
 
@@ -105,15 +106,17 @@ fn headline(assessment: &PlanAssessment) -> String {
     } else {
         "no success"
     };
+    let number = |count: usize| thousands(u64::try_from(count).unwrap_or(u64::MAX));
     let mut counts = vec![format!(
         "{} of {} tasks done",
-        assessment.succeeded, assessment.total
+        number(assessment.succeeded),
+        number(assessment.total)
     )];
     if assessment.failed > 0 {
-        counts.push(format!("{} failed", assessment.failed));
+        counts.push(format!("{} failed", number(assessment.failed)));
     }
     if assessment.incomplete > 0 {
-        counts.push(format!("{} incomplete", assessment.incomplete));
+        counts.push(format!("{} incomplete", number(assessment.incomplete)));
     }
     if verdict.should_replan {
         counts.push("another plan is worth making".to_owned());

@@ -47,6 +47,7 @@ fn a_task_that_failed_twice_and_then_works_has_one_row_that_says_so() {
         .args(["--retries", "0", "--replan", "2"])
         .stderr_has("1 task: 1 met")
         .stderr_has("verdict: tasks.jsonl: a success, 1 of 1 tasks done")
+        .stderr_has("  tried again in another way: 1, 1 of them to an end")
         .run();
     let rows = rows(&ran);
     assert_eq!(rows.len(), 1);

@@ -33,6 +33,14 @@ pub(super) fn say(
     let total = total.unwrap_or_else(|| tally.rows());
     let assessment = chronicle.assess(tally, total, criteria);
     let mut notes = Vec::new();
+    let again = chronicle.again();
+    if again.tasks > 0 {
+        notes.push(format!(
+            "tried again in another way: {}, {} of them to an end",
+            report::thousands(again.tasks),
+            report::thousands(again.mended)
+        ));
+    }
     if tally.of(Status::NotMet) > 0 {
         notes.push(
             "suggestion: where criteria are not met: more drafts (`-n`), a stronger model (`--stronger-model`), or \
