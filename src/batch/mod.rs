@@ -3,18 +3,23 @@
 //! The way of a task: [`Tasks`] reads lines and says what is to be done; a queue looks a little ahead, so that
 //! tasks with the same criteria come one after another; [`run`] keeps as many runs of the loop under way as the
 //! [`Gate`] allows; each finished run becomes a [`Row`], which whoever started the batch writes, most often with
-//! [`Results`]. What is not written is not done: a batch that is begun again does it then.
+//! [`Results`]. What is not written is not done: a batch that is begun again does it then. A task that failed may be
+//! tried again in another way first. [`Chronicle`] tells the reflector how the tasks ended.
 //!
-//! What grows with the number of tasks is 16 bytes for each id, to know it again; no text is kept.
+//! What grows with the number of tasks is 16 bytes for each id, to know it again; no text is kept, but for the errors
+//! of the latest tasks.
 
 mod check;
+mod chronicle;
 mod ending;
+mod failure;
 mod ids;
 mod line;
 mod order;
 mod pace;
 mod queue;
 mod reader;
+mod replan;
 mod results;
 mod row;
 mod run;
@@ -24,13 +29,15 @@ mod tasks;
 mod template;
 
 pub use check::{Checked, check};
+pub use chronicle::{Again, Chronicle, MOST};
 pub use ending::{Ending, Limits, Stop};
 pub use ids::Seen;
 pub use line::{Entry, Item};
 pub use pace::{Concurrency, Gate, MAX_CONCURRENCY, Pace, Paced};
 pub use reader::{InputFormat, Reader};
+pub use replan::advice;
 pub use results::{Before, Results, ResultsError};
-pub use row::{Row, Status};
+pub use row::{Replanned, Row, Status};
 pub use run::{Flow, Host, Now, Options, Output, run};
 pub use shard::Shard;
 pub use tally::Tally;

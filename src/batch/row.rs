@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::failure;
+use crate::reflector::ErrorCategory;
 use crate::types::{ConvergenceReason, ExitCode, RunRecord, TokenUsage};
 
 /// What became of a task: one line of the output. The names are those of the JSON result of a run.
@@ -22,16 +24,40 @@ pub struct Row {
     pub convergence_reason: Option<ConvergenceReason>,
     /// The run, for `reflect history show`; null where there was none.
     pub run_id: Option<Uuid>,
-    /// How many drafts were tried.
+    /// How often it was tried: 1 unless it was tried again; 0 where there was no run.
+    #[serde(default)]
+    pub attempts: u32,
+    /// How many drafts were tried, in all attempts.
     pub iterations_used: u32,
-    /// Tokens of the whole run.
+    /// Tokens of all attempts.
     pub token_usage: TokenUsage,
     /// What it cost, in the unit of the user's prices; null where that is not known.
     pub cost: Option<f64>,
-    /// Seconds; null where there was no run.
+    /// Seconds, of all attempts; null where there was no run.
     pub execution_time: Option<f64>,
     /// What went wrong, if something did.
     pub error: Option<String>,
+    /// What kind of failure it is; null for what has a verdict.
+    #[serde(default)]
+    pub error_category: Option<ErrorCategory>,
+    /// The attempts that failed before, in order, if it was tried again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replanned: Vec<Replanned>,
+}
+
+/// An attempt that failed, and what was changed for the next one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replanned {
+    /// Its run.
+    pub run_id: Option<Uuid>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// What kind of failure it was.
+    pub error_category: Option<ErrorCategory>,
+    /// How long it took, in seconds.
+    pub execution_time: Option<f64>,
+    /// What the next attempt did otherwise, in words.
+    pub adjusted: String,
 }
 
 /// What became of a task.
@@ -112,11 +138,14 @@ impl Row {
             score: evaluation.and_then(|evaluation| evaluation.overall_score),
             convergence_reason: record.convergence_reason,
             run_id: record.run_id,
+            attempts: 1,
             iterations_used: record.iterations(),
             token_usage: record.token_usage,
             cost: record.cost(),
             execution_time: record.execution_time(),
             error: record.error.clone(),
+            error_category: failure::category(record, None),
+            replanned: Vec::new(),
         })
     }
 
@@ -131,11 +160,53 @@ impl Row {
             score: None,
             convergence_reason: None,
             run_id: None,
+            attempts: 0,
             iterations_used: 0,
             token_usage: TokenUsage::default(),
             cost: None,
             execution_time: None,
             error: Some(error),
+            error_category: Some(ErrorCategory::Validation),
+            replanned: Vec::new(),
+        }
+    }
+
+    /// The row of a task that failed as `self` says, was changed as `adjusted` says, and was tried again. What the
+    /// last attempt came to is what the task came to, but for a draft that only an earlier one has.
+    #[must_use]
+    pub(super) fn then(self, adjusted: String, again: Self) -> Self {
+        let Self {
+            run_id,
+            error,
+            error_category,
+            execution_time,
+            mut replanned,
+            ..
+        } = self;
+        // What is there holds all attempts; this one took what the others did not.
+        let before: f64 = replanned.iter().filter_map(|it| it.execution_time).sum();
+        replanned.push(Replanned {
+            run_id,
+            error,
+            error_category,
+            execution_time: execution_time.map(|all| (all - before).max(0.0)),
+            adjusted,
+        });
+        let keeps = again.output.is_none();
+        let mut token_usage = self.token_usage;
+        token_usage += again.token_usage;
+        Self {
+            output: if keeps { self.output } else { again.output },
+            score: if keeps { self.score } else { again.score },
+            attempts: self.attempts + again.attempts,
+            iterations_used: self.iterations_used + again.iterations_used,
+            token_usage,
+            cost: self.cost.zip(again.cost).map(|(one, other)| one + other),
+            execution_time: execution_time
+                .zip(again.execution_time)
+                .map(|(one, other)| one + other),
+            replanned,
+            ..again
         }
     }
 

@@ -8,16 +8,20 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::ending::{Ending, Limits, Stop};
+use super::failure;
 use super::line::Entry;
 use super::order::Order;
 use super::pace::Gate;
 use super::queue::{Queue, Waiting};
+use super::replan::Attempt;
 use super::row::Row;
 use super::tally::Tally;
 use crate::engine::{Loop, Observer};
-use crate::types::{Event, ExitCode, Stamped};
+use crate::model::{CallReport, ModelError};
+use crate::types::{Event, ExitCode, Stamped, Task};
 
 /// What a batch asks of whoever starts it.
 #[async_trait::async_trait(?Send)]
@@ -30,6 +34,12 @@ pub trait Host {
 
     /// Who sees the events of the next run.
     fn observer(&self) -> Box<dyn Observer>;
+
+    /// Tells a task what is known from earlier runs, before it is tried with this loop. By default it is told nothing.
+    fn recall(&self, _plan: &Loop, _task: &mut Task) {}
+
+    /// A run whose task was told something has ended.
+    fn measure(&self, _run_id: Uuid) {}
 }
 
 /// Where rows go.
@@ -71,6 +81,8 @@ pub struct Options {
     pub ordered: bool,
     /// Begin no further task after one that failed.
     pub fail_fast: bool,
+    /// How often a task that failed is tried again in another way, where that may help.
+    pub replan: u32,
     /// What ends it early.
     pub limits: Limits,
 }
@@ -97,6 +109,15 @@ pub async fn run(
 ) -> Ending {
     let spent = Arc::new(Mutex::new(Spent::default()));
     let cut = CancellationToken::new();
+    let floor = Floor {
+        host,
+        gate,
+        spent: &spent,
+        limits: options.limits,
+        replan: options.replan,
+        cut: &cut,
+        halted: CancellationToken::new(),
+    };
     let deadline = options.limits.time.map(|time| Instant::now() + time);
     let mut runs = FuturesUnordered::new();
     let mut batch = Batch {
@@ -122,7 +143,10 @@ pub async fn run(
             && runs.len() < gate.limit()
             && let Some(waiting) = batch.queue.take()
         {
-            runs.push(work(waiting, host, gate, &spent, &cut));
+            runs.push(floor.work(waiting));
+        }
+        if batch.stop.is_some() {
+            floor.halted.cancel();
         }
         if matches!(batch.stop, Some(Stop::NoReader | Stop::Output(_))) {
             cut.cancel();
@@ -196,13 +220,7 @@ impl Batch<'_> {
         if self.stop.is_some() {
             return;
         }
-        let spent = *spent.lock().unwrap_or_else(PoisonError::into_inner);
-        let limits = self.options.limits;
-        if limits.tokens.is_some_and(|limit| spent.tokens >= limit) {
-            self.stop = Some(Stop::Tokens);
-        } else if limits.cost.is_some_and(|limit| spent.cost >= limit) {
-            self.stop = Some(Stop::Cost);
-        }
+        self.stop = reached(self.options.limits, spent);
     }
 
     fn take(&mut self, entry: io::Result<Entry>) {
@@ -287,44 +305,103 @@ struct Finished {
     row: Option<Row>,
 }
 
-async fn work(
-    waiting: Waiting,
-    host: &dyn Host,
-    gate: &Gate,
-    spent: &Arc<Mutex<Spent>>,
-    cut: &CancellationToken,
-) -> Finished {
-    let Waiting {
-        place,
-        line,
-        id,
-        item,
-        ..
-    } = waiting;
-    let row = match host.loop_for(item.criteria.as_deref()).await {
-        Err(problem) => Some(Row::invalid(line, Some(id), problem)),
-        Ok(plan) => {
-            let mut observer = Counted {
-                observer: host.observer(),
-                spent: Arc::clone(spent),
-            };
-            let record = plan.run(&item.task, &mut observer, cut).await;
-            // What failed because everything fails is no result of this task.
-            let hopeless = record.exit_code == Some(ExitCode::Provider) && gate.failure().is_some();
-            if hopeless {
-                None
-            } else {
-                Row::of(line, id, &record)
+/// The limit that is reached, if one is.
+fn reached(limits: Limits, spent: &Mutex<Spent>) -> Option<Stop> {
+    let spent = *spent.lock().unwrap_or_else(PoisonError::into_inner);
+    if limits.tokens.is_some_and(|limit| spent.tokens >= limit) {
+        Some(Stop::Tokens)
+    } else if limits.cost.is_some_and(|limit| spent.cost >= limit) {
+        Some(Stop::Cost)
+    } else {
+        None
+    }
+}
+
+/// What all tasks under way share.
+struct Floor<'a> {
+    host: &'a dyn Host,
+    gate: &'a Gate,
+    spent: &'a Arc<Mutex<Spent>>,
+    limits: Limits,
+    replan: u32,
+    /// Ends what is under way.
+    cut: &'a CancellationToken,
+    /// Nothing more is begun.
+    halted: CancellationToken,
+}
+
+impl Floor<'_> {
+    async fn work(&self, waiting: Waiting) -> Finished {
+        let Waiting {
+            place,
+            line,
+            id,
+            item,
+            ..
+        } = waiting;
+        let row = match self.host.loop_for(item.criteria.as_deref()).await {
+            Err(problem) => Some(Row::invalid(line, Some(id), problem)),
+            Ok(plan) => {
+                let mut task = item.task;
+                self.host.recall(&plan, &mut task);
+                self.attempts(line, &id, &plan, &task).await
             }
+        };
+        Finished { place, row }
+    }
+
+    /// Tries a task, and again in another way where that may help. `None` if it was cut off.
+    async fn attempts(&self, line: u64, id: &str, plan: &Arc<Loop>, task: &Task) -> Option<Row> {
+        let mut row = self.attempt(line, id, plan, task).await?;
+        for _ in 0..self.replan {
+            let Some(next) = Attempt::after(&row, plan, task) else {
+                break;
+            };
+            tokio::select! {
+                biased;
+                () = self.halted.cancelled() => break,
+                () = self.cut.cancelled() => break,
+                () = tokio::time::sleep(next.pause) => {}
+            }
+            if reached(self.limits, self.spent).is_some() {
+                break;
+            }
+            let again = self.attempt(line, id, &next.plan, &next.task).await?;
+            row = row.then(next.adjusted, again);
         }
-    };
-    Finished { place, row }
+        Some(row)
+    }
+
+    async fn attempt(&self, line: u64, id: &str, plan: &Loop, task: &Task) -> Option<Row> {
+        let mut observer = Counted {
+            observer: self.host.observer(),
+            spent: Arc::clone(self.spent),
+            failure: None,
+        };
+        let record = plan.run(task, &mut observer, self.cut).await;
+        if let Some(run_id) = record.run_id.filter(|_| !task.remembered.is_empty()) {
+            self.host.measure(run_id);
+        }
+        // What failed because everything fails is no result of this task.
+        let hopeless =
+            record.exit_code == Some(ExitCode::Provider) && self.gate.failure().is_some();
+        if hopeless {
+            return None;
+        }
+        let row = Row::of(line, id.to_owned(), &record)?;
+        Some(Row {
+            error_category: failure::category(&record, observer.failure.as_ref()),
+            ..row
+        })
+    }
 }
 
 /// Adds up what calls use, while the run goes on.
 struct Counted {
     observer: Box<dyn Observer>,
     spent: Arc<Mutex<Spent>>,
+    /// Why the last call failed, if it did.
+    failure: Option<ModelError>,
 }
 
 impl Observer for Counted {
@@ -335,6 +412,11 @@ impl Observer for Counted {
             spent.tokens += usage.total.unwrap_or(0);
             spent.cost += cost.unwrap_or(0.0);
         }
+    }
+
+    fn on_call(&mut self, event: &Stamped, call: &CallReport<'_>) {
+        self.failure = call.error.cloned();
+        self.on_event(event);
     }
 }
 

@@ -1,11 +1,14 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{
+    Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
 
 use super::*;
 use crate::batch::{Concurrency, Item, Pace, Paced, Status};
 use crate::model::ScriptedModel;
+use crate::reflector::ErrorCategory;
 use crate::types::Task;
 
 /// What stands in a line of a generated batch.
@@ -209,4 +212,85 @@ fn it_ends_early_where_it_is_to() {
     let failing = "error = { class = 'rejected', message = 'not this' }";
     let (rows, ending) = rows_of(&kinds, vec![0], one, fast, failing, 99);
     assert_eq!((rows.len(), &ending.stop), (1, &Some(Stop::Failed)));
+}
+
+#[test]
+fn what_may_go_otherwise_is_tried_again_and_has_one_row() {
+    let kinds = [Kind::Good; 5];
+    let again = Options {
+        replan: 2,
+        ..Options::default()
+    };
+    // Time-outs are tried again at once.
+    let failing = "error = { class = 'transient', message = 'the request timed out' }";
+    let (rows, ending) = rows_of(&kinds, vec![1], Concurrency::Fixed(2), again, failing, 99);
+    assert_eq!((rows.len(), ending.tally.rows()), (5, 5));
+    for row in &rows {
+        assert_eq!((row.status, row.attempts), (Status::Failed, 3));
+        assert_eq!(row.error_category, Some(ErrorCategory::Timeout));
+        assert_eq!((row.replanned.len(), row.iterations_used), (2, 3));
+        assert!(row.replanned.iter().all(|it| it.run_id != row.run_id));
+    }
+    let refused = "error = { class = 'rejected', message = 'not this' }";
+    let (rows, _) = rows_of(&kinds, vec![1], Concurrency::Fixed(2), again, refused, 99);
+    assert!(
+        rows.iter()
+            .all(|row| row.attempts == 1 && row.replanned.is_empty())
+    );
+}
+
+#[test]
+fn nothing_is_tried_again_once_the_batch_is_to_end() {
+    let kinds = [Kind::Good; 3];
+    let failing = "error = { class = 'transient', message = 'the request timed out' }";
+    let options = Options {
+        replan: 5,
+        limits: Limits {
+            tokens: Some(0),
+            ..Limits::default()
+        },
+        ..Options::default()
+    };
+    // The limit is reached before anything is begun.
+    let (rows, ending) = rows_of(&kinds, vec![1], Concurrency::Fixed(1), options, failing, 99);
+    assert_eq!((rows.len(), ending.stop), (0, Some(Stop::Tokens)));
+    let fast = Options {
+        replan: 5,
+        fail_fast: true,
+        ..Options::default()
+    };
+    let (rows, ending) = rows_of(&kinds, vec![1], Concurrency::Fixed(2), fast, failing, 99);
+    assert_eq!(ending.stop, Some(Stop::Failed));
+    let attempts: Vec<u32> = rows.iter().map(|row| row.attempts).collect();
+    assert_eq!(attempts.first(), Some(&6), "{attempts:?}");
+    assert!(attempts.iter().all(|tried| *tried <= 6));
+}
+
+proptest! {
+    #[test]
+    fn attempts_add_up(times in proptest::collection::vec(0.0..100.0_f64, 1..6), outputs in proptest::collection::vec(any::<bool>(), 6)) {
+        let row = |(place, time): (usize, &f64)| Row {
+            run_id: Some(Uuid::from_u128(place as u128)),
+            attempts: 1,
+            iterations_used: 1,
+            execution_time: Some(*time),
+            cost: Some(*time),
+            output: outputs[place].then(|| place.to_string()),
+            ..Row::invalid(1, Some("a".to_owned()), String::new())
+        };
+        let mut rows = times.iter().enumerate().map(row);
+        let first = rows.next().unwrap();
+        let all = rows.fold(first, |sum, row| sum.then(String::new(), row));
+        prop_assert_eq!(all.attempts as usize, times.len());
+        prop_assert_eq!(all.replanned.len() + 1, times.len());
+        let total: f64 = times.iter().sum();
+        prop_assert!((all.execution_time.unwrap() - total).abs() < 1e-6);
+        prop_assert!((all.cost.unwrap() - total).abs() < 1e-6);
+        for (attempt, time) in all.replanned.iter().zip(&times) {
+            prop_assert!((attempt.execution_time.unwrap() - time).abs() < 1e-6);
+        }
+        let last = (0..times.len()).rev().find(|place| outputs[*place]);
+        prop_assert_eq!(all.output, last.map(|place| place.to_string()));
+        prop_assert_eq!(all.run_id, Some(Uuid::from_u128(times.len() as u128 - 1)));
+    }
 }

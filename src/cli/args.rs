@@ -687,6 +687,10 @@ pub(super) struct BatchArgs {
     #[command(flatten)]
     pub knowledge: KnowledgeArgs,
 
+    /// Tell the models what earlier runs taught, and measure whether it helps
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, help_heading = "Input")]
+    pub memory: Option<bool>,
+
     /// Instructions that hold for all tasks
     #[arg(
         short,
@@ -726,6 +730,10 @@ pub(super) struct BatchArgs {
     /// Do again what failed, could not be judged, or was invalid
     #[arg(long, requires = "output", help_heading = "Output")]
     pub retry_failed: bool,
+
+    /// Try a failed task up to N times more, in another way, where that may help
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10), default_value = "0", hide_default_value = true, help_heading = "Output")]
+    pub replan: u32,
 
     /// Begin no more tasks after one that failed, and none at all if a line of a file is bad
     #[arg(long, help_heading = "Output")]
@@ -772,9 +780,16 @@ A task: {\"prompt\": \"…\", \"id\": \"…\", \"context\": \"…\", \"criteria\
   other column is one of `vars`. A prompt whose line has `vars` may name them: {{ name }}.
 
 A row: {\"id\", \"line\", \"status\", \"exit_code\", \"output\", \"score\", \"convergence_reason\", \"run_id\",
-  \"iterations_used\", \"token_usage\", \"cost\", \"execution_time\", \"error\"}
+  \"attempts\", \"iterations_used\", \"token_usage\", \"cost\", \"execution_time\", \"error\", \"error_category\"}
   status: met, not_met, stopped (a limit of the criteria file), unjudged, failed, invalid (no task, or its criteria
-  cannot be used). Every id has exactly one row. What is not known is null.
+  cannot be used). Every id has exactly one row. What is not known is null. error_category: timeout, permission,
+  not_found, network, validation, resource, execution. With --replan, a task that was tried again has `replanned`: for
+  each earlier attempt run_id, error, error_category, execution_time, and what was `adjusted` for the next one.
+
+At the end the reflector judges the batch as a plan (`reflect assess`, `[reflector]` in the configuration), on standard
+error. --replan tries again after failures of the categories timeout, not_found, network and resource: the writer is
+told what helps, long revisions become edits, the model of --stronger-model takes over. With --memory, what failures
+and runs of the batch teach is kept for later ones (`reflect memory list`).
 
 Examples:
   reflect batch tasks.jsonl -c blog.toml -o results.jsonl

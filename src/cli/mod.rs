@@ -29,6 +29,7 @@ mod setup;
 mod store;
 mod terminal;
 mod verbose;
+mod verdict;
 
 use clap::Parser as _;
 

@@ -68,20 +68,24 @@ pub(super) fn measure(store: &SharedStore, run_id: Uuid, quiet: bool) {
     };
     for (id, before, after) in figures.into_iter().filter(|_| !quiet) {
         let after = after.unwrap_or_default();
-        printer::say(&match before {
-            Some(before) if after < before => {
-                format!("memory: {id} falls from {before:.2} to {after:.2}")
-            }
-            Some(before) => format!("memory: {id} rises from {before:.2} to {after:.2}"),
-            None => format!("memory: {id} is now at {after:.2}"),
-        });
+        printer::say(&format!("memory: {id} {}", moves(before, after)));
+    }
+}
+
+/// What becomes of a figure, to follow what it is of.
+pub(super) fn moves(before: Option<f64>, after: f64) -> String {
+    match before {
+        Some(before) if after < before => format!("falls from {before:.2} to {after:.2}"),
+        Some(before) => format!("rises from {before:.2} to {after:.2}"),
+        None => format!("is now at {after:.2}"),
     }
 }
 
 /// The figures that change: of what, before, and after.
-type Figures = Vec<(u64, Option<f64>, Option<f64>)>;
+pub(super) type Figures = Vec<(u64, Option<f64>, Option<f64>)>;
 
-fn measured(store: &mut Store, run_id: Uuid) -> Result<Figures, StoreError> {
+/// Takes in what the end of a run says of what it was told from memory; gives the figures that change.
+pub(super) fn measured(store: &mut Store, run_id: Uuid) -> Result<Figures, StoreError> {
     // Some of them have used the same.
     let outcomes = store.outcomes_like(run_id, 4 * BASELINE)?;
     let Some(run) = outcomes.iter().find(|outcome| outcome.run_id == run_id) else {

@@ -69,16 +69,22 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
         Measure::Nothing
     };
     let plan = plan(flags, &args.knowledge, global, args.allow_exec, measure)?;
-    if args.flow.reflection_interval.is_some() && !plan.settings().loop_settings.steps() {
+    check_steps(&args.flow, &plan)?;
+    Ok(Plan {
+        tools: args.tools.len(),
+        ..plan
+    })
+}
+
+/// Refuses what is said about steps where drafts are not written in steps.
+fn check_steps(args: &LoopArgs, plan: &Plan) -> Result<(), CliError> {
+    if args.reflection_interval.is_some() && !plan.settings().loop_settings.steps() {
         return Err(CliError::usage(
             "--reflection-interval is about drafts that are written in steps, and this one is not",
         )
         .hint("add `--steps`, or leave it out"));
     }
-    Ok(Plan {
-        tools: args.tools.len(),
-        ..plan
-    })
+    Ok(())
 }
 
 /// What `reflect run` sets.
@@ -122,11 +128,16 @@ pub(super) fn batch(
         loop_settings,
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
+        memory: args.memory,
         judge: judge_flags(&args.judge),
         ..model_flags(&args.model)?
     };
     let (knowledge, allowed) = (&args.knowledge, args.allow_exec);
     let plan = plan(flags, knowledge, global, allowed, Measure::Criteria)?;
+    if criteria.is_none() {
+        // Tasks with criteria of their own may be written otherwise.
+        check_steps(&args.flow, &plan)?;
+    }
     Ok(Plan {
         tools: args.tools.len(),
         ..plan

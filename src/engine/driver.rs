@@ -49,6 +49,7 @@ const JUDGE_HINT: &str =
     "let another model judge with `--judge-model`, or use criteria with fewer points";
 
 /// A loop, ready to run. It may run on any number of tasks.
+#[derive(Clone)]
 pub struct Loop {
     /// What it begins with.
     pub(super) start: Start,

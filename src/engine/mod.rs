@@ -99,6 +99,7 @@ mod steps;
 mod studio;
 mod tool;
 mod triggers;
+mod variant;
 mod verdict;
 
 pub use builder::{BuildError, LoopBuilder};

@@ -75,6 +75,17 @@ impl PlanAssessment {
     }
 }
 
+/// How many tasks of a plan came to what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// How many tasks the plan has.
+    pub total: usize,
+    /// How many were done.
+    pub succeeded: usize,
+    /// How many failed.
+    pub failed: usize,
+}
+
 /// Judges the outcome of a task.
 ///
 /// It is a success if it was done, was not too slow for what was expected, and has something to show, as far as the
@@ -214,11 +225,41 @@ pub fn evaluate_plan(
     criteria: &ReflectionCriteria,
 ) -> PlanAssessment {
     let outcomes = Outcomes::new(plan, results);
+    let counts = Counts {
+        total: outcomes.planned.len(),
+        succeeded: outcomes.count(TaskStatus::Success),
+        failed: outcomes.count(TaskStatus::Failed),
+    };
+    assessed(plan, results, criteria, &outcomes, counts)
+}
+
+/// Judges the outcome of a plan of which only some tasks are at hand, with their results: a plan with more tasks than
+/// anybody wants to keep. Whether it is a success is decided by what is counted of all of them; what the failures have
+/// in common, whether another plan is worth it, and how sure that is, by those at hand.
+pub fn evaluate_sample(
+    plan: &Plan,
+    results: &[TaskResult],
+    criteria: &ReflectionCriteria,
+    counts: Counts,
+) -> PlanAssessment {
+    let outcomes = Outcomes::new(plan, results);
+    assessed(plan, results, criteria, &outcomes, counts)
+}
+
+fn assessed(
+    plan: &Plan,
+    results: &[TaskResult],
+    criteria: &ReflectionCriteria,
+    outcomes: &Outcomes<'_>,
+    counts: Counts,
+) -> PlanAssessment {
     let tasks = outcomes.tasks(criteria);
-    let total = outcomes.planned.len();
-    let succeeded = outcomes.count(TaskStatus::Success);
-    let failed = outcomes.count(TaskStatus::Failed);
-    let incomplete = total - succeeded - failed;
+    let Counts {
+        total,
+        succeeded,
+        failed,
+    } = counts;
+    let incomplete = total.saturating_sub(succeeded + failed);
     let success_rate = share(succeeded, total);
     let enough = total > 0 && success_rate >= criteria.min_success_rate;
     let complete = incomplete == 0 || !criteria.require_all_tasks_complete;
@@ -236,12 +277,10 @@ pub fn evaluate_plan(
             criteria.min_success_rate
         ));
         let not_done = outcomes.not_done();
-        patterns.push(pattern::low_success_rate(
-            success_rate,
-            criteria.min_success_rate,
-            not_done,
-            results,
-        ));
+        patterns.push(FailurePattern {
+            occurrences: total.saturating_sub(succeeded),
+            ..pattern::low_success_rate(success_rate, criteria.min_success_rate, not_done, results)
+        });
     }
     for stranger in &outcomes.strangers {
         issues.push(format!(

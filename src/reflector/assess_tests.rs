@@ -324,3 +324,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn of_a_sample_the_counts_are_those_of_all() {
+    let results = [failure("a", "timed out"), failure("b", "timed out")];
+    let counts = Counts {
+        total: 100,
+        succeeded: 90,
+        failed: 4,
+    };
+    let criteria = ReflectionCriteria::default();
+    let few = evaluate_sample(&plan(&["a", "b"]), &results, &criteria, counts);
+    assert_eq!((few.total, few.succeeded, few.failed), (100, 90, 4));
+    assert_eq!(few.incomplete, 6);
+    assert!(!few.verdict.success && few.verdict.should_replan);
+    assert_eq!(few.patterns.len(), 1);
+    let done = Counts {
+        succeeded: 96,
+        ..counts
+    };
+    let few = evaluate_sample(&plan(&["a", "b"]), &results, &criteria, done);
+    assert!(few.verdict.success, "{:?}", few.verdict);
+    assert!((few.success_rate - 0.96).abs() < 1e-9);
+    let poor = Counts {
+        succeeded: 50,
+        failed: 50,
+        ..counts
+    };
+    let few = evaluate_sample(&plan(&["a", "b"]), &results, &criteria, poor);
+    let low = few.patterns.last().unwrap();
+    assert_eq!(low.pattern_type, PatternType::LowSuccessRate);
+    assert_eq!(low.occurrences, 50);
+}

@@ -21,6 +21,9 @@ const FAR_OUT: f64 = 5.0;
 pub struct Insight {
     /// What it is about.
     pub category: InsightCategory,
+    /// Of a failure mode, what kind of failure it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<ErrorCategory>,
     /// What was learned, in one sentence.
     pub text: String,
     /// How much it can be relied on, above 0 and below 1: more the more was seen of it.
@@ -90,6 +93,7 @@ impl<'a> Lesson<'a> {
         let evidence: IndexSet<&str> = evidence.into_iter().collect();
         Insight {
             category,
+            cause: None,
             text,
             confidence,
             plan_id: self.episode.plan.id.clone(),
@@ -167,13 +171,16 @@ impl<'a> Lesson<'a> {
                 "{times} failed by {category}{with}: {}",
                 category.suggestion()
             );
-            let confidence = seen(attempts);
-            insights.push(self.insight(
-                InsightCategory::FailureMode,
-                text,
-                confidence,
-                ids.iter().copied(),
-            ));
+            let mode = |text, times, ids: &[&str]| Insight {
+                cause: Some(category),
+                ..self.insight(
+                    InsightCategory::FailureMode,
+                    text,
+                    seen(times),
+                    ids.iter().copied(),
+                )
+            };
+            insights.push(mode(text, attempts, &ids));
             let mended: IndexSet<&str> = ids
                 .into_iter()
                 .filter(|id| {
@@ -186,8 +193,8 @@ impl<'a> Lesson<'a> {
                 let text = format!(
                     "trying again helped after failures by {category}: {count} of the tasks were done in the end"
                 );
-                let category = InsightCategory::FailureMode;
-                insights.push(self.insight(category, text, seen(count), mended));
+                let mended: Vec<&str> = mended.into_iter().collect();
+                insights.push(mode(text, count, &mended));
             }
         }
         insights
@@ -329,6 +336,7 @@ mod tests {
             .filter(|insight| insight.category == InsightCategory::FailureMode)
             .collect();
         assert_eq!(modes.len(), 2);
+        assert_eq!(modes[0].cause, Some(ErrorCategory::Timeout));
         assert!(
             modes[0]
                 .text

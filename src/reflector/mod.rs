@@ -36,7 +36,9 @@ mod pattern;
 mod read;
 mod words;
 
-pub use self::assess::{Assessment, PlanAssessment, evaluate_plan, evaluate_task};
+pub use self::assess::{
+    Assessment, Counts, PlanAssessment, evaluate_plan, evaluate_sample, evaluate_task,
+};
 pub use self::category::ErrorCategory;
 pub use self::cause::{Basis, Cause, cause};
 pub use self::episode::{Episode, ErrorCode, Plan, PlannedTask, TaskError, TaskResult, TaskStatus};

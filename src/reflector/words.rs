@@ -50,7 +50,7 @@ macro_rules! inputs {
 const SAID: Tier = &[
     (
         Timeout,
-        r"\btim(e|ed|es|ing) out\b|\b(connection|connect|request|read|write|response|operation|gateway|socket|query|task|execution|lock|idle|server|job|step|call|command) time ?outs?\b|\btime ?out (error|expired|exceeded|reached|after|while|waiting|of)\b|\b(exceeded|exceeds|reached|hit|due to|because of) (\w+ ){0,2}time ?out\b|\bdeadline (was )?(exceeded|expired|passed|missed)\b|\btook too long\b|\btime limit (was )?(exceeded|reached)\b|\bexceed(ed|s) (\w+ ){0,3}(time limit|deadline)\b",
+        r"\btim(e|ed|es|ing) out\b|\b(connection|connect|request|read|write|response|operation|gateway|socket|query|task|execution|lock|idle|server|job|step|call|command) time ?outs?\b|\btime ?out (error|expired|exceeded|reached|after|while|waiting|of)\b|\b(exceeded|exceeds|reached|hit|due to|because of) (\w+ ){0,2}time ?out\b|\bdeadline (was )?(exceeded|expired|passed|missed)\b|\btook too long\b|\btime limit (was )?(exceeded|reached)\b|\bexceed(ed|s) (\w+ ){0,3}(time limit|deadline)\b|\b(no (answer|response|reply)|nothing (more )?came) within (\d|x\b)|\btook longer than (\d|x\b)",
     ),
     (
         Permission,
@@ -225,6 +225,9 @@ mod tests {
             ("Connection timeout", Timeout),
             ("Timeout", Timeout),
             ("the request timed out after 30 s", Timeout),
+            ("the server failed: no answer within 0.2 s", Timeout),
+            ("nothing more came within 30 s", Timeout),
+            ("the call took longer than 600 s in all", Timeout),
             ("context deadline exceeded", Timeout),
             ("the operation reached its timeout of 30 s", Timeout),
             ("Permission denied", Permission),

@@ -5,12 +5,16 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::markdown::{cell, one_line};
+use super::text::thousands;
 use crate::reflector::{Insight, PlanAssessment};
 use crate::types::{ModelId, ReflectionCriteria, SCHEMA_VERSION};
 
 /// The most issues and the most tasks of a pattern that are shown to people. JSON has all of them.
 const MOST_ISSUES: usize = 20;
 const MOST_TASKS: usize = 8;
+
+/// The most suggestions where there is little room.
+const MOST_SUGGESTIONS: usize = 4;
 
 /// What is said of the outcome of a plan.
 #[derive(Debug)]
@@ -64,6 +68,19 @@ pub fn assessment_text(report: &AssessmentReport<'_>) -> String {
     out
 }
 
+/// The verdict in a few lines: the headline, what the failures have in common, the first things to do.
+pub fn assessment_brief(assessment: &PlanAssessment) -> Vec<String> {
+    let patterns = patterns(assessment).map(|pattern| format!("pattern: {pattern}"));
+    let suggestions = assessment.verdict.suggestions.iter();
+    let suggestions = suggestions
+        .take(MOST_SUGGESTIONS)
+        .map(|suggestion| format!("suggestion: {suggestion}"));
+    let lines = patterns.chain(suggestions);
+    std::iter::once(headline(assessment))
+        .chain(lines.map(|line| one_line(&line)))
+        .collect()
+}
+
 /// The same in Markdown.
 pub fn assessment_markdown(report: &AssessmentReport<'_>) -> String {
     let mut out = format!("## {}\n", cell(&headline(report.assessment)));
@@ -89,15 +106,17 @@ fn headline(assessment: &PlanAssessment) -> String {
     } else {
         "no success"
     };
+    let number = |count: usize| thousands(u64::try_from(count).unwrap_or(u64::MAX));
     let mut counts = vec![format!(
         "{} of {} tasks done",
-        assessment.succeeded, assessment.total
+        number(assessment.succeeded),
+        number(assessment.total)
     )];
     if assessment.failed > 0 {
-        counts.push(format!("{} failed", assessment.failed));
+        counts.push(format!("{} failed", number(assessment.failed)));
     }
     if assessment.incomplete > 0 {
-        counts.push(format!("{} incomplete", assessment.incomplete));
+        counts.push(format!("{} incomplete", number(assessment.incomplete)));
     }
     if verdict.should_replan {
         counts.push("another plan is worth making".to_owned());
@@ -112,14 +131,6 @@ fn headline(assessment: &PlanAssessment) -> String {
 /// What there is to say, each under its title.
 fn sections(report: &AssessmentReport<'_>) -> Vec<(&'static str, Vec<String>)> {
     let assessment = report.assessment;
-    let patterns = assessment.patterns.iter().map(|pattern| {
-        format!(
-            "{}: {} ({})",
-            pattern.pattern_type,
-            pattern.description,
-            shortened(&pattern.affected_tasks, MOST_TASKS).join(", ")
-        )
-    });
     let suggestions = assessment.verdict.suggestions.iter().map(|suggestion| {
         if assessment.model_suggestions.contains(suggestion) {
             format!("{suggestion} [the model's]")
@@ -133,13 +144,25 @@ fn sections(report: &AssessmentReport<'_>) -> Vec<(&'static str, Vec<String>)> {
         .map(|insight| format!("{} ({:.2})", insight.text, insight.confidence));
     let all = [
         ("issues", shortened(&assessment.verdict.issues, MOST_ISSUES)),
-        ("patterns", patterns.collect()),
+        ("patterns", patterns(assessment).collect()),
         ("suggestions", suggestions.collect()),
         ("learned", insights.collect()),
     ];
     all.into_iter()
         .filter(|(_, lines)| !lines.is_empty())
         .collect()
+}
+
+/// What the failures have in common, one line each.
+fn patterns(assessment: &PlanAssessment) -> impl Iterator<Item = String> {
+    assessment.patterns.iter().map(|pattern| {
+        format!(
+            "{}: {} ({})",
+            pattern.pattern_type,
+            pattern.description,
+            shortened(&pattern.affected_tasks, MOST_TASKS).join(", ")
+        )
+    })
 }
 
 fn shortened(texts: &[String], most: usize) -> Vec<String> {

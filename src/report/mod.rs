@@ -9,7 +9,9 @@ mod markdown;
 mod text;
 mod verdict;
 
-pub use assessment::{AssessmentReport, assessment_json, assessment_markdown, assessment_text};
+pub use assessment::{
+    AssessmentReport, assessment_brief, assessment_json, assessment_markdown, assessment_text,
+};
 pub use critique::{cost, critique_markdown, critique_text, critiques_json};
 pub use diff::{Block, Change, Diff, Hunk, Piece, diff};
 pub use html::{Said, Talk, html, html_with_talks};

@@ -12,7 +12,7 @@ use crate::plan::{verdict, with_server};
 use crate::support::server::{Fault, Planned, Protocol, Purpose, Reply, Server};
 
 /// Tasks with the ids `t0`, `t1`, …
-fn tasks(number: usize) -> String {
+pub(crate) fn tasks(number: usize) -> String {
     (0..number)
         .map(|n| {
             json!({"id": format!("t{n}"), "prompt": format!("Write about item {n}.")}).to_string()
@@ -22,7 +22,7 @@ fn tasks(number: usize) -> String {
 }
 
 /// A server that writes a text for every task, and likes it.
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     slow_server(Duration::ZERO)
 }
 
@@ -41,11 +41,11 @@ fn slow_server(wait: Duration) -> Server {
 }
 
 /// A world with that many tasks; the arguments are still to come.
-fn world(server: &Server, number: usize) -> Test {
+pub(crate) fn world(server: &Server, number: usize) -> Test {
     with_server(server, Protocol::OpenAi).file("tasks.jsonl", tasks(number))
 }
 
-const BATCH: [&str; 6] = [
+pub(crate) const BATCH: [&str; 6] = [
     "batch",
     "tasks.jsonl",
     "-c",
@@ -56,7 +56,7 @@ const BATCH: [&str; 6] = [
 
 /// The rows in the file, which are lines of JSON without exception.
 #[track_caller]
-fn rows(ran: &Ran) -> Vec<Value> {
+pub(crate) fn rows(ran: &Ran) -> Vec<Value> {
     let text = ran.read("out.jsonl");
     assert!(
         text.is_empty() || text.ends_with('\n'),
@@ -69,7 +69,7 @@ fn rows(ran: &Ran) -> Vec<Value> {
 
 /// Per id what became of it. Every id has one row.
 #[track_caller]
-fn statuses(rows: &[Value]) -> BTreeMap<String, String> {
+pub(crate) fn statuses(rows: &[Value]) -> BTreeMap<String, String> {
     let mut statuses = BTreeMap::new();
     for row in rows {
         let text = |key: &str| row[key].as_str().expect("a text").to_owned();
@@ -665,6 +665,10 @@ fn what_cannot_work_is_said_at_once() {
         ),
         (&["batch", "tasks.jsonl", "--retry-failed"], "--output"),
         (&["batch", "tasks.jsonl", "--max-cost=-1"], "max_cost"),
+        (
+            &["batch", "tasks.jsonl", "--reflection-interval", "2"],
+            "add `--steps`",
+        ),
     ] {
         world(&server, 1)
             .args(args)

@@ -45,6 +45,8 @@ mod pipes;
 mod places;
 mod plan;
 mod prompts;
+mod reflector;
+mod replan;
 mod report;
 #[cfg(unix)]
 mod resume;

@@ -1,7 +1,9 @@
 //! `reflect batch`: many tasks at once.
 
 mod delivery;
+mod judged;
 mod loops;
+mod memories;
 mod progress;
 
 use std::fs::File;
@@ -14,8 +16,8 @@ use self::delivery::Delivery;
 use self::loops::Loops;
 use self::progress::Progress;
 use crate::batch::{
-    self, Before, Checked, Ending, Gate, InputFormat, Limits, Options, Pace, PromptTemplate,
-    Reader, Results, ResultsError, Shape, Status, Stop, Tally, Tasks,
+    self, Before, Checked, Chronicle, Ending, Gate, InputFormat, Limits, Options, Pace,
+    PromptTemplate, Reader, Results, ResultsError, Shape, Status, Stop, Tally, Tasks,
 };
 use crate::cli::args::{BatchArgs, GlobalArgs, TasksFormat};
 use crate::cli::error::CliError;
@@ -44,6 +46,7 @@ pub(in crate::cli) async fn run(
     knowledge::read_context(&args.knowledge, &plan, &mut base)?;
     let source = Source::of(args);
     source.try_open()?;
+    let criteria = plan.settings().reflector.criteria();
     let (results, before) = open_results(args, global.quiet)?;
     let shape = Arc::new(Shape {
         base,
@@ -81,11 +84,15 @@ pub(in crate::cli) async fn run(
         loops = opening => loops?,
     };
     let total = checked.as_ref().map(|checked| checked.entries);
-    let mut delivery = Delivery::new(results, Progress::new(total, global.quiet));
+    let all = total.map(|total| total + before.tally.rows());
+    let chronicle = Chronicle::new(judged::name(&args.tasks), Some(loops.writer()));
+    let progress = Progress::new(total, global.quiet);
+    let mut delivery = Delivery::new(results, progress, chronicle);
     let entries = source.read_ahead(shape);
     let options = Options {
         ordered: args.ordered,
         fail_fast: args.fail_fast,
+        replan: args.replan,
         limits: left_of(limits, begun),
     };
     let tally = before.tally;
@@ -99,8 +106,13 @@ pub(in crate::cli) async fn run(
         &drain,
     )
     .await;
-    delivery.end();
-    Ok(conclude(&ending, args, global.quiet, begun))
+    let chronicle = delivery.end();
+    loops.learn(&chronicle, &criteria, global.quiet);
+    let code = conclude(&ending, args, global.quiet, begun);
+    if !global.quiet && ending.stop != Some(Stop::NoReader) {
+        judged::say(&chronicle, &ending, all, &criteria, args);
+    }
+    Ok(code)
 }
 
 /// The limits, with the time that opening the models took taken away.
@@ -246,8 +258,7 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> CliError {
     CliError::usage(format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Says how it ended. Every row of this call has gone through [`Delivery`]; a verdict on the batch as a whole is
-/// printed here, after the numbers.
+/// Says how it ended, in numbers.
 fn conclude(ending: &Ending, args: &BatchArgs, quiet: bool, begun: Instant) -> ExitCode {
     let tally = &ending.tally;
     if !quiet {

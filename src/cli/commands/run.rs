@@ -1,5 +1,7 @@
 //! `reflect run`: a workflow.
 
+mod nodes;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use self::nodes::Nodes;
 use crate::cli::args::{GlobalArgs, WorkflowArgs, WorkflowFormat};
 use crate::cli::error::CliError;
 use crate::cli::input::{self, Input};
@@ -83,6 +86,7 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
     let watch = Watch(Arc::new(Mutex::new(Views {
         progress: None,
         log: store.clone().map(RunLog::new),
+        nodes: Nodes::new(workflow.name(), plan.settings().reflector.criteria()),
         lines: args.format == WorkflowFormat::Ndjson,
         reader: Reader::There,
         failure: None,
@@ -141,6 +145,7 @@ fn finish(
     }
     let mut code = outcome.exit_code;
     let mut views = watch.views();
+    views.nodes.conclude(outcome, &views.global);
     if let Some(error) = views.failure.take() {
         return Err(error);
     }
@@ -308,6 +313,8 @@ struct Views {
     /// Of the loop that is under way.
     progress: Option<Progress>,
     log: Option<RunLog>,
+    /// How the nodes ended, for the reflector.
+    nodes: Nodes,
     /// Whether every event is printed.
     lines: bool,
     reader: Reader,
@@ -330,6 +337,7 @@ impl Observer for Watch {
 
 impl Views {
     fn see(&mut self, event: &Event<'_>) {
+        self.nodes.see(event);
         match event {
             Event::Loop { event, .. } => {
                 if let Some(log) = &mut self.log {

@@ -1,7 +1,9 @@
-//! Where rows go: to the file or to standard output.
+//! Where rows go: to the file or to standard output, and to the reflector.
+
+use jiff::Timestamp;
 
 use super::progress::Progress;
-use crate::batch::{Flow, Now, Output, Results, Row};
+use crate::batch::{Chronicle, Flow, Now, Output, Results, Row};
 use crate::cli::printer::{self, Reader};
 
 /// Takes every row of this call, in the order in which they are written.
@@ -9,16 +11,22 @@ pub(super) struct Delivery {
     /// `None` for standard output.
     results: Option<Results>,
     progress: Progress,
+    chronicle: Chronicle,
 }
 
 impl Delivery {
-    pub(super) fn new(results: Option<Results>, progress: Progress) -> Self {
-        Self { results, progress }
+    pub(super) fn new(results: Option<Results>, progress: Progress, chronicle: Chronicle) -> Self {
+        Self {
+            results,
+            progress,
+            chronicle,
+        }
     }
 
-    /// Removes what is drawn.
-    pub(super) fn end(self) {
+    /// Removes what is drawn. Gives what the reflector is to know.
+    pub(super) fn end(self) -> Chronicle {
         self.progress.end();
+        self.chronicle
     }
 }
 
@@ -33,6 +41,7 @@ impl Output for Delivery {
             },
         }
         self.progress.row(row, now);
+        self.chronicle.add(row, Timestamp::now());
         Ok(Flow::Go)
     }
 

@@ -4,8 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
-use crate::batch::{Gate, Host, Paced};
+use super::memories::Memories;
+use crate::batch::{Chronicle, Gate, Host, Paced};
 use crate::cli::args::{BatchArgs, GlobalArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::{self, Opened};
@@ -18,7 +20,7 @@ use crate::evaluate::{JudgeModel, OtherModel};
 use crate::evidence::Gatherer;
 use crate::model::{ChatModel, HttpClient};
 use crate::prompt::Templates;
-use crate::types::{Evaluator, LoopSettings, Stamped, Task};
+use crate::types::{Evaluator, LoopSettings, ReflectionCriteria, Stamped, Task};
 
 /// The most sets of criteria that are kept ready; more of them are read again and again.
 const MOST: usize = 64;
@@ -37,6 +39,8 @@ pub(super) struct Loops<'a> {
     store: Option<SharedStore>,
     evidence: Option<Arc<Gatherer>>,
     templates: Option<Arc<Templates>>,
+    /// What tasks are told from memory; `None` if they are told nothing.
+    memories: Option<Memories>,
     usual: Option<Arc<Loop>>,
     others: Mutex<HashMap<String, Result<Arc<Loop>, String>>>,
 }
@@ -56,6 +60,9 @@ impl<'a> Loops<'a> {
         let client = HttpClient::new(plan.settings().timeouts.get());
         let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
         let store = SharedStore::open(&plan, args.no_log)?;
+        let memories = (plan.settings().memory == Some(true))
+            .then(|| Memories::open(store.clone()))
+            .transpose()?;
         let quiet = global.quiet;
         let opened = models::open_on(client.clone(), &plan, &longest, None, quiet).await?;
         let mut loops = Self {
@@ -69,12 +76,25 @@ impl<'a> Loops<'a> {
             store,
             evidence,
             templates: settings::templates(&plan)?,
+            memories,
             usual: None,
             others: Mutex::default(),
         };
         let usual = loops.build(plan, loops.opened.clone())?;
         loops.usual = Some(Arc::new(usual));
         Ok(loops)
+    }
+
+    /// Who writes, as `provider:model`.
+    pub(super) fn writer(&self) -> String {
+        self.opened.writer.id().to_string()
+    }
+
+    /// Says what memory has done for the tasks, and keeps what the batch teaches, if it is in use.
+    pub(super) fn learn(&self, batch: &Chronicle, criteria: &ReflectionCriteria, quiet: bool) {
+        if let Some(memories) = &self.memories {
+            memories.conclude(batch, criteria, &self.writer(), quiet);
+        }
     }
 
     /// Says early which of these criteria cannot be used. Their tasks will say so as well.
@@ -165,6 +185,18 @@ impl Host for Loops<'_> {
         match &self.store {
             Some(store) => Box::new(RunLog::new(store.clone())),
             None => Box::new(|_: &Stamped| {}),
+        }
+    }
+
+    fn recall(&self, plan: &Loop, task: &mut Task) {
+        if let Some(memories) = &self.memories {
+            memories.tell(plan, task);
+        }
+    }
+
+    fn measure(&self, run_id: Uuid) {
+        if let Some(memories) = &self.memories {
+            memories.measure(run_id);
         }
     }
 }

@@ -1,0 +1,312 @@
+//! What the tasks of a batch are told from memory, whether it helped, and what the batch teaches.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::batch::{Chronicle, advice};
+use crate::cli::error::CliError;
+use crate::cli::recall::{self, Figures};
+use crate::cli::store::SharedStore;
+use crate::cli::{paths, printer};
+use crate::engine::Loop;
+use crate::memory::{self, Episode, MIN_RUNS};
+use crate::reflector::{Insight, InsightCategory};
+use crate::report;
+use crate::store::{Store, StoreError};
+use crate::types::{Knowledge, KnownInsight, Memory, ReflectionCriteria, Task};
+
+/// The most entries of which it is said one by one what became of them.
+const TOLD: usize = 12;
+
+/// The most runs that an insight names.
+const EVIDENCE: usize = 20;
+
+/// The most runs of the batch that are looked at for what they teach: as many as `reflect memory learn` takes.
+const RUNS: usize = 1000;
+
+/// Memory, as the tasks of a batch use it.
+pub(super) struct Memories {
+    /// The store with the run log; `None` if no runs are kept. Then nothing can be measured.
+    log: Option<SharedStore>,
+    /// Where memory is read from; `None` if there is nothing yet.
+    memory: Option<SharedStore>,
+    told: Mutex<Told>,
+}
+
+/// What the tasks were told so far, and what it came to.
+#[derive(Debug, Default)]
+struct Told {
+    /// Tasks that were to be told something.
+    tasks: u64,
+    /// Those of them that something served.
+    served: u64,
+    /// Entries of memory, when the last task looked.
+    known: usize,
+    /// By the number of the entry.
+    entries: BTreeMap<u64, Entry>,
+    /// Why memory could not be read or changed, the first time.
+    problem: Option<String>,
+}
+
+/// What became of an entry of memory.
+#[derive(Debug, Default)]
+struct Entry {
+    /// How many tasks were told.
+    tasks: u64,
+    /// Its figure before the first run that was measured, and after the last.
+    figures: Option<(Option<f64>, f64)>,
+}
+
+impl Told {
+    fn take(&mut self, figures: Figures) {
+        for (id, before, after) in figures {
+            let entry = self.entries.entry(id).or_default();
+            let first = entry.figures.map_or(before, |(first, _)| first);
+            entry.figures = Some((first, after.unwrap_or_default()));
+        }
+    }
+}
+
+impl Memories {
+    /// Memory, in the same file as the run log.
+    ///
+    /// # Errors
+    /// If that is there and cannot be opened.
+    pub(super) fn open(log: Option<SharedStore>) -> Result<Self, CliError> {
+        let memory = match &log {
+            Some(log) => Some(log.clone()),
+            None => SharedStore::open_existing()?,
+        };
+        Ok(Self {
+            log,
+            memory,
+            told: Mutex::default(),
+        })
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells a task what serves it. That memory cannot be read is no failure of the task.
+    pub(super) fn tell(&self, plan: &Loop, task: &mut Task) {
+        let known = match self.memory.as_ref().map(|store| store.lock().memories()) {
+            None => Ok(Vec::new()),
+            Some(known) => known.map_err(|error| error.to_string()),
+        };
+        let recalled = known.and_then(|known| recalled(&known, plan, task));
+        let mut told = self.told();
+        told.tasks += 1;
+        match recalled {
+            Ok(known) => {
+                told.known = known;
+                told.served += u64::from(!task.remembered.is_empty());
+                for id in &task.remembered {
+                    told.entries.entry(*id).or_default().tasks += 1;
+                }
+            }
+            Err(problem) => {
+                told.problem.get_or_insert(problem);
+            }
+        }
+    }
+
+    /// Takes in whether a run was better for what it was told.
+    pub(super) fn measure(&self, run_id: Uuid) {
+        let Some(store) = &self.log else {
+            return;
+        };
+        let figures = recall::measured(&mut store.lock(), run_id);
+        match figures {
+            Ok(figures) => self.told().take(figures),
+            Err(error) => {
+                self.told().problem.get_or_insert(error.to_string());
+            }
+        }
+    }
+
+    /// Says what memory did for the tasks, and keeps what the batch teaches.
+    pub(super) fn conclude(
+        &self,
+        batch: &Chronicle,
+        criteria: &ReflectionCriteria,
+        writer: &str,
+        quiet: bool,
+    ) {
+        let told = std::mem::take(&mut *self.told());
+        if let Some(problem) = &told.problem {
+            printer::say(&format!("warning: memory could not be used: {problem}"));
+        }
+        if !quiet && told.tasks > 0 {
+            summary(&told);
+        }
+        if batch.seen() == 0 {
+            return;
+        }
+        match self.learned(batch, criteria, writer) {
+            Ok(line) if !quiet => printer::say(&line),
+            Ok(_) => {}
+            Err(error) => printer::say(&format!(
+                "warning: what the batch teaches is not kept: {error}"
+            )),
+        }
+    }
+
+    /// Keeps what failures of the batch and its runs teach. Says how much that is.
+    fn learned(
+        &self,
+        batch: &Chronicle,
+        criteria: &ReflectionCriteria,
+        writer: &str,
+    ) -> Result<String, CliError> {
+        let mut lessons: Vec<KnownInsight> = batch
+            .insights(criteria)
+            .into_iter()
+            .filter_map(|(insight, runs)| {
+                let runs = if self.log.is_some() { runs } else { Vec::new() };
+                lesson(&insight, runs, writer)
+            })
+            .collect();
+        if let Some(log) = &self.log {
+            lessons.extend(memory::learn(&episodes(&log.lock(), batch)?));
+        }
+        let found = lessons.len();
+        if found == 0 {
+            return Ok(
+                "memory: the batch teaches nothing that enough of its tasks show".to_owned(),
+            );
+        }
+        let all = lessons.into_iter().map(Knowledge::Insight);
+        let change = |known: &[Memory]| memory::merge(known, all);
+        let changed = match &self.log {
+            Some(log) => log.lock().change_memories(Timestamp::now(), change)?,
+            None => Store::open(&paths::store()?)?.change_memories(Timestamp::now(), change)?,
+        };
+        let (new, other) = (changed.added.len(), changed.replaced.len());
+        Ok(format!(
+            "memory: learned from the batch: {new} new, {other} with other words or figures, {} as before",
+            found.saturating_sub(new + other)
+        ))
+    }
+}
+
+/// Gives a task what serves it of all that is known; gives how much is known.
+fn recalled(known: &[Memory], plan: &Loop, task: &mut Task) -> Result<usize, String> {
+    if !known.is_empty() {
+        let writer = plan.writer().to_string();
+        let now = Timestamp::now();
+        memory::recall(known, task, plan.criteria(), &writer, now)?.give_to(task);
+    }
+    Ok(known.len())
+}
+
+/// Says what the tasks were told.
+fn summary(told: &Told) {
+    if told.known == 0 && told.served == 0 {
+        printer::say("memory: there was nothing in it yet");
+        return;
+    }
+    let used = told.entries.values().filter(|entry| entry.tasks > 0);
+    printer::say(&format!(
+        "memory: {} of {} used, in {} of {} tasks",
+        used.count(),
+        told.known,
+        report::thousands(told.served),
+        report::thousands(told.tasks)
+    ));
+    let moved = told
+        .entries
+        .iter()
+        .filter_map(|(id, entry)| Some((id, entry.tasks, entry.figures?)));
+    for (id, tasks, (before, after)) in moved.take(TOLD) {
+        printer::say(&format!(
+            "memory: {id} {} ({} tasks)",
+            recall::moves(before, after),
+            report::thousands(tasks)
+        ));
+    }
+}
+
+/// The runs of the batch that something can be learned from, the latest first.
+fn episodes(store: &Store, batch: &Chronicle) -> Result<Vec<Episode>, StoreError> {
+    let mut episodes = Vec::new();
+    for run_id in batch.runs().take(RUNS) {
+        episodes.extend(Episode::of(&store.events(run_id)?));
+    }
+    Ok(episodes)
+}
+
+/// What the reflector learned, as advice for those who write; `None` where they can do nothing about it.
+fn lesson(insight: &Insight, mut runs: Vec<Uuid>, writer: &str) -> Option<KnownInsight> {
+    let is_mode = insight.category == InsightCategory::FailureMode;
+    if !is_mode || insight.evidence.len() < MIN_RUNS {
+        return None;
+    }
+    let advice = advice(insight.cause?)?;
+    runs.truncate(EVIDENCE);
+    // The next batch has other numbers of the same thing.
+    let subject = insight.text.replace(|c: char| c.is_ascii_digit(), "");
+    let content = format!("In a batch, {}. {advice}", insight.text);
+    Some(KnownInsight {
+        subject,
+        model: Some(writer.to_owned()),
+        evidence: runs,
+        ..KnownInsight::new(insight.category.as_str(), content, insight.confidence)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reflector::ErrorCategory;
+
+    fn insight(cause: Option<ErrorCategory>, text: &str) -> Insight {
+        Insight {
+            category: InsightCategory::FailureMode,
+            cause,
+            text: text.to_owned(),
+            confidence: 0.75,
+            plan_id: "tasks.jsonl".to_owned(),
+            evidence: vec!["a".to_owned(), "b".to_owned()],
+        }
+    }
+
+    #[test]
+    fn only_what_a_writer_can_do_something_about_is_kept() {
+        let timeout = insight(Some(ErrorCategory::Timeout), "3 attempts failed by timeout");
+        let runs: Vec<Uuid> = (0..30).map(Uuid::from_u128).collect();
+        let kept = lesson(&timeout, runs, "openai:test").unwrap();
+        assert_eq!(kept.subject, " attempts failed by timeout");
+        assert_eq!(kept.evidence.len(), EVIDENCE);
+        assert_eq!(kept.model.as_deref(), Some("openai:test"));
+        assert!(
+            kept.content.contains("Write no more than"),
+            "{}",
+            kept.content
+        );
+        let refused = insight(Some(ErrorCategory::Permission), "2 attempts failed");
+        assert_eq!(lesson(&refused, Vec::new(), "m"), None);
+        let once = Insight {
+            evidence: vec!["a".to_owned()],
+            ..insight(Some(ErrorCategory::Timeout), "an attempt failed by timeout")
+        };
+        assert_eq!(lesson(&once, Vec::new(), "m"), None);
+        let tool = Insight {
+            category: InsightCategory::ToolEffectiveness,
+            ..insight(None, "the tool `m` did all 3 of its tasks")
+        };
+        assert_eq!(lesson(&tool, Vec::new(), "m"), None);
+    }
+
+    #[test]
+    fn a_figure_is_told_from_its_first_value_to_its_last() {
+        let mut told = Told::default();
+        told.take(vec![(7, Some(0.5), Some(0.6))]);
+        told.take(vec![(7, Some(0.6), Some(0.4)), (8, None, Some(1.0))]);
+        assert_eq!(told.entries[&7].figures, Some((Some(0.5), 0.4)));
+        assert_eq!(told.entries[&8].figures, Some((None, 1.0)));
+    }
+}

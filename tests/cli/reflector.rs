@@ -1,0 +1,235 @@
+//! What the reflector says by itself: of batches and of workflows, and what batches keep in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::batch::{BATCH, rows, server, statuses, world};
+use crate::harness::{Ran, Test};
+use crate::plan::{FIRST, verdict};
+use crate::support::server::{Fault, Planned, Purpose, Reply, Server};
+
+/// A server of which each twentieth call fails, in one way after the other.
+fn faulty_server() -> Server {
+    let server = Server::start();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let fault = move || -> Option<Fault> {
+        let call = calls.fetch_add(1, Ordering::Relaxed);
+        (call % 20 == 19).then(|| match call / 20 % 4 {
+            0 => Fault::status(500),
+            1 => Fault::Reset,
+            2 => Fault::error(400, &json!({"error": {"message": "not like this"}})),
+            _ => Fault::status(503),
+        })
+    };
+    let other = fault.clone();
+    server.on(Purpose::Write, move |_| match fault() {
+        Some(fault) => Planned::from(fault),
+        None => Reply::text("A text.").into(),
+    });
+    server.on(Purpose::Judge, move |_| match other() {
+        Some(fault) => Planned::from(fault),
+        None => Reply::text(&verdict(5).to_string()).into(),
+    });
+    server
+}
+
+#[test]
+fn a_batch_under_faults_ends_with_a_verdict_that_counts_as_the_rows_do() {
+    let server = faulty_server();
+    let ran = world(&server, 60)
+        .args(BATCH)
+        .args(["--retries", "0", "--no-cache", "-j", "4"])
+        .code(4)
+        .stderr_has("  pattern: repeated_errors: ")
+        .stderr_has(" attempts failed in the same way: network (")
+        .stderr_has("  suggestion: check the network and the address")
+        .stderr_has("  hint: `--retry-failed --replan 2` tries the failed tasks again")
+        .run();
+    let all = rows(&ran);
+    assert_eq!(statuses(&all).len(), 60);
+    let of = |category: &str| {
+        let same = |row: &&Value| row["error_category"] == category;
+        all.iter().filter(same).count()
+    };
+    let failed = all.iter().filter(|row| row["status"] == "failed").count();
+    assert!((3..=8).contains(&failed), "{failed}");
+    // What the server does not accept is another kind of failure.
+    assert!(of("network") >= 2 && of("validation") >= 1);
+    assert_eq!(of("network") + of("validation"), failed);
+    let said = format!(
+        "verdict: tasks.jsonl: a success, {} of 60 tasks done, {failed} failed",
+        60 - failed
+    );
+    assert!(ran.stderr.contains(&said), "{said}\n{}", ran.stderr);
+}
+
+#[test]
+fn the_criteria_are_those_of_the_configuration_and_earlier_rows_count() {
+    let server = server();
+    server.fault_at(1, Fault::error(400, &json!({"error": {"message": "no"}})));
+    let ran = world(&server, 4)
+        .args(BATCH)
+        .args(["-j", "1"])
+        .code(4)
+        .stderr_has("verdict: tasks.jsonl: no success, 3 of 4 tasks done, 1 failed")
+        .run();
+    let five = "{\"id\": \"t4\", \"prompt\": \"Write about item 4.\"}\n";
+    let tasks = ran.read("tasks.jsonl") + five;
+    ran.then(BATCH)
+        .file("tasks.jsonl", tasks)
+        .file("mild.toml", "[reflector]\nmin_success_rate = 0.75\n")
+        .args(["--config", "mild.toml"])
+        .code(4)
+        .stderr_has("verdict: tasks.jsonl: a success, 4 of 5 tasks done, 1 failed")
+        .run();
+    // Nothing was done, so that there is nothing to judge.
+    ran.then(BATCH).code(4).stderr_lacks("verdict: ").run();
+}
+
+#[test]
+fn what_does_not_meet_its_criteria_was_done_in_vain() {
+    let server = Server::start();
+    server.on(Purpose::Write, |_| Reply::text("A text."));
+    server.on(Purpose::Judge, |_| Reply::text(&verdict(2).to_string()));
+    world(&server, 3)
+        .args(BATCH)
+        .args(["-n", "1"])
+        .code(3)
+        .stderr_has("verdict: tasks.jsonl: no success, 0 of 3 tasks done, 3 failed")
+        .stderr_has("  suggestion: where criteria are not met: more drafts (`-n`)")
+        .stderr_lacks("--replan")
+        .run();
+}
+
+/// A workflow of two nodes, of which the second asks a model.
+const FLOW: &str = "\
+name: flow
+nodes:
+  - name: prepare
+    run: return { topic = 'tea' }
+    language: lua
+  - name: write
+    uses: llm.call
+    with:
+      prompt: Write about {{ state.topic }}.
+edges:
+  - {from: __start__, to: prepare}
+  - {from: prepare, to: write}
+  - {from: write, to: __end__}
+";
+
+fn flow(replies: &str) -> Test {
+    Test::new()
+        .file("flow.yaml", FLOW)
+        .file("script.toml", replies)
+        .args(["run", "flow.yaml", "--provider", "scripted:script.toml"])
+}
+
+#[test]
+fn a_workflow_that_fails_ends_with_a_verdict_on_its_nodes() {
+    flow("[[reply]]\nerror = { class = 'transient', message = 'the request timed out' }\n")
+        .args(["--retries", "0"])
+        .code(4)
+        .stderr_has(
+            "verdict: flow: no success, 1 of 2 tasks done, 1 failed, another plan is worth making",
+        )
+        .stderr_has("  suggestion: raise the timeout, or break the task into smaller ones")
+        .run();
+    let good = "[[reply]]\ntext = 'A text about tea.'\n";
+    flow(good)
+        .stdout("A text about tea.\n")
+        .stderr_lacks("verdict: ")
+        .run();
+    flow(good)
+        .arg("-v")
+        .stderr_has("verdict: flow: a success, 2 of 2 tasks done")
+        .run();
+}
+
+/// What `memory list --json` says.
+fn listed(ran: &Ran) -> Vec<Value> {
+    let all = ran.then(["memory", "list", "--json"]).run().json();
+    all.as_array().expect("a list").clone()
+}
+
+#[test]
+fn what_a_batch_teaches_is_told_to_the_next_one_and_measured() {
+    let poor = Server::start();
+    poor.on(Purpose::Write, |_| Reply::text(FIRST));
+    poor.on(Purpose::Judge, |_| Reply::text(&verdict(2).to_string()));
+    let first = world(&poor, 4)
+        .args(BATCH)
+        .args(["-n", "1", "--no-cache"])
+        .code(3)
+        .stderr_lacks("memory: ")
+        .run();
+    // Who does not ask for it learns nothing.
+    assert!(listed(&first).is_empty());
+    let second = first
+        .then([
+            "batch",
+            "tasks.jsonl",
+            "-c",
+            "criteria.toml",
+            "-o",
+            "b.jsonl",
+        ])
+        .args(["-n", "1", "--no-cache", "--memory"])
+        .code(3)
+        .stderr_has("memory: there was nothing in it yet")
+        .stderr_has("memory: learned from the batch: 2 new")
+        .run();
+    let insights = listed(&second);
+    assert_eq!(insights.len(), 2, "{insights:?}");
+    assert_eq!(insights[0]["evidence"].as_array().map(Vec::len), Some(4));
+
+    let good = server();
+    let third = second
+        .then([
+            "batch",
+            "tasks.jsonl",
+            "-c",
+            "criteria.toml",
+            "-o",
+            "c.jsonl",
+        ])
+        .args(["-n", "1", "--no-cache", "--memory", "-j", "1"])
+        .env("OPENAI_BASE_URL", good.openai_url())
+        .stderr_has("memory: 2 of 2 used, in 4 of 4 tasks")
+        .stderr_has("memory: 1 rises from ")
+        .stderr_has(" (4 tasks)")
+        .run();
+    let writers = good.chats();
+    let mut told = writers
+        .iter()
+        .filter(|it| it.purpose() == Purpose::Write)
+        .map(crate::support::server::Recorded::prompt);
+    assert!(told.all(|prompt| prompt.contains("It does not say what it is about.")));
+    assert_eq!(listed(&third)[0]["uses"], 4);
+}
+
+#[test]
+fn failures_that_a_writer_can_do_something_about_are_kept_in_memory() {
+    let server = Server::start();
+    server.on(Purpose::Write, |_| {
+        Reply::text("A text.").first_wait(Duration::from_secs(20))
+    });
+    let ran = world(&server, 3)
+        .args(BATCH)
+        .args(["--retries", "0", "--timeout-first-token", "200ms"])
+        .arg("--memory")
+        .code(4)
+        .stderr_has("memory: learned from the batch: 1 new")
+        .run();
+    let insights = listed(&ran);
+    assert_eq!(insights.len(), 1);
+    let content = insights[0]["content"].as_str().expect("a text");
+    assert!(
+        content.contains("3 attempts failed by timeout"),
+        "{content}"
+    );
+    assert_eq!(insights[0]["model"], "openai:test");
+}
