@@ -1,8 +1,4 @@
 //! Tells the program which commit it is built from, for `reflect --version`.
-#![expect(
-    clippy::print_stdout,
-    reason = "this is how a build script speaks to Cargo"
-)]
 
 use std::path::Path;
 use std::process::Command;
