@@ -11,6 +11,7 @@
 
 mod check;
 mod chronicle;
+pub mod durable;
 mod ending;
 mod failure;
 mod ids;
@@ -38,7 +39,7 @@ pub use reader::{InputFormat, Reader};
 pub use replan::advice;
 pub use results::{Before, Results, ResultsError};
 pub use row::{Replanned, Row, Status};
-pub use run::{Flow, Host, Now, Options, Output, run};
+pub use run::{Flow, Hands, Host, Now, Options, Output, Remote, run};
 pub use shard::Shard;
 pub use tally::Tally;
 pub use tasks::{Shape, Tasks};

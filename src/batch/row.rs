@@ -150,7 +150,7 @@ impl Row {
     }
 
     /// Of a line that is no task.
-    pub(super) fn invalid(line: u64, id: Option<String>, error: String) -> Self {
+    pub(crate) fn invalid(line: u64, id: Option<String>, error: String) -> Self {
         Self {
             id,
             line,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::ending::{Ending, Limits, Stop};
 use super::failure;
-use super::line::Entry;
+use super::line::{Entry, Item};
 use super::order::Order;
 use super::pace::Gate;
 use super::queue::{Queue, Waiting};
@@ -40,6 +40,22 @@ pub trait Host {
 
     /// A run whose task was told something has ended.
     fn measure(&self, _run_id: Uuid) {}
+}
+
+/// Who does tasks elsewhere.
+#[async_trait::async_trait(?Send)]
+pub trait Remote {
+    /// Has the task done; its row. Dropping this is giving up on it.
+    async fn task(&self, line: u64, id: String, item: Item) -> Row;
+}
+
+/// Who does the tasks of a batch.
+#[derive(Clone, Copy)]
+pub enum Hands<'a> {
+    /// This process, with loops of this host.
+    Here(&'a dyn Host),
+    /// Somebody else.
+    Elsewhere(&'a dyn Remote),
 }
 
 /// Where rows go.
@@ -102,7 +118,7 @@ pub async fn run(
     mut entries: mpsc::Receiver<io::Result<Entry>>,
     gate: &Arc<Gate>,
     options: Options,
-    host: &dyn Host,
+    hands: Hands<'_>,
     output: &mut dyn Output,
     tally: Tally,
     drain: &CancellationToken,
@@ -110,7 +126,7 @@ pub async fn run(
     let spent = Arc::new(Mutex::new(Spent::default()));
     let cut = CancellationToken::new();
     let floor = Floor {
-        host,
+        hands,
         gate,
         spent: &spent,
         limits: options.limits,
@@ -319,7 +335,7 @@ fn reached(limits: Limits, spent: &Mutex<Spent>) -> Option<Stop> {
 
 /// What all tasks under way share.
 struct Floor<'a> {
-    host: &'a dyn Host,
+    hands: Hands<'a>,
     gate: &'a Gate,
     spent: &'a Arc<Mutex<Spent>>,
     limits: Limits,
@@ -339,20 +355,52 @@ impl Floor<'_> {
             item,
             ..
         } = waiting;
-        let row = match self.host.loop_for(item.criteria.as_deref()).await {
-            Err(problem) => Some(Row::invalid(line, Some(id), problem)),
-            Ok(plan) => {
-                let mut task = item.task;
-                self.host.recall(&plan, &mut task);
-                self.attempts(line, &id, &plan, &task).await
-            }
+        let row = match self.hands {
+            Hands::Here(host) => self.here(host, line, id, item).await,
+            Hands::Elsewhere(remote) => self.elsewhere(remote, line, id, item).await,
         };
         Finished { place, row }
     }
 
+    async fn elsewhere(
+        &self,
+        remote: &dyn Remote,
+        line: u64,
+        id: String,
+        item: Item,
+    ) -> Option<Row> {
+        let row = tokio::select! {
+            biased;
+            () = self.cut.cancelled() => return None,
+            row = remote.task(line, id, item) => row,
+        };
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.tokens += row.token_usage.total.unwrap_or(0);
+        spent.cost += row.cost.unwrap_or(0.0);
+        Some(row)
+    }
+
+    async fn here(&self, host: &dyn Host, line: u64, id: String, item: Item) -> Option<Row> {
+        match host.loop_for(item.criteria.as_deref()).await {
+            Err(problem) => Some(Row::invalid(line, Some(id), problem)),
+            Ok(plan) => {
+                let mut task = item.task;
+                host.recall(&plan, &mut task);
+                self.attempts(host, line, &id, &plan, &task).await
+            }
+        }
+    }
+
     /// Tries a task, and again in another way where that may help. `None` if it was cut off.
-    async fn attempts(&self, line: u64, id: &str, plan: &Arc<Loop>, task: &Task) -> Option<Row> {
-        let mut row = self.attempt(line, id, plan, task).await?;
+    async fn attempts(
+        &self,
+        host: &dyn Host,
+        line: u64,
+        id: &str,
+        plan: &Arc<Loop>,
+        task: &Task,
+    ) -> Option<Row> {
+        let mut row = self.attempt(host, line, id, plan, task).await?;
         for _ in 0..self.replan {
             let Some(next) = Attempt::after(&row, plan, task) else {
                 break;
@@ -366,21 +414,28 @@ impl Floor<'_> {
             if reached(self.limits, self.spent).is_some() {
                 break;
             }
-            let again = self.attempt(line, id, &next.plan, &next.task).await?;
+            let again = self.attempt(host, line, id, &next.plan, &next.task).await?;
             row = row.then(next.adjusted, again);
         }
         Some(row)
     }
 
-    async fn attempt(&self, line: u64, id: &str, plan: &Loop, task: &Task) -> Option<Row> {
+    async fn attempt(
+        &self,
+        host: &dyn Host,
+        line: u64,
+        id: &str,
+        plan: &Loop,
+        task: &Task,
+    ) -> Option<Row> {
         let mut observer = Counted {
-            observer: self.host.observer(),
+            observer: host.observer(),
             spent: Arc::clone(self.spent),
             failure: None,
         };
         let record = plan.run(task, &mut observer, self.cut).await;
         if let Some(run_id) = record.run_id.filter(|_| !task.remembered.is_empty()) {
-            self.host.measure(run_id);
+            host.measure(run_id);
         }
         // What failed because everything fails is no result of this task.
         let hopeless =

@@ -116,7 +116,8 @@ fn rows_of(
         let mut kept = Kept { rows: Vec::new(), most };
         let drain = CancellationToken::new();
         let tally = Tally::default();
-        let ending = run(entries, &gate, options, &host, &mut kept, tally, &drain).await;
+        let hands = Hands::Here(&host);
+        let ending = run(entries, &gate, options, hands, &mut kept, tally, &drain).await;
         (kept.rows, ending)
     })
 }

@@ -1,9 +1,11 @@
 //! What can be typed. Nothing here decides anything.
 
 mod memory;
+mod worker;
 
 use std::path::PathBuf;
 
+use crate::batch::durable::EngineAddress;
 use crate::batch::{Concurrency, Shard};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -15,6 +17,7 @@ use serde::de::value::{Error as ValueError, StringDeserializer};
 pub(super) use self::memory::{
     LearnArgs, MemoryAddCommand, MemoryCommand, MemoryKind, MemoryListArgs,
 };
+pub(super) use self::worker::WorkerArgs;
 use super::complete;
 use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
@@ -135,6 +138,8 @@ pub(super) enum Command {
     Run(Box<WorkflowArgs>),
     /// Do many tasks, several at once: a task a line in, a row a task out, resumable
     Batch(Box<BatchArgs>),
+    /// Do the tasks that batches hand in at a Restate server, on any number of machines
+    Worker(WorkerArgs),
     /// Judge the outcome of a plan that something else ran: what failed, why, and what helps
     Assess(Box<AssessArgs>),
     /// Look at earlier runs, and go on with one
@@ -679,6 +684,21 @@ pub(super) struct BatchArgs {
     #[arg(long, value_name = "I/N", help_heading = "Input")]
     pub shard: Option<Shard>,
 
+    /// Have workers do the tasks (`reflect worker`), over a Restate server: `restate://HOST[:PORT][/NAME]`. A task that
+    /// was handed in before under the same NAME is not done again
+    #[arg(long, value_name = "URL", help_heading = "Many machines")]
+    pub engine: Option<EngineAddress>,
+
+    /// Let somebody outside decide after each draft how its task goes on: the address of each task is said, and takes
+    /// the decision (see docs/scale.md)
+    #[arg(
+        long,
+        requires = "engine",
+        hide_short_help = true,
+        help_heading = "Many machines"
+    )]
+    pub await_decisions: bool,
+
     /// Give the models this file as context of every task; repeatable
     #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Input")]
     pub files: Vec<PathBuf>,
@@ -732,7 +752,7 @@ pub(super) struct BatchArgs {
     pub retry_failed: bool,
 
     /// Try a failed task up to N times more, in another way, where that may help
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10), default_value = "0", hide_default_value = true, help_heading = "Output")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10), default_value = "0", hide_default_value = true, conflicts_with = "engine", help_heading = "Output")]
     pub replan: u32,
 
     /// Begin no more tasks after one that failed, and none at all if a line of a file is bad
@@ -796,6 +816,7 @@ Examples:
   reflect batch topics.csv -c writing --prompt 'Explain {{ topic }} to a child' -o out.jsonl
   reflect batch tasks.jsonl -c blog.toml -o results.jsonl --retry-failed
   reflect batch tasks.jsonl -c blog.toml -o out.$SLURM_ARRAY_TASK_ID.jsonl --shard $SLURM_ARRAY_TASK_ID/16
+  reflect batch tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o out.jsonl --engine restate://queue.local
 
 The same command again goes on where the last one ended: what has a row in the file of --output is done. Ctrl-C
 finishes what is under way; a second one ends at once, and loses only that. A failure that all tasks would meet (key,

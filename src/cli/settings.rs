@@ -194,6 +194,17 @@ pub(super) fn models(
     without_criteria(config, &flags, true)
 }
 
+/// What `reflect worker` needs of the configuration before it has a task.
+#[cfg(feature = "restate")]
+pub(super) fn worker(global: &GlobalArgs) -> Result<Plan, CliError> {
+    let config = load(global)?;
+    let flags = Settings {
+        profile: global.profile.clone(),
+        ..Settings::default()
+    };
+    without_criteria(config, &flags, true)
+}
+
 /// What `reflect assess` sets. No draft is judged, so no criteria are read.
 pub(super) fn assess(args: &AssessArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
     let config = load(global)?;

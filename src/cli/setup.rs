@@ -1,33 +1,41 @@
 //! What it takes to go on with a run later.
 
-use super::args::RunArgs;
+use std::path::PathBuf;
+
 use super::error::CliError;
-use super::models::Opened;
 use super::settings::Plan;
 use crate::config::Settings;
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
 use crate::types::{JudgeSettings, LoopSettings, Setup};
 
+/// What a run is given besides its plan.
+pub(super) struct Given<'a> {
+    /// The model that writes, as `PROVIDER:MODEL`.
+    pub(super) writer: String,
+    /// Whether it is at the address that the user gives.
+    pub(super) at_given_address: bool,
+    /// The tools, as they were typed.
+    pub(super) tools: &'a [String],
+    /// What evidence is looked for in.
+    pub(super) evidence: &'a [PathBuf],
+}
+
 /// What is recorded of a run that begins.
 pub(super) fn of(
     plan: &Plan,
-    args: &RunArgs,
+    given: Given<'_>,
     evidence: Option<&Gatherer>,
     templates: Option<&Templates>,
-    opened: &Opened,
 ) -> Result<Setup, CliError> {
     let directory = std::env::current_dir()
         .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
     let settings = plan.settings();
     let settings = Settings {
         // The one that was chosen, at the address that was chosen.
-        model: Some(opened.writer.id().to_string()),
+        model: Some(given.writer),
         provider: None,
-        base_url: settings
-            .base_url
-            .clone()
-            .filter(|_| opened.at_given_address),
+        base_url: settings.base_url.clone().filter(|_| given.at_given_address),
         // These are recorded with the start of the run, or have done their work.
         loop_settings: LoopSettings::default(),
         judge: JudgeSettings::default(),
@@ -44,9 +52,9 @@ pub(super) fn of(
         settings: without_nulls(settings),
         prompts: PROMPT_VERSION,
         templates_hash: templates.map(Templates::hash),
-        tools: args.tools.clone(),
+        tools: given.tools.to_vec(),
         prices: plan.config.prices().clone(),
-        evidence: args.knowledge.evidence.clone(),
+        evidence: given.evidence.to_vec(),
         evidence_hash: evidence.map(Gatherer::hash),
     })
 }

@@ -94,7 +94,7 @@ impl Asked {
 }
 
 /// A call that was answered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
     /// How the model was asked.
     pub asked: Asked,

@@ -8,3 +8,5 @@ mod rate;
 pub use self::controller::{Concurrency, MAX_CONCURRENCY};
 pub use self::gate::{Gate, Pace};
 pub use self::paced::Paced;
+#[cfg(feature = "restate")]
+pub(super) use self::rate::Rate;

@@ -4,7 +4,7 @@
 /// A limit per minute: the generic cell rate algorithm of ATM networks. Times are seconds on any clock that does not
 /// go back.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(in crate::batch) struct Rate {
     per_second: f64,
     /// When all that was let through is paid for.
     paid: f64,
@@ -14,22 +14,37 @@ pub(super) struct Rate {
 const BURST: f64 = 1.0;
 
 impl Rate {
-    pub(super) fn per_minute(amount: u32) -> Self {
+    pub(in crate::batch) fn per_minute(amount: u32) -> Self {
         Self {
             per_second: f64::from(amount) / 60.0,
             paid: 0.0,
         }
     }
 
+    /// A limit that was in force before: see [`Rate::paid`].
+    #[cfg(feature = "restate")]
+    pub(in crate::batch) fn since(amount: u32, paid: f64) -> Self {
+        Self {
+            paid,
+            ..Self::per_minute(amount)
+        }
+    }
+
+    /// When all that was let through is paid for.
+    #[cfg(feature = "restate")]
+    pub(in crate::batch) fn paid(&self) -> f64 {
+        self.paid
+    }
+
     /// Takes so much; how many seconds from now it may begin. What comes later is behind it.
-    pub(super) fn take(&mut self, amount: f64, now: f64) -> f64 {
+    pub(in crate::batch) fn take(&mut self, amount: f64, now: f64) -> f64 {
         let wait = (self.paid - BURST - now).max(0.0);
         self.add(amount, now);
         wait
     }
 
     /// Counts what has happened already; where it is negative, what has not happened after all.
-    pub(super) fn add(&mut self, amount: f64, now: f64) {
+    pub(in crate::batch) fn add(&mut self, amount: f64, now: f64) {
         self.paid = self.paid.max(now) + amount / self.per_second;
     }
 }

@@ -1,6 +1,8 @@
 //! `reflect batch`: many tasks at once.
 
 mod delivery;
+#[cfg(feature = "restate")]
+mod engine;
 mod judged;
 mod loops;
 mod memories;
@@ -13,11 +15,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use self::delivery::Delivery;
+#[cfg(feature = "restate")]
+use self::engine::Engine;
 use self::loops::Loops;
 use self::progress::Progress;
 use crate::batch::{
-    self, Before, Checked, Chronicle, Ending, Gate, InputFormat, Limits, Options, Pace,
-    PromptTemplate, Reader, Results, ResultsError, Shape, Status, Stop, Tally, Tasks,
+    self, Before, Checked, Chronicle, Concurrency, Ending, Gate, Hands, InputFormat, Limits,
+    MAX_CONCURRENCY, Options, Pace, PromptTemplate, Reader, Results, ResultsError, Shape, Status,
+    Stop, Tally, Tasks,
 };
 use crate::cli::args::{BatchArgs, GlobalArgs, TasksFormat};
 use crate::cli::error::CliError;
@@ -35,6 +40,10 @@ pub(in crate::cli) async fn run(
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
     let begun = Instant::now();
+    #[cfg(not(feature = "restate"))]
+    if args.engine.is_some() {
+        return Err(super::worker::not_built());
+    }
     let plan = settings::batch(args, None, global)?;
     let limits = settings::batch_limits(&args.flow)?;
     let template = read_template(args.prompt.as_deref())?;
@@ -64,28 +73,29 @@ pub(in crate::cli) async fn run(
         return Ok(conclude(&ending, args, global.quiet, begun));
     }
     let drain = interrupt::cancel_on_signal();
-    let gate = Gate::new(Pace {
-        concurrency: args.concurrency,
-        requests_per_minute: args.requests_per_minute,
-        tokens_per_minute: args.tokens_per_minute,
-    });
+    let gate = Gate::new(pace(args));
     let longest = checked.as_ref().and_then(|checked| checked.longest.clone());
     let longest = longest.unwrap_or_else(|| shape.base.clone());
     let opening = async {
+        #[cfg(feature = "restate")]
+        if let Some(address) = &args.engine {
+            let engine = Engine::open(args, global, plan, address).await?;
+            return Ok(Doer::Elsewhere(Box::new(engine)));
+        }
         let loops = Loops::open(args, global, plan, longest, &gate, limits.cost).await?;
         if let Some(checked) = &checked {
             loops.try_all(&checked.criteria, global.quiet).await;
         }
-        Ok::<_, CliError>(loops)
+        Ok::<_, CliError>(Doer::Here(Box::new(loops)))
     };
-    let loops = tokio::select! {
+    let doer = tokio::select! {
         biased;
         () = drain.cancelled() => return Err(CliError::new(ExitCode::Interrupted, "interrupted")),
-        loops = opening => loops?,
+        doer = opening => doer?,
     };
     let total = checked.as_ref().map(|checked| checked.entries);
     let all = total.map(|total| total + before.tally.rows());
-    let chronicle = Chronicle::new(judged::name(&args.tasks), Some(loops.writer()));
+    let chronicle = Chronicle::new(judged::name(&args.tasks), Some(doer.writer()));
     let progress = Progress::new(total, global.quiet);
     let mut delivery = Delivery::new(results, progress, chronicle);
     let entries = source.read_ahead(shape);
@@ -100,19 +110,67 @@ pub(in crate::cli) async fn run(
         entries,
         &gate,
         options,
-        &loops,
+        doer.hands(),
         &mut delivery,
         tally,
         &drain,
     )
     .await;
     let chronicle = delivery.end();
-    loops.learn(&chronicle, &criteria, global.quiet);
+    if let Doer::Here(loops) = &doer {
+        loops.learn(&chronicle, &criteria, global.quiet);
+    }
     let code = conclude(&ending, args, global.quiet, begun);
     if !global.quiet && ending.stop != Some(Stop::NoReader) {
         judged::say(&chronicle, &ending, all, &criteria, args);
     }
     Ok(code)
+}
+
+/// Who does the tasks.
+enum Doer<'a> {
+    Here(Box<Loops<'a>>),
+    #[cfg(feature = "restate")]
+    Elsewhere(Box<Engine<'a>>),
+}
+
+impl Doer<'_> {
+    fn hands(&self) -> Hands<'_> {
+        match self {
+            Self::Here(loops) => Hands::Here(&**loops),
+            #[cfg(feature = "restate")]
+            Self::Elsewhere(engine) => Hands::Elsewhere(&**engine),
+        }
+    }
+
+    /// The model that writes.
+    fn writer(&self) -> String {
+        match self {
+            Self::Here(loops) => loops.writer(),
+            #[cfg(feature = "restate")]
+            Self::Elsewhere(engine) => engine.writer(),
+        }
+    }
+}
+
+/// How fast this process goes. Where workers do the tasks they keep to the rates, and adapt to their servers; here no
+/// more is to be done than to wait for rows.
+fn pace(args: &BatchArgs) -> Pace {
+    if args.engine.is_some() {
+        return Pace {
+            concurrency: match args.concurrency {
+                Concurrency::Auto => Concurrency::Fixed(MAX_CONCURRENCY),
+                fixed @ Concurrency::Fixed(_) => fixed,
+            },
+            requests_per_minute: None,
+            tokens_per_minute: None,
+        };
+    }
+    Pace {
+        concurrency: args.concurrency,
+        requests_per_minute: args.requests_per_minute,
+        tokens_per_minute: args.tokens_per_minute,
+    }
 }
 
 /// The limits, with the time that opening the models took taken away.

@@ -15,3 +15,4 @@ pub(super) mod resume;
 pub(super) mod revise;
 pub(super) mod run;
 mod session;
+pub(super) mod worker;

@@ -127,10 +127,14 @@ async fn prepare(
     let setup = match store {
         Some(_) => Some(setup::of(
             &plan,
-            args,
+            setup::Given {
+                writer: opened.writer.id().to_string(),
+                at_given_address: opened.at_given_address,
+                tools: &args.tools,
+                evidence: &args.knowledge.evidence,
+            },
             evidence.as_deref(),
             templates.as_deref(),
-            &opened,
         )?),
         None => None,
     };

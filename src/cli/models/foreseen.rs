@@ -7,6 +7,9 @@ use crate::cli::settings::Plan;
 pub(in crate::cli) struct Foreseen {
     /// The model that writes, with why; `None` if that is found out when the run starts.
     pub(in crate::cli) writer: Option<(ModelName, String)>,
+    /// Whether it is at the address that the user gives.
+    #[cfg(feature = "restate")]
+    pub(in crate::cli) at_given_address: bool,
     /// The name of the model that writes, where its provider is found out when the run starts.
     pub(in crate::cli) wanted: Option<String>,
     /// The model that judges, as it is written; `None` if it is the one that writes.
@@ -17,7 +20,10 @@ pub(in crate::cli) struct Foreseen {
 
 /// Says which models a run would use. Looks for no server, and for no key.
 pub(in crate::cli) fn foresee(plan: &Plan) -> Result<Foreseen, CliError> {
-    let (writer, wanted) = match choose::said(plan)? {
+    let said = choose::said(plan)?;
+    #[cfg(feature = "restate")]
+    let at_given_address = matches!(&said, Said::Provider(chosen) if chosen.at_given_address);
+    let (writer, wanted) = match said {
         Said::Provider(chosen) => (Some((chosen.name, chosen.why)), None),
         Said::Model(name) => (None, name),
     };
@@ -34,6 +40,8 @@ pub(in crate::cli) fn foresee(plan: &Plan) -> Result<Foreseen, CliError> {
         judge: beside(&settings.judge_model),
         stronger: beside(&settings.stronger_model),
         writer,
+        #[cfg(feature = "restate")]
+        at_given_address,
         wanted,
     })
 }

@@ -59,16 +59,25 @@ impl Opened {
             }
         }
         let journal = Arc::new(Journal::new(calls));
+        self.behind(|model| journal.before(model))
+    }
+
+    /// The same models, each behind something.
+    pub(super) fn behind(
+        self,
+        mut behind: impl FnMut(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>,
+    ) -> Self {
         let others = self.judge.others.into_iter().map(|(name, other)| {
-            let model = journal.before(other.model);
+            let model = behind(other.model);
             (name, OtherModel { model, ..other })
         });
+        let others = others.collect();
         Self {
-            writer: journal.before(self.writer),
-            stronger: self.stronger.map(|model| journal.before(model)),
+            writer: behind(self.writer),
+            stronger: self.stronger.map(&mut behind),
             judge: JudgeModel {
-                others: others.collect(),
-                model: journal.before(self.judge.model),
+                others,
+                model: behind(self.judge.model),
                 ..self.judge
             },
             ..self

@@ -16,9 +16,8 @@ use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{exec, knowledge, prices, printer};
 use crate::engine::{Loop, Observer};
-use crate::evaluate::{JudgeModel, OtherModel};
 use crate::evidence::Gatherer;
-use crate::model::{ChatModel, HttpClient};
+use crate::model::HttpClient;
 use crate::prompt::Templates;
 use crate::types::{Evaluator, LoopSettings, ReflectionCriteria, Stamped, Task};
 
@@ -203,21 +202,5 @@ impl Host for Loops<'_> {
 
 /// The same models, behind a gate.
 fn paced(opened: Opened, gate: &Arc<Gate>) -> Opened {
-    let behind = |model: Arc<dyn ChatModel>| -> Arc<dyn ChatModel> {
-        Arc::new(Paced::new(model, Arc::clone(gate)))
-    };
-    let others = opened.judge.others.into_iter().map(|(name, other)| {
-        let model = behind(other.model);
-        (name, OtherModel { model, ..other })
-    });
-    Opened {
-        writer: behind(opened.writer),
-        stronger: opened.stronger.map(behind),
-        judge: JudgeModel {
-            model: behind(opened.judge.model),
-            others: others.collect(),
-            ..opened.judge
-        },
-        ..opened
-    }
+    opened.behind(|model| Arc::new(Paced::new(model, Arc::clone(gate))))
 }

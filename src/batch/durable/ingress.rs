@@ -1,0 +1,269 @@
+//! The side of the server that takes requests: hands tasks in and gets their rows.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::http::StatusCode;
+use serde::Deserialize;
+
+use super::address::EngineAddress;
+use super::job::{Job, Rates};
+use super::limits::{Limited, Turn};
+use super::wire::{Answer, BoxError, Peer};
+use super::workflow::TASK;
+use crate::batch::row::{Row, Status};
+use crate::model::ChatModel;
+use crate::types::{ExitCode, ModelId};
+
+/// The service of the limits.
+const LIMIT: &str = "ReflectLimit";
+
+/// How long is waited before the server is asked again, where it could not be reached or has no workers yet.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Why a Restate server is of no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// It does not answer.
+    #[error("the Restate server at `{0}` cannot be reached: {1}")]
+    Unreachable(String, String),
+    /// It says no.
+    #[error("the Restate server refuses: {0}")]
+    Refused(String),
+    /// It knows no worker.
+    #[error("the Restate server has no worker")]
+    NoWorker,
+}
+
+impl EngineError {
+    pub(super) fn unreachable(peer: &Peer, error: &BoxError) -> Self {
+        let mut cause: &dyn std::error::Error = &**error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        Self::Unreachable(peer.authority().to_owned(), cause.to_string())
+    }
+}
+
+/// What those who wait for a row may want to know.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    /// This is in the way.
+    Waits(&'a EngineError),
+    /// The task is found at this address.
+    HandedIn(&'a str),
+}
+
+/// Whether a job was handed in now or before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Handed {
+    Now,
+    Before,
+}
+
+/// What came of waiting for a row.
+enum Waited {
+    Row(Box<Row>),
+    /// The task came to no row: somebody ended it at the server.
+    Ended(String),
+    /// The server does not know the task any more.
+    Forgotten,
+}
+
+impl Waited {
+    fn is_failure(&self) -> bool {
+        match self {
+            Self::Row(row) => row.status.is_failure(),
+            Self::Ended(_) => true,
+            Self::Forgotten => false,
+        }
+    }
+}
+
+/// The server's side for requests.
+pub struct Ingress {
+    peer: Peer,
+}
+
+impl Ingress {
+    /// The server at this address. Nothing is asked yet.
+    pub fn new(address: &EngineAddress) -> Self {
+        Self {
+            peer: Peer::new(address.ingress()),
+        }
+    }
+
+    /// Finds out whether the server is there.
+    ///
+    /// # Errors
+    /// If it is not, or is something else.
+    pub async fn check(&self) -> Result<(), EngineError> {
+        let answer = self.get("/restate/health").await?;
+        if answer.status.is_success() {
+            return Ok(());
+        }
+        Err(EngineError::Refused(answer.said()))
+    }
+
+    /// Hands a job in and waits for its row. A job that was handed in before, in a batch of the same name, is not done
+    /// again; with `again`, one that had failed is. `tell` is told what happens meanwhile.
+    ///
+    /// This waits as long as it takes: for the server to come back, for a worker, for the task. Giving up does not end
+    /// the task.
+    pub async fn done(
+        &self,
+        job: &Job,
+        batch: &str,
+        again: bool,
+        mut tell: impl FnMut(Notice<'_>),
+    ) -> Row {
+        let mut turn = 0;
+        loop {
+            let key = job.key(batch, turn);
+            let outcome = match self.hand_in(&key, job).await {
+                Ok(handed) => {
+                    let url = format!("http://{}/{TASK}/{key}", self.peer.authority());
+                    tell(Notice::HandedIn(&url));
+                    self.wait(&key).await.map(|waited| (handed, waited))
+                }
+                Err(error) => Err(error),
+            };
+            let row = match outcome {
+                // What had failed before is what is to be done again.
+                Ok((Handed::Before, waited)) if again && waited.is_failure() => {
+                    turn += 1;
+                    continue;
+                }
+                Ok((_, Waited::Row(row))) => *row,
+                Ok((_, Waited::Forgotten)) => continue,
+                Ok((_, Waited::Ended(problem))) | Err(EngineError::Refused(problem)) => {
+                    ended(job, problem)
+                }
+                Err(error @ (EngineError::Unreachable(..) | EngineError::NoWorker)) => {
+                    tell(Notice::Waits(&error));
+                    tokio::time::sleep(AGAIN).await;
+                    continue;
+                }
+            };
+            return Row {
+                line: job.line,
+                ..row
+            };
+        }
+    }
+
+    async fn hand_in(&self, key: &str, job: &Job) -> Result<Handed, EngineError> {
+        #[derive(Deserialize)]
+        struct Said {
+            status: String,
+        }
+        let path = format!("/{TASK}/{key}/run/send");
+        let answer = self.peer.post(&path, job).await;
+        let answer = answer.map_err(|error| EngineError::unreachable(&self.peer, &error))?;
+        if answer.status == StatusCode::NOT_FOUND {
+            return Err(EngineError::NoWorker);
+        }
+        self.usable(&answer)?;
+        match answer.json::<Said>() {
+            Ok(said) if said.status == "PreviouslyAccepted" => Ok(Handed::Before),
+            Ok(_) => Ok(Handed::Now),
+            Err(error) => Err(EngineError::Refused(error.to_string())),
+        }
+    }
+
+    async fn wait(&self, key: &str) -> Result<Waited, EngineError> {
+        #[derive(Deserialize)]
+        struct Failure {
+            message: String,
+            source: Option<String>,
+        }
+        let path = format!("/restate/workflow/{TASK}/{key}/attach");
+        let answer = self.get(&path).await?;
+        if answer.status.is_success() {
+            return match answer.json() {
+                Ok(row) => Ok(Waited::Row(row)),
+                Err(error) => Err(EngineError::Refused(format!("a row of the task: {error}"))),
+            };
+        }
+        match answer.json::<Failure>() {
+            Ok(failure) if failure.source.as_deref() == Some("invocation") => {
+                Ok(Waited::Ended(failure.message))
+            }
+            _ if answer.status == StatusCode::NOT_FOUND => Ok(Waited::Forgotten),
+            _ => self.usable(&answer).map(|()| Waited::Forgotten),
+        }
+    }
+
+    /// Asks for a turn to call a model: how long to wait for it.
+    pub(super) async fn enter(&self, model: &ModelId, turn: Turn) -> Result<Duration, EngineError> {
+        let path = format!("/{LIMIT}/{}/enter", encoded(&model.to_string()));
+        let answer = self.peer.post(&path, &turn).await;
+        let answer = answer.map_err(|error| EngineError::unreachable(&self.peer, &error))?;
+        self.usable(&answer)?;
+        let wait = answer.json();
+        wait.map(Duration::from_millis)
+            .map_err(|error| EngineError::Refused(error.to_string()))
+    }
+
+    /// This model, which keeps to the limits of all workers together.
+    pub fn before(self: &Arc<Self>, model: Arc<dyn ChatModel>, rates: Rates) -> Arc<dyn ChatModel> {
+        if rates.is_free() {
+            return model;
+        }
+        Arc::new(Limited::new(model, Arc::clone(self), rates))
+    }
+
+    async fn get(&self, path: &str) -> Result<Answer, EngineError> {
+        let answer = self.peer.get(path).await;
+        answer.map_err(|error| EngineError::unreachable(&self.peer, &error))
+    }
+
+    /// A server that is busy or about to stop is as good as one that is not there.
+    fn usable(&self, answer: &Answer) -> Result<(), EngineError> {
+        let status = answer.status;
+        if status.is_success() {
+            return Ok(());
+        }
+        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+            let authority = self.peer.authority().to_owned();
+            return Err(EngineError::Unreachable(authority, answer.said()));
+        }
+        Err(EngineError::Refused(answer.said()))
+    }
+}
+
+/// The row of a task that came to none of its own.
+fn ended(job: &Job, problem: String) -> Row {
+    Row {
+        status: Status::Failed,
+        exit_code: ExitCode::Failure,
+        ..Row::invalid(job.line, Some(job.id.clone()), problem)
+    }
+}
+
+/// As one step of a path.
+fn encoded(text: &str) -> String {
+    let mut path = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            // Writing to a text does not fail.
+            let _ = write!(path, "%{byte:02X}");
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_model_is_one_step_of_a_path() {
+        assert_eq!(encoded("ollama/qwen3:4b"), "ollama%2Fqwen3%3A4b");
+        assert_eq!(encoded("a-b._~9"), "a-b._~9");
+        assert_eq!(encoded("é"), "%C3%A9");
+    }
+}

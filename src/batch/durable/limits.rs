@@ -1,0 +1,156 @@
+//! Limits that hold for all workers: for each model an object of the server that says when the next call may be made.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::{StreamExt as _, stream};
+use restate_sdk::prelude::{
+    ContextReadState as _, ContextSideEffects as _, ContextWriteState as _, HandlerResult, Json,
+    ObjectContext,
+};
+use serde::{Deserialize, Serialize};
+
+use super::ingress::Ingress;
+use super::job::Rates;
+use crate::batch::pace::Rate;
+use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream, ModelError, ModelInfo};
+use crate::types::ModelId;
+
+/// The usual estimate where nobody counts tokens: about four characters make one.
+const CHARACTERS_PER_TOKEN: usize = 4;
+
+/// Tokens that an answer is taken to have before it has come.
+const ANSWER: usize = 256;
+
+/// How long is waited before the server is asked again, where it could not be reached.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What is asked of the object of a model.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Turn {
+    rates: Rates,
+    /// Calls that are about to be made.
+    requests: f64,
+    /// Tokens that they will take; negative for what was estimated too high.
+    tokens: f64,
+}
+
+/// The objects: one for each model, by its name.
+pub(super) struct Limits;
+
+#[restate_sdk::object(name = "ReflectLimit", journal_retention = "0s")]
+impl Limits {
+    /// How many milliseconds from now the call may be made. Calls that come later are behind it.
+    #[handler]
+    async fn enter(&self, ctx: ObjectContext<'_>, turn: Json<Turn>) -> HandlerResult<u64> {
+        let turn = turn.into_inner();
+        // By one clock, whichever machine asks; and the same again where this is replayed.
+        let now: f64 = ctx.run(|| async { Ok(seconds()) }).await?;
+        let mut wait: f64 = 0.0;
+        let limits = [
+            ("requests", turn.rates.requests_per_minute, turn.requests),
+            ("tokens", turn.rates.tokens_per_minute, turn.tokens),
+        ];
+        for (key, limit, amount) in limits {
+            let Some(limit) = limit else { continue };
+            let paid: Option<f64> = ctx.get(key).await?;
+            let mut rate = Rate::since(limit, paid.unwrap_or_default());
+            if amount > 0.0 {
+                wait = wait.max(rate.take(amount, now));
+            } else {
+                rate.add(amount, now);
+            }
+            ctx.set(key, rate.paid());
+        }
+        let wait = Duration::try_from_secs_f64(wait).unwrap_or(Duration::MAX);
+        Ok(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+fn seconds() -> f64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
+}
+
+/// A model whose calls keep to what all workers together may do.
+pub(super) struct Limited {
+    model: Arc<dyn ChatModel>,
+    ingress: Arc<Ingress>,
+    rates: Rates,
+}
+
+impl Limited {
+    pub(super) fn new(model: Arc<dyn ChatModel>, ingress: Arc<Ingress>, rates: Rates) -> Self {
+        Self {
+            model,
+            ingress,
+            rates,
+        }
+    }
+
+    /// Asks for a turn until there is an answer: what cannot be asked for is not allowed.
+    async fn enter(&self, requests: f64, tokens: f64) -> Duration {
+        let turn = Turn {
+            rates: self.rates,
+            requests,
+            tokens,
+        };
+        loop {
+            match self.ingress.enter(self.model.id(), turn).await {
+                Ok(wait) => return wait,
+                Err(_) => tokio::time::sleep(AGAIN).await,
+            }
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl ChatModel for Limited {
+    fn id(&self) -> &ModelId {
+        self.model.id()
+    }
+
+    fn address(&self) -> Option<String> {
+        self.model.address()
+    }
+
+    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
+        let characters: usize = request.messages.iter().map(|it| it.content.len()).sum();
+        #[expect(clippy::cast_precision_loss, reason = "no prompt has 2^53 tokens")]
+        let estimate = (characters / CHARACTERS_PER_TOKEN + ANSWER) as f64;
+        stream::once(async move {
+            let wait = self.enter(1.0, estimate).await;
+            tokio::time::sleep(wait).await;
+            let mut used = None;
+            self.model.chat(request).then(move |event| {
+                match &event {
+                    Ok(ChatEvent::Usage(usage)) => used = usage.total,
+                    Ok(ChatEvent::Retry { .. }) => used = None,
+                    _ => {}
+                }
+                let is_over = matches!(&event, Ok(ChatEvent::End(_)) | Err(_));
+                // A try that is made without asking here counts all the same.
+                let is_again = matches!(&event, Ok(ChatEvent::Retry { .. }));
+                async move {
+                    #[expect(clippy::cast_precision_loss, reason = "no call has 2^53 tokens")]
+                    let correction = used
+                        .filter(|_| is_over && self.rates.tokens_per_minute.is_some())
+                        .map(|used| used as f64 - estimate);
+                    if is_again || correction.is_some() {
+                        let again = f64::from(u8::from(is_again));
+                        self.enter(again, correction.unwrap_or_default()).await;
+                    }
+                    event
+                }
+            })
+        })
+        .flatten()
+        .boxed()
+    }
+
+    async fn info(&self) -> Result<ModelInfo, ModelError> {
+        self.model.info().await
+    }
+}

@@ -1,0 +1,180 @@
+//! A task as the server sees it: a workflow whose steps are told by a run of the loop.
+
+use std::sync::Arc;
+
+use restate_sdk::prelude::{
+    ContextPromises as _, ContextReadState as _, ContextSideEffects as _, ContextWriteState as _,
+    HandlerResult, Json, RunFuture as _, SharedWorkflowContext, WorkflowContext,
+};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Mutex, mpsc};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::job::Job;
+use super::tape::{Keeper, Past, Question, Step, Tape};
+use crate::batch::row::Row;
+use crate::types::UserDecision;
+
+/// The service of the tasks; each is known there by [`Job::key`].
+pub(super) const TASK: &str = "ReflectTask";
+
+/// A run that is to be begun, or gone on with.
+#[derive(Debug)]
+pub struct Begin {
+    /// What is to be done.
+    pub job: Arc<Job>,
+    /// What has been done, here or elsewhere.
+    pub past: Past,
+    /// Where the rest is told.
+    pub tape: Tape,
+    /// Ends the run when nobody waits for it any more.
+    pub cancel: CancellationToken,
+}
+
+/// Where the question is kept that is open.
+const QUESTION: &str = "question";
+
+/// A decision about a draft.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Answer {
+    draft: u32,
+    decision: UserDecision,
+}
+
+/// What is waited for until there is a decision about a draft.
+fn promise(draft: u32) -> String {
+    format!("draft-{draft}")
+}
+
+/// The workflows.
+pub(super) struct Tasks {
+    /// Who does them.
+    pub(super) desk: mpsc::UnboundedSender<Begin>,
+}
+
+// A step may take as long as a call does. What cannot be done now is done later, however often that takes: a worker
+// that is missing is no failure of the task. The row is kept for a week; the journal is of no use after it.
+#[restate_sdk::workflow(
+    name = "ReflectTask",
+    inactivity_timeout = "1h",
+    abort_timeout = "1h",
+    journal_retention = "0s",
+    workflow_completion_retention = "7 days",
+    invocation_retry_policy(
+        initial_interval = "100ms",
+        max_interval = "5s",
+        factor = 2.0,
+        max_attempts = 4294967295,
+    )
+)]
+impl Tasks {
+    /// Does the task.
+    ///
+    /// The program that the server replays is this loop alone, and it is the same however often it is run: ask for the
+    /// next step until one is the last. Steps that are in the journal come from there, and the run is begun with them
+    /// when the first one is wanted that is not.
+    #[handler]
+    async fn run(&self, ctx: WorkflowContext<'_>, job: Json<Job>) -> HandlerResult<Json<Row>> {
+        let work = Arc::new(Mutex::new(Work {
+            desk: self.desk.clone(),
+            job: Arc::new(job.into_inner()),
+            past: Past::default(),
+            live: None,
+        }));
+        loop {
+            let next = Arc::clone(&work);
+            let step = ctx
+                .run(|| async move {
+                    let step = next.lock().await.next().await;
+                    Ok(step.map(Json).ok_or("this worker has given the task up")?)
+                })
+                .name("step")
+                .await?;
+            match step.into_inner() {
+                Step::Ended(row) => return Ok(Json(*row)),
+                Step::Went(stretch) => {
+                    let mut work = work.lock().await;
+                    match &work.live {
+                        Some(live) => live.keeper.kept(),
+                        None => work.past.add(*stretch),
+                    }
+                }
+                Step::Asks(question) => {
+                    let draft = question.draft;
+                    if let Some(live) = &work.lock().await.live {
+                        live.keeper.kept();
+                    }
+                    ctx.set(QUESTION, Json(*question));
+                    let decision = ctx.promise::<Json<UserDecision>>(&promise(draft)).await?;
+                    ctx.clear(QUESTION);
+                    // Where this is replayed, the run asks again, and finds the promise kept.
+                    if let Some(live) = &work.lock().await.live {
+                        live.keeper.decided(draft, decision.into_inner());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The draft that waits for a decision; null if none does.
+    #[handler]
+    async fn question(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+    ) -> HandlerResult<Json<Option<Question>>> {
+        let question: Option<Json<Question>> = ctx.get(QUESTION).await?;
+        Ok(Json(question.map(Json::into_inner)))
+    }
+
+    /// Decides about a draft. Only the first decision counts.
+    #[handler]
+    #[expect(clippy::unused_async, reason = "handlers are")]
+    async fn decide(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+        answer: Json<Answer>,
+    ) -> HandlerResult<()> {
+        let Answer { draft, decision } = answer.into_inner();
+        ctx.resolve_promise(&promise(draft), Json(decision));
+        Ok(())
+    }
+}
+
+/// A task on this worker.
+struct Work {
+    desk: mpsc::UnboundedSender<Begin>,
+    job: Arc<Job>,
+    /// What was done before it came here.
+    past: Past,
+    live: Option<Live>,
+}
+
+/// Its run.
+struct Live {
+    keeper: Keeper,
+    _ended: DropGuard,
+}
+
+impl Work {
+    /// The next step; `None` where the run is gone.
+    async fn next(&mut self) -> Option<Step> {
+        let live = if let Some(live) = &mut self.live {
+            live
+        } else {
+            let (tape, keeper) = Tape::new();
+            let cancel = CancellationToken::new();
+            let begin = Begin {
+                job: Arc::clone(&self.job),
+                past: std::mem::take(&mut self.past),
+                tape,
+                cancel: cancel.clone(),
+            };
+            self.desk.send(begin).ok()?;
+            self.live.insert(Live {
+                keeper,
+                _ended: cancel.drop_guard(),
+            })
+        };
+        live.keeper.next().await
+    }
+}

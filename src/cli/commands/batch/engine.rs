@@ -1,0 +1,173 @@
+//! The tasks of a batch, handed in at a Restate server.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::batch::durable::{EngineAddress, EngineError, Ingress, Job, JobPlan, Notice, Rates};
+use crate::batch::{Item, Remote, Row};
+use crate::cli::args::{BatchArgs, GlobalArgs};
+use crate::cli::commands::worker::unusable;
+use crate::cli::error::CliError;
+use crate::cli::settings::{self, Plan};
+use crate::cli::{knowledge, models, printer, setup};
+use crate::evidence::Gatherer;
+
+/// The most sets of criteria that are kept ready; more of them are read again and again.
+const MOST: usize = 64;
+
+/// Hands tasks in, and waits for their rows.
+pub(super) struct Engine<'a> {
+    args: &'a BatchArgs,
+    global: &'a GlobalArgs,
+    ingress: Ingress,
+    /// Tells this batch from others with the same tasks.
+    name: String,
+    evidence: Option<Arc<Gatherer>>,
+    usual: JobPlan,
+    others: RefCell<HashMap<String, Result<JobPlan, String>>>,
+    /// What was in the way last.
+    told: RefCell<Option<EngineError>>,
+}
+
+impl<'a> Engine<'a> {
+    /// Finds the server. No model is opened here: workers do that.
+    pub(super) async fn open(
+        args: &'a BatchArgs,
+        global: &'a GlobalArgs,
+        plan: Plan,
+        address: &EngineAddress,
+    ) -> Result<Self, CliError> {
+        if plan.settings().memory == Some(true) && !global.quiet {
+            printer::say("warning: workers tell their tasks nothing from memory");
+        }
+        let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
+        let usual = job_plan(plan, args, evidence.as_deref())?;
+        let ingress = Ingress::new(address);
+        ingress.check().await.map_err(|it| unusable(&it))?;
+        if !global.quiet {
+            printer::say(&format!(
+                "model: {}, on the workers of {address}",
+                usual.setup.settings["model"].as_str().unwrap_or_default()
+            ));
+        }
+        Ok(Self {
+            args,
+            global,
+            ingress,
+            name: address.name().to_owned(),
+            evidence,
+            usual,
+            others: RefCell::default(),
+            told: RefCell::default(),
+        })
+    }
+
+    /// The model that writes.
+    pub(super) fn writer(&self) -> String {
+        let model = self.usual.setup.settings["model"].as_str();
+        model.unwrap_or_default().to_owned()
+    }
+
+    /// How tasks with these criteria are done.
+    fn plan_for(&self, criteria: Option<&str>) -> Result<JobPlan, String> {
+        let named = criteria.filter(|name| Some(*name) != self.args.criteria.as_deref());
+        let Some(name) = named else {
+            return Ok(self.usual.clone());
+        };
+        let mut others = self.others.borrow_mut();
+        if let Some(known) = others.get(name) {
+            return known.clone();
+        }
+        let made = settings::batch(self.args, Some(name), self.global)
+            .and_then(|plan| job_plan(plan, self.args, self.evidence.as_deref()))
+            .map_err(|error| error.message);
+        if others.len() >= MOST {
+            others.clear();
+        }
+        others.insert(name.to_owned(), made.clone());
+        made
+    }
+
+    /// Says what is in the way, once.
+    fn tell(&self, error: &EngineError) {
+        let mut told = self.told.borrow_mut();
+        if told.as_ref() == Some(error) || self.global.quiet {
+            return;
+        }
+        let waits = match error {
+            EngineError::NoWorker => "; waiting for one (`reflect worker`)",
+            EngineError::Unreachable(..) | EngineError::Refused(_) => "; waiting for it",
+        };
+        printer::say(&format!("warning: {error}{waits}"));
+        *told = Some(error.clone());
+    }
+}
+
+#[async_trait::async_trait(?Send)]
+impl Remote for Engine<'_> {
+    async fn task(&self, line: u64, id: String, item: Item) -> Row {
+        let plan = match self.plan_for(item.criteria.as_deref()) {
+            Ok(plan) => plan,
+            Err(problem) => return Row::invalid(line, Some(id), problem),
+        };
+        let job = Job {
+            id,
+            line,
+            task: item.task,
+            plan,
+            rates: Rates {
+                requests_per_minute: self.args.requests_per_minute,
+                tokens_per_minute: self.args.tokens_per_minute,
+            },
+            asks: self.args.await_decisions,
+        };
+        let again = self.args.retry_failed;
+        let tell = |notice: Notice<'_>| match notice {
+            Notice::Waits(error) => self.tell(error),
+            Notice::HandedIn(url) if job.asks && !self.global.quiet => {
+                printer::say(&format!("task `{}`: {url}/question, {url}/decide", job.id));
+            }
+            Notice::HandedIn(_) => {}
+        };
+        self.ingress.done(&job, &self.name, again, tell).await
+    }
+}
+
+/// What workers are told of a plan. Paths are made absolute: workers run in other folders.
+fn job_plan(
+    mut plan: Plan,
+    args: &BatchArgs,
+    evidence: Option<&Gatherer>,
+) -> Result<JobPlan, CliError> {
+    let foreseen = models::foresee(&plan)?;
+    let Some((writer, _)) = foreseen.writer else {
+        return Err(CliError::usage(
+            "workers must know which model writes: each would choose one by itself",
+        )
+        .hint("name it with its provider: `--model PROVIDER:MODEL`"));
+    };
+    let absolute = |path: &PathBuf| {
+        std::path::absolute(path)
+            .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))
+    };
+    if let Some(folder) = &mut plan.resolved.settings.prompt_dir {
+        *folder = absolute(folder)?;
+    }
+    let paths = args.knowledge.evidence.iter().map(absolute);
+    let paths: Vec<PathBuf> = paths.collect::<Result<_, _>>()?;
+    let templates = settings::templates(&plan)?;
+    let given = setup::Given {
+        writer: writer.to_string(),
+        at_given_address: foreseen.at_given_address,
+        tools: &args.tools,
+        evidence: &paths,
+    };
+    let setup = setup::of(&plan, given, evidence, templates.as_deref())?;
+    Ok(JobPlan {
+        settings: plan.settings().loop_settings.clone(),
+        criteria: plan.criteria,
+        setup,
+    })
+}

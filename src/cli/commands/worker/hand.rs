@@ -1,0 +1,234 @@
+//! The worker at work: from a task to its run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+use crate::batch::durable::{Begin, Ingress, JobPlan};
+use crate::batch::{Gate, Paced};
+use crate::cli::args::{GlobalArgs, WorkerArgs};
+use crate::cli::error::CliError;
+use crate::cli::models::{self, Opened};
+use crate::cli::observers::{Kept, RunLog, Tee};
+use crate::cli::settings::{self, Plan};
+use crate::cli::store::{self, SharedStore};
+use crate::cli::{exec, knowledge, prices};
+use crate::config::{Resolved, Settings};
+use crate::engine::{Decider, Loop, Observer, Recorded, WriterTool};
+use crate::evaluate::Tools;
+use crate::evidence::Gatherer;
+use crate::model::HttpClient;
+use crate::prompt::{PROMPT_VERSION, Templates};
+use crate::types::{LoopSettings, Prices, Task};
+
+/// The most plans that are kept ready; with more of them models are opened again and again.
+const MOST: usize = 64;
+
+/// Tasks up to this many bytes are taken to be of the same length. Longer ones are told apart by the next power of 2:
+/// the context window of some models is set when they are opened.
+const SHORT: usize = 8192;
+
+/// Does tasks.
+pub(super) struct Hand<'a> {
+    args: &'a WorkerArgs,
+    global: &'a GlobalArgs,
+    gate: Arc<Gate>,
+    ingress: Arc<Ingress>,
+    store: Option<SharedStore>,
+    /// By the plan, and the length of the longest task.
+    ready: Mutex<HashMap<(String, usize), Arc<Ready>>>,
+}
+
+/// A plan with all that it needs on this machine.
+struct Ready {
+    plan: Plan,
+    opened: Opened,
+    settings: LoopSettings,
+    prices: Prices,
+    tools: Tools,
+    writer_tools: Vec<WriterTool>,
+    evidence: Option<Arc<Gatherer>>,
+    templates: Option<Arc<Templates>>,
+}
+
+impl<'a> Hand<'a> {
+    /// A worker that asks its models through this gate.
+    pub(super) fn new(
+        args: &'a WorkerArgs,
+        global: &'a GlobalArgs,
+        gate: Arc<Gate>,
+        ingress: Arc<Ingress>,
+    ) -> Result<Self, CliError> {
+        let plan = settings::worker(global)?;
+        Ok(Self {
+            args,
+            global,
+            gate,
+            ingress,
+            store: SharedStore::open(&plan, args.no_log)?,
+            ready: Mutex::default(),
+        })
+    }
+
+    /// Does a task, or goes on with it.
+    pub(super) async fn work(&self, begin: Begin) {
+        let (line, id) = (begin.job.line, begin.job.id.clone());
+        let tape = begin.tape.clone();
+        if let Err(problem) = self.run(begin).await {
+            tape.refuse(line, id, problem);
+        }
+    }
+
+    async fn run(&self, begin: Begin) -> Result<(), String> {
+        let Begin {
+            job,
+            past,
+            tape,
+            cancel,
+        } = begin;
+        let ready = self.ready(&job.plan, &job.task).await?;
+        let plan = self.build(&ready, |opened| {
+            opened
+                .behind(|model| self.ingress.before(model, job.rates))
+                .behind(|model| tape.before(model))
+                .after(past.calls)
+        });
+        let plan = plan.map_err(|error| error.message)?;
+        let mut teller = tape.observer();
+        let mut kept = Kept::default();
+        let mut observer = Tee(vec![&mut teller, &mut kept]);
+        let mut decider = tape.decider();
+        let decider = job.asks.then_some(&mut decider as &mut dyn Decider);
+        let recorded = Recorded::new(past.events);
+        let (observer, task) = (&mut observer as &mut dyn Observer, &job.task);
+        let record = match (recorded, decider) {
+            (Some(past), Some(decider)) => {
+                let run = plan.resume_with_decider(past, observer, decider, &cancel);
+                run.await
+            }
+            (Some(past), None) => plan.resume(past, observer, &cancel).await,
+            (None, Some(decider)) => {
+                let run = plan.run_with_decider(task, observer, decider, &cancel);
+                run.await
+            }
+            (None, None) => plan.run(task, observer, &cancel).await,
+        };
+        if cancel.is_cancelled() {
+            return Ok(());
+        }
+        if let Some(store) = &self.store {
+            // At once at its end, wherever it began: before that its journal is with the server.
+            let mut log = RunLog::new(store.clone());
+            for event in &kept.0 {
+                log.on_event(event);
+            }
+        }
+        tape.end(job.line, job.id.clone(), &record);
+        Ok(())
+    }
+
+    /// The loop of a task, with these models.
+    fn build(
+        &self,
+        ready: &Ready,
+        models: impl FnOnce(Opened) -> Opened,
+    ) -> Result<Loop, CliError> {
+        let criteria = ready.plan.criteria.clone();
+        // Without a store nothing is kept: a cache in memory would grow with every task.
+        let cache = self.store.as_ref();
+        let cache = cache.and_then(|store| store::verdicts(&criteria, Some(store)));
+        let built = models(ready.opened.clone())
+            .into_loop(criteria, cache)
+            .settings(ready.settings.clone())
+            .prices(ready.prices.clone())
+            .tools(ready.tools.clone())
+            .writer_tools(ready.writer_tools.clone())
+            .evidence(ready.evidence.clone())
+            .templates(ready.templates.clone())
+            .build()?;
+        Ok(built)
+    }
+
+    /// A plan, made ready once.
+    async fn ready(&self, plan: &JobPlan, task: &Task) -> Result<Arc<Ready>, String> {
+        let length = serde_json::to_string(task).map_or(0, |text| text.len());
+        let length = length.max(SHORT).next_power_of_two();
+        let key = (plan.key(), length);
+        let mut ready = self.ready.lock().await;
+        if let Some(known) = ready.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        // What cannot be had now may be there for the next task: only what is ready is kept.
+        let made = self.prepare(plan, length).await;
+        let made = made.map(Arc::new).map_err(|error| error.message)?;
+        if ready.len() >= MOST {
+            ready.clear();
+        }
+        ready.insert(key, Arc::clone(&made));
+        Ok(made)
+    }
+
+    async fn prepare(&self, job: &JobPlan, length: usize) -> Result<Ready, CliError> {
+        let JobPlan {
+            criteria,
+            settings: loop_settings,
+            setup,
+        } = job;
+        if setup.prompts != PROMPT_VERSION {
+            return Err(CliError::usage(
+                "this worker is of another version of reflect than the batch, with other prompts",
+            ));
+        }
+        let settings: Settings = serde_json::from_value(setup.settings.clone())
+            .map_err(|error| CliError::usage(format!("its settings cannot be read: {error}")))?;
+        let mut resolved = Resolved::recorded(&settings).map_err(CliError::usage)?;
+        resolved.settings.loop_settings = loop_settings.clone();
+        resolved.settings.judge = criteria.judge_settings.clone();
+        let plan = Plan {
+            config: settings::load(self.global)?,
+            resolved,
+            criteria: criteria.clone(),
+            evidence: !setup.evidence.is_empty(),
+            judged: true,
+            tools: setup.tools.len(),
+        };
+        let quiet = self.global.quiet;
+        let tools = exec::tools(&plan, self.args.allow_exec)?;
+        let writer_tools = exec::writer_tools(&setup.tools, self.args.allow_exec)?;
+        let templates = settings::templates(&plan)?;
+        if templates.as_ref().map(|templates| templates.hash()) != setup.templates_hash {
+            return Err(CliError::usage(
+                "the templates on this worker are not those of the batch",
+            ));
+        }
+        let evidence = knowledge::look_in(&setup.evidence, &plan, quiet)?;
+        if evidence.as_ref().map(|evidence| evidence.hash()) != setup.evidence_hash {
+            return Err(CliError::usage(
+                "the files that evidence is looked for in are not the same on this worker",
+            ));
+        }
+        let client = HttpClient::new(plan.settings().timeouts.get());
+        let longest = Task::new("x".repeat(length));
+        let opened = models::open_on(client, &plan, &longest, None, quiet).await?;
+        let mut prices = setup.prices.clone();
+        prices.0.extend(plan.config.prices().0.clone());
+        let max_cost = prices::limit(&plan, &prices, opened.asked(&plan), quiet)?;
+        let settings = LoopSettings {
+            max_cost,
+            ..loop_settings.clone()
+        };
+        let gate = &self.gate;
+        let opened = opened.behind(|model| Arc::new(Paced::new(model, Arc::clone(gate))));
+        Ok(Ready {
+            plan,
+            opened,
+            settings,
+            prices,
+            tools,
+            writer_tools,
+            evidence,
+            templates,
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! `reflect worker`: does the tasks that batches hand in at a Restate server.
+
+#[cfg(feature = "restate")]
+mod hand;
+#[cfg(feature = "restate")]
+mod serve;
+
+#[cfg(feature = "restate")]
+pub(in crate::cli) use self::serve::run;
+#[cfg(feature = "restate")]
+pub(super) use self::serve::unusable;
+
+#[cfg(not(feature = "restate"))]
+use crate::cli::args::{GlobalArgs, WorkerArgs};
+#[cfg(not(feature = "restate"))]
+use crate::cli::error::CliError;
+
+/// This build cannot do it.
+#[cfg(not(feature = "restate"))]
+pub(super) fn not_built() -> CliError {
+    CliError::usage("this build of reflect knows no Restate")
+        .hint("build it with `cargo install --path . --features restate`, or share the tasks out with `reflect batch --shard`")
+}
+
+/// Says that it cannot be done.
+#[cfg(not(feature = "restate"))]
+#[expect(
+    clippy::unused_async,
+    reason = "the same signature as where it can be done"
+)]
+pub(in crate::cli) async fn run(
+    _: &WorkerArgs,
+    _: &GlobalArgs,
+) -> Result<crate::types::ExitCode, CliError> {
+    Err(not_built())
+}

@@ -1,0 +1,516 @@
+//! Batches on a real Restate server, with real workers, one of which is killed: every task once, and no finished call
+//! again.
+//!
+//! The server is `restate-server` of the npm package `@restatedev/restate-server`: the program that
+//! `RESTATE_SERVER` names, or one on the path. Where there is none the tests say so and pass, unless
+//! `REFLECT_TEST_REQUIRE_ALL=1` is set.
+#![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers of tests, and a test that is skipped says so"
+)]
+
+#[expect(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "each test program uses another part of it"
+)]
+#[path = "support/mod.rs"]
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::server::{Purpose, Reply, Server};
+use tempfile::TempDir;
+
+/// The longest that anything here may take. Far more than it should.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// How long the scripted server takes for an answer.
+const ANSWER: Duration = Duration::from_millis(400);
+
+/// How long it may take until an answer is in the journal.
+const KEPT: Duration = Duration::from_millis(600);
+
+/// How long it may take until others notice that a worker is gone.
+const NOTICED: Duration = Duration::from_millis(300);
+
+const CRITERIA: &str = "\
+name = 'house'
+threshold = 0.8
+[[criteria]]
+name = 'clear'
+description = 'A reader understands it at once.'
+";
+
+/// What models were asked, when.
+type Asked = Arc<Mutex<Vec<(String, Instant)>>>;
+
+/// A process that ends with the test.
+struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    fn start(command: &mut Command, log: PathBuf) -> Self {
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(File::create(&log).unwrap())
+            .stderr(File::options().append(true).open(&log).unwrap())
+            .spawn()
+            .unwrap();
+        Self { child, log }
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Ends it without a word.
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    fn code(&mut self) -> i32 {
+        let code = wait_for("the end of a process", || self.child.try_wait().unwrap());
+        code.code().unwrap_or(-1)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            println!("--- {}\n{}", self.log.display(), self.said());
+        }
+    }
+}
+
+#[track_caller]
+fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(begun.elapsed() < LIMIT, "{what}: waited in vain");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The server's program; `None`, said aloud, where there is none.
+fn program() -> Option<PathBuf> {
+    let named = std::env::var_os("RESTATE_SERVER").map(PathBuf::from);
+    let found = named.or_else(|| {
+        let path = std::env::var_os("PATH")?;
+        let places = std::env::split_paths(&path).map(|folder| folder.join("restate-server"));
+        places.into_iter().find(|place| place.is_file())
+    });
+    if found.is_none() {
+        let required = std::env::var_os("REFLECT_TEST_REQUIRE_ALL").is_some_and(|v| v == "1");
+        assert!(!required, "`restate-server` is required and missing");
+        println!("SKIPPED, nothing was tested: `restate-server` is not installed");
+    }
+    found
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// A Restate server, a scripted server for the models, and a folder.
+struct World {
+    // What is first goes first.
+    _server: Process,
+    models: Server,
+    asked: Asked,
+    ingress: u16,
+    admin: u16,
+    folder: TempDir,
+}
+
+impl World {
+    fn new() -> Option<Self> {
+        let program = program()?;
+        let folder = tempfile::tempdir().unwrap();
+        let (ingress, admin, fabric) = (free_port(), free_port(), free_port());
+        let mut command = Command::new(program);
+        command
+            .arg("--no-logo")
+            .arg("--base-dir")
+            .arg(folder.path().join("restate"))
+            .env("RESTATE_LISTEN_MODE", "tcp")
+            .env("RESTATE_BIND_IP", "127.0.0.1")
+            .env("RESTATE_BIND_PORT", fabric.to_string())
+            .env("RESTATE_INGRESS__BIND_PORT", ingress.to_string())
+            .env("RESTATE_ADMIN__BIND_PORT", admin.to_string())
+            .env("RESTATE_DEFAULT_NUM_PARTITIONS", "4")
+            .env("RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE", "256 MB")
+            .env("RESTATE_DISABLE_TELEMETRY", "true")
+            .env("DO_NOT_TRACK", "1");
+        let server = Process::start(&mut command, folder.path().join("restate.log"));
+        for port in [ingress, admin] {
+            wait_for("the Restate server", || {
+                TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()
+            });
+        }
+        fs::write(folder.path().join("criteria.toml"), CRITERIA).unwrap();
+        let (models, asked) = models();
+        Some(Self {
+            folder,
+            models,
+            asked,
+            ingress,
+            admin,
+            _server: server,
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn reflect(&self, name: &str) -> Command {
+        let home = self.path(name);
+        fs::create_dir_all(&home).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reflect"));
+        command
+            .env_clear()
+            .env("HOME", &home)
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("OPENAI_BASE_URL", self.models.openai_url())
+            .env("OPENAI_API_KEY", "none")
+            .current_dir(self.folder.path());
+        command
+    }
+
+    /// A worker that is known to the others.
+    fn worker(&self, name: &str) -> Process {
+        let mut command = self.reflect(name);
+        command
+            .args(["worker", "--listen", "127.0.0.1:0", "--engine"])
+            .arg(format!("restate://127.0.0.1:{}", self.ingress))
+            .args(["--admin", &format!("127.0.0.1:{}", self.admin)]);
+        let mut worker = Process::start(&mut command, self.path(&format!("{name}.log")));
+        wait_for("a worker", || {
+            let ended = worker.child.try_wait().unwrap();
+            assert!(ended.is_none(), "{}", worker.said());
+            let said = worker.said();
+            (said.contains("asks this worker") || said.contains("work comes from")).then_some(())
+        });
+        worker
+    }
+
+    /// A batch of the tasks `t0`, `t1`, … under this name.
+    fn batch(&self, name: &str, number: usize, more: &[&str]) -> Process {
+        let mut tasks = String::new();
+        for n in 0..number {
+            // Verdicts on the texts of another batch would be remembered.
+            let prompt = format!("Write about item {n} of {name}.");
+            let task = json!({"id": format!("t{n}"), "prompt": prompt});
+            tasks += &task.to_string();
+            tasks.push('\n');
+        }
+        fs::write(self.path("tasks.jsonl"), tasks).unwrap();
+        let mut command = self.reflect("submitter");
+        command
+            .args([
+                "batch",
+                "tasks.jsonl",
+                "-c",
+                "criteria.toml",
+                "-m",
+                "openai:test",
+                "--engine",
+            ])
+            .arg(format!("restate://127.0.0.1:{}/{name}", self.ingress))
+            .args(more);
+        let number = self.asked().len();
+        Process::start(
+            &mut command,
+            self.path(&format!("batch-{name}-{number}.log")),
+        )
+    }
+
+    /// The rows of a file: every task once, all met.
+    #[track_caller]
+    fn rows(&self, file: &str, number: usize) -> Vec<Value> {
+        let text = fs::read_to_string(self.path(file)).unwrap();
+        let rows: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let ids: BTreeSet<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
+        assert_eq!((ids.len(), rows.len()), (number, number), "{text}");
+        for row in &rows {
+            assert_eq!(row["status"], "met", "{row}");
+        }
+        rows
+    }
+
+    fn asked(&self) -> Vec<(String, Instant)> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// A server whose first draft on everything is bad, and whose second is good: four calls a task.
+fn models() -> (Server, Asked) {
+    let asked = Asked::default();
+    let server = Server::start();
+    let seen = Arc::clone(&asked);
+    server.on(Purpose::Write, move |request| {
+        let prompt = request.prompt();
+        seen.lock().unwrap().push((prompt.clone(), Instant::now()));
+        let item = prompt.split("Write about ").nth(1).unwrap_or_default();
+        let item: String = item.chars().take_while(|c| *c != '.').collect();
+        let text = if prompt.contains("A first text") {
+            format!("A better text about {item}.")
+        } else {
+            format!("A first text about {item}.")
+        };
+        Reply::text(&text).first_wait(ANSWER)
+    });
+    let seen = Arc::clone(&asked);
+    server.on(Purpose::Judge, move |request| {
+        let prompt = request.prompt();
+        seen.lock().unwrap().push((prompt.clone(), Instant::now()));
+        let verdict = if prompt.contains("A better text") {
+            json!({"scores": {"clear": {"reason": "It is.", "score": 5}}, "issues": [], "confidence": 0.8})
+        } else {
+            json!({"scores": {"clear": {"reason": "It is not.", "score": 2}}, "confidence": 0.8,
+                "issues": [{"type": "missing", "severity": "major", "criterion": "clear",
+                    "description": "It does not say what it is about.", "suggested_fix": "Say it first."}]})
+        };
+        Reply::text(&verdict.to_string()).first_wait(ANSWER)
+    });
+    (server, asked)
+}
+
+/// Whatever was asked more than once was on its way when a worker was killed, and was asked once more.
+#[track_caller]
+fn only_what_was_under_way_is_repeated(asked: &[(String, Instant)], killed: Instant) -> usize {
+    let mut times: BTreeMap<&str, Vec<Instant>> = BTreeMap::new();
+    for (prompt, time) in asked {
+        times.entry(prompt).or_default().push(*time);
+    }
+    let repeated: Vec<_> = times.iter().filter(|(_, times)| times.len() > 1).collect();
+    // Seconds after the worker was killed.
+    let after = |time: Instant| match time.checked_duration_since(killed) {
+        Some(after) => after.as_secs_f64(),
+        None => -killed.duration_since(time).as_secs_f64(),
+    };
+    let begun: Vec<Vec<f64>> = repeated
+        .iter()
+        .map(|(_, times)| times.iter().map(|time| after(*time)).collect())
+        .collect();
+    let under_way = -(ANSWER + KEPT).as_secs_f64()..NOTICED.as_secs_f64();
+    for times in &begun {
+        assert_eq!(times.len(), 2, "asked more than twice: {begun:?}");
+        assert!(
+            under_way.contains(&times[0]),
+            "asked again for no reason: {begun:?}"
+        );
+    }
+    repeated.len()
+}
+
+#[test]
+fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
+    const TASKS: usize = 12;
+    let Some(world) = World::new() else { return };
+    let mut workers = vec![world.worker("a"), world.worker("b")];
+    // First the one that has its work from the other, then the one that shares it out.
+    for (name, index) in [("member", 1), ("front", 0)] {
+        let before = world.asked().len();
+        let out = format!("{name}.jsonl");
+        let mut batch = world.batch(name, TASKS, &["-o", &out]);
+        wait_for("a third of the calls", || {
+            (world.asked().len() >= before + TASKS + TASKS / 2).then_some(())
+        });
+        let mut worker = workers.remove(index);
+        let killed = Instant::now();
+        worker.kill();
+        assert_eq!(batch.code(), 0, "{}", batch.said());
+        world.rows(&out, TASKS);
+        let asked = world.asked().split_off(before);
+        let repeated = only_what_was_under_way_is_repeated(&asked, killed);
+        assert!(repeated > 0, "the worker that was killed had nothing to do");
+        assert_eq!(asked.len(), 4 * TASKS + repeated);
+        // The same again runs nothing again: not with the same file, and not without it.
+        let mut batch = world.batch(name, TASKS, &["-o", &out]);
+        assert_eq!(batch.code(), 0, "{}", batch.said());
+        let anew = format!("{name}-anew.jsonl");
+        let mut batch = world.batch(name, TASKS, &["-o", &anew]);
+        assert_eq!(batch.code(), 0, "{}", batch.said());
+        let text = |rows: Vec<Value>| -> BTreeSet<String> {
+            rows.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(
+            text(world.rows(&out, TASKS)),
+            text(world.rows(&anew, TASKS))
+        );
+        assert_eq!(world.asked().len(), before + asked.len());
+        workers.insert(index, world.worker(&format!("{name}-again")));
+        if name == "member" {
+            // The front has been the same all the time.
+            assert!(workers[0].said().contains("asks this worker"));
+        }
+    }
+    drop(workers);
+    a_decision_comes_from_outside(&world);
+    limits_hold_for_all_workers_together(&world);
+}
+
+/// An answer to a request that is made by hand.
+fn http(method: &str, url: &str, body: &str) -> String {
+    let rest = url.strip_prefix("http://").unwrap();
+    let (host, path) = rest.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let length = body.len();
+    // The server refuses a type of what is not there.
+    let kind = if body.is_empty() {
+        ""
+    } else {
+        "Content-Type: application/json\r\n"
+    };
+    write!(
+        stream,
+        "{method} /{path} HTTP/1.1\r\nHost: {host}\r\n{kind}Content-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The bad draft is accepted, by somebody who takes longer than the worker lives.
+fn a_decision_comes_from_outside(world: &World) {
+    let mut worker = world.worker("e");
+    let before = world.asked().len();
+    let mut batch = world.batch("asks", 1, &["-o", "asks.jsonl", "--await-decisions"]);
+    let url = wait_for("the address of the task", || {
+        let said = batch.said();
+        let after = said.split("task `t0`: ").nth(1)?;
+        Some(after.split("/question").next()?.to_owned())
+    });
+    let question = || http("POST", &format!("{url}/question"), "");
+    wait_for("the question", || {
+        question().contains("A first text").then_some(())
+    });
+    worker.kill();
+    let worker = world.worker("f");
+    let question = wait_for("the question again", || {
+        let answer = question();
+        answer.contains("A first text").then_some(answer)
+    });
+    assert!(question.contains("\"draft\":1"), "{question}");
+    let accept = r#"{"draft": 1, "decision": {"accept": 1}}"#;
+    let answer = http("POST", &format!("{url}/decide"), accept);
+    assert!(answer.starts_with("HTTP/1.1 2"), "{answer}");
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    let row: Value =
+        serde_json::from_str(&fs::read_to_string(world.path("asks.jsonl")).unwrap()).unwrap();
+    assert_eq!(row["convergence_reason"], "user_accepted", "{row}");
+    assert_eq!(row["output"], "A first text about item 0 of asks.", "{row}");
+    // One draft, one verdict, whoever was there.
+    assert_eq!(world.asked().len(), before + 2);
+    drop(worker);
+}
+
+/// Two calls a second, whoever makes them.
+fn limits_hold_for_all_workers_together(world: &World) {
+    let _workers = [world.worker("c"), world.worker("d")];
+    let before = world.asked().len();
+    let more = ["-o", "slow.jsonl", "--requests-per-minute", "120"];
+    let mut batch = world.batch("slow", 3, &more);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    world.rows("slow.jsonl", 3);
+    let asked = world.asked().split_off(before);
+    assert_eq!(asked.len(), 12);
+    for (index, (_, first)) in asked.iter().enumerate() {
+        let window = asked[index..]
+            .iter()
+            .filter(|(_, time)| time.duration_since(*first) < Duration::from_millis(1900))
+            .count();
+        // What a second is worth may come at once, and the one that is under way.
+        assert!(window <= 7, "{window} calls in less than two seconds");
+    }
+    let took = asked[11].1.duration_since(asked[0].1);
+    assert!(took > Duration::from_secs(4), "{took:?}");
+}
+
+#[test]
+fn without_a_server_there_is_nothing_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("tasks.jsonl"), "{\"prompt\": \"a\"}\n").unwrap();
+    let run = |args: &[&str]| {
+        let mut process = Process::start(
+            Command::new(env!("CARGO_BIN_EXE_reflect"))
+                .env_clear()
+                .env("HOME", folder.path())
+                .current_dir(folder.path())
+                .args(args),
+            folder.path().join("log"),
+        );
+        (process.code(), process.said())
+    };
+    let batch = [
+        "batch",
+        "tasks.jsonl",
+        "-m",
+        "openai:test",
+        "--engine",
+        "restate://127.0.0.1:1",
+    ];
+    let (code, said) = run(&batch);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("cannot be reached"), "{said}");
+    let (code, said) = run(&[
+        "worker",
+        "--listen",
+        "127.0.0.1:0",
+        "--engine",
+        "restate://127.0.0.1:1",
+    ]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("hint: start it with"), "{said}");
+    // Each worker would choose another model.
+    let batch = ["batch", "tasks.jsonl", "--engine", "restate://127.0.0.1:1"];
+    let (code, said) = run(&batch);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("--model PROVIDER:MODEL"), "{said}");
+    let (code, said) = run(&[
+        "worker",
+        "--listen",
+        "0.0.0.0:0",
+        "--engine",
+        "restate://127.0.0.1:1",
+    ]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("--advertise"), "{said}");
+}
+
+/// Nothing here is left to the path by mistake.
+#[test]
+fn the_program_that_is_named_is_there() {
+    if let Some(program) = program() {
+        assert!(Path::new(&program).is_file(), "{}", program.display());
+    }
+}
