@@ -389,7 +389,7 @@ fn progress_is_seen_and_goes_away() {
     let script = format!(
         "[[reply]]\npurpose = 'write'\npieces = {}\ndelay_ms = 150\n",
         Value::from(pieces)
-    ) + &reply("judge", &verdict(5).to_string(), 500);
+    ) + &reply("judge", &verdict(5).to_string(), 1500);
     for columns in [80, 30, 20] {
         let terminal = scripted(&script).at_terminal(24, columns);
         terminal.until("draft 1: writing").until("token");

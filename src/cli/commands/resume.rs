@@ -36,7 +36,8 @@ pub(in crate::cli) async fn run(
     .await
 }
 
-/// How people go on with a run that ended for this reason, to follow how they show it; nothing if they cannot.
+/// How people go on with a run that ended for this reason, in a line of its own that follows how they show it; nothing
+/// if they cannot.
 pub(super) fn how(reason: Option<ConvergenceReason>, id: &str) -> String {
     let more = match reason.map(Resumable::of) {
         Some(Resumable::AsItIs) => String::new(),
@@ -45,7 +46,7 @@ pub(super) fn how(reason: Option<ConvergenceReason>, id: &str) -> String {
         }
         _ => return String::new(),
     };
-    format!("; go on with it with `reflect history resume {id}{more}`")
+    format!("\ngo on with it with `reflect history resume {id}{more}`")
 }
 
 /// Whether a run that ended can be gone on with.

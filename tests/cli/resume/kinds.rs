@@ -10,6 +10,7 @@ fn what_a_tool_said_is_what_it_said_then() {
     let running = draft(&server)
         .file("note.txt", "It rains.")
         .args(["--allow-exec", "--tool", "cat note.txt"])
+        .args(["--reflect-on-tools", ""])
         .spawn();
     until_call(&server, 3);
     let killed = running.kill();
