@@ -9,7 +9,6 @@ mod dry_run;
 mod editor;
 mod error;
 mod exec;
-mod extract;
 mod input;
 mod interrupt;
 mod kept;

@@ -150,9 +150,7 @@ impl Progress {
     }
 
     fn retry(&mut self, message: &str, wait_ms: u64) {
-        #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
-        let wait = report::duration(wait_ms as f64 / 1000.0);
-        self.line(&format!("{message}; trying again in {wait}"));
+        self.line(&trying_again(message, wait_ms));
         if let Some(live) = &mut self.live {
             live.tail = Tail::default();
             live.bar.set_message(String::new());
@@ -377,6 +375,13 @@ impl Tail {
         let skip = rows.len().saturating_sub(TAIL_LINES);
         rows.split_off(skip)
     }
+}
+
+/// That a call failed and is made again.
+pub(super) fn trying_again(message: &str, wait_ms: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
+    let wait = report::duration(wait_ms as f64 / 1000.0);
+    format!("{message}; trying again in {wait}")
 }
 
 #[cfg(test)]

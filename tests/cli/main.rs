@@ -57,3 +57,4 @@ mod signals;
 mod spec;
 mod triggers;
 mod workflow;
+mod workflow_calls;
