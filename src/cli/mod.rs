@@ -10,7 +10,6 @@ mod dry_run;
 mod editor;
 mod error;
 mod exec;
-mod extract;
 mod input;
 mod interactive;
 mod interrupt;

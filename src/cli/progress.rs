@@ -246,9 +246,7 @@ impl Progress {
     }
 
     fn retry(&self, message: &str, wait_ms: u64) {
-        #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
-        let wait = report::duration(wait_ms as f64 / 1000.0);
-        self.line(&format!("{message}; trying again in {wait}"));
+        self.line(&trying_again(message, wait_ms));
     }
 
     fn piece(&mut self, kind: DeltaKind, text: &str) {
@@ -393,4 +391,11 @@ fn style(status: Arc<Mutex<Status>>) -> ProgressStyle {
                 let _ = out.write_str(&rows.collect::<Vec<_>>().join("\n  "));
             },
         )
+}
+
+/// That a call failed and is made again.
+pub(super) fn trying_again(message: &str, wait_ms: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
+    let wait = report::duration(wait_ms as f64 / 1000.0);
+    format!("{message}; trying again in {wait}")
 }

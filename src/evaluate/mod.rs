@@ -37,7 +37,7 @@ pub use self::judge::{
 pub use self::panel::Panel;
 pub use self::returned::read_returned;
 pub use self::subject::{Earlier, Progress, Subject};
-pub use self::tools::{ExecPermission, Tools};
+pub use self::tools::{ExecPermission, RanScript, Tools};
 pub use self::watch::{Hopeless, Watch};
 
 /// An evaluator that needs no model: its verdict on a draft is a matter of fact.

@@ -1,10 +1,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::sandbox::{Language, Limits, ScriptOutcome, ScriptPool, ScriptRequest};
+use serde_json::Value;
 
-/// The most characters of what a script printed that are shown.
-const MAX_PRINTS: usize = 500;
+use crate::sandbox::{Language, Limits, ScriptError, ScriptOutcome, ScriptPool, ScriptRequest};
 
 /// Proof that the user has allowed the programs that criteria name to run on this machine: commands, and
 /// the interpreters of Python and Prolog. Criteria files are other people's; nothing in this library
@@ -17,6 +16,15 @@ impl ExecPermission {
     pub fn given_by_user() -> Self {
         Self(())
     }
+}
+
+/// A script that ran for its value.
+#[derive(Debug)]
+pub struct RanScript {
+    /// Its value; or why there is none, among other things that nobody has allowed it to run.
+    pub result: Result<Value, String>,
+    /// What it printed.
+    pub prints: String,
 }
 
 /// What evaluators may use beside models. Cheap to clone; clones share one pool of interpreters, so that
@@ -53,30 +61,30 @@ impl Tools {
     }
 
     /// Runs a script for its value, as the `script` evaluator runs one for its verdict.
-    ///
-    /// # Errors
-    /// Why there is no value; among other things that nobody has allowed it to run.
     pub async fn run_script(
         &self,
         language: Language,
         request: &ScriptRequest,
         limits: &Limits,
-    ) -> Result<ScriptOutcome, String> {
+    ) -> RanScript {
+        let (result, prints) = match self.run_allowed(language, request, limits).await {
+            Ok(Ok(outcome)) => (Ok(outcome.value), outcome.prints),
+            Ok(Err(error)) => (Err(error.to_string()), error.prints),
+            Err(refusal) => (Err(refusal), String::new()),
+        };
+        RanScript { result, prints }
+    }
+
+    async fn run_allowed(
+        &self,
+        language: Language,
+        request: &ScriptRequest,
+        limits: &Limits,
+    ) -> Result<Result<ScriptOutcome, ScriptError>, String> {
         if language != Language::Lua {
             self.exec()?;
         }
-        let outcome = self.scripts()?.evaluate(language, request, limits).await;
-        outcome.map_err(|error| {
-            let prints = error.prints.trim();
-            if prints.is_empty() {
-                error.to_string()
-            } else {
-                format!(
-                    "{error}; it printed: {}",
-                    super::answer::clip(prints, MAX_PRINTS)
-                )
-            }
-        })
+        Ok(self.scripts()?.evaluate(language, request, limits).await)
     }
 
     /// Whether programs may run.

@@ -7,6 +7,7 @@ mod chat;
 #[cfg(feature = "embedded")]
 pub mod embedded;
 mod error;
+mod fence;
 mod http;
 mod journal;
 mod key;
@@ -26,6 +27,7 @@ pub use chat::{
     ResponseSchema, Role, Sampling, Think, TokenLogprob,
 };
 pub use error::{ErrorClass, ModelError};
+pub use fence::first_block;
 pub use http::{Connection, HeaderError, HttpClient, RetryPolicy, Timeouts};
 pub use journal::{Asked, Exchange, Journal};
 pub use key::{ApiKey, KeyError};

@@ -2,21 +2,27 @@
 //! any memory in a hundred steps.
 //!
 //! A template shows what is there, and keeps nothing: without `set` and its like, nothing that was made can be made
-//! larger again. What one expression makes is bounded here.
+//! larger again. What one expression makes, and what a template comes to as a whole, is bounded here.
 
 use std::fmt::Write as _;
 use std::io;
 use std::ops::Range;
 
-use minijinja::value::{Kwargs, Value, from_args};
-use minijinja::{Environment, Error, ErrorKind, State};
+use minijinja::value::{Kwargs, Rest, Value, ValueOrKwargs, from_args};
+use minijinja::{Environment, Error, ErrorKind, State, Template};
 
 /// The most bytes that a template may come to.
 pub(super) const MOST: usize = 16 << 20;
-/// The largest number that something may be multiplied by, since a text can be, too.
-const LARGEST_FACTOR: f64 = 1000.0;
-/// The most multiplications in one template: the engine makes no text of more than 100 MB of one.
-const MOST_FACTORS: usize = 8;
+/// The largest number that something may be multiplied by, since a text can be, too: all factors of an expression
+/// together.
+const LARGEST_FACTOR: f64 = 10_000.0;
+/// The most values that one expression joins by `~` or `+`, literals aside.
+const MOST_JOINED: usize = 16;
+/// The most signs and words that an expression may have between its values, and the most branches of a template: the
+/// engine goes into each by recursion, and has no bound of its own for all of them.
+const MOST_SIGNS: usize = 250;
+/// Words that stand between values.
+const SIGNS: [&str; 7] = ["not", "and", "or", "is", "in", "if", "else"];
 /// How deep loops may stand in each other.
 const MOST_LOOPS: usize = 4;
 
@@ -46,7 +52,7 @@ pub(super) struct Growth {
 /// Looks for it in a template.
 pub(super) fn check_template(text: &str) -> Result<(), Growth> {
     let mut at = 0;
-    let (mut factors, mut loops) = (0, 0_usize);
+    let (mut loops, mut branches) = (0_usize, 0_usize);
     while let Some(found) = text[at..].find('{') {
         let begin = at + found;
         let (close, statement) = match text.as_bytes().get(begin + 1) {
@@ -65,12 +71,13 @@ pub(super) fn check_template(text: &str) -> Result<(), Growth> {
         };
         let inner = begin + 2;
         let end = end_of(text, inner, close);
-        let code = inner..end;
+        // A sign at its edge is about the blanks around it.
+        let piece = &text[inner..end];
+        let lead = piece.len() - piece.trim_start_matches(['-', '+']).len();
+        let code = inner + lead..inner + piece.trim_end_matches(['-', '+']).len().max(lead);
         let mut in_header = false;
         if statement {
-            let plain = text[code.clone()]
-                .trim_start_matches(['-', '+'])
-                .trim_start();
+            let plain = text[code.clone()].trim_start();
             let word = plain
                 .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
                 .next()
@@ -81,6 +88,10 @@ pub(super) fn check_template(text: &str) -> Result<(), Growth> {
                     hint: "compute it in a node before: `uses: state.set`, or `run` with code",
                     span: code,
                 });
+            }
+            branches += usize::from(word == "elif");
+            if branches > MOST_SIGNS {
+                return Err(too_involved(code));
             }
             in_header = word == "for";
             loops = match word {
@@ -96,7 +107,7 @@ pub(super) fn check_template(text: &str) -> Result<(), Growth> {
                 });
             }
         }
-        check_code(text, code, in_header, &mut factors)?;
+        check_code(text, code, in_header)?;
         at = end.max(begin + 1);
     }
     Ok(())
@@ -104,7 +115,7 @@ pub(super) fn check_template(text: &str) -> Result<(), Growth> {
 
 /// Looks for it in an expression.
 pub(super) fn check_expression(text: &str) -> Result<(), Growth> {
-    check_code(text, 0..text.len(), false, &mut 0)
+    check_code(text, 0..text.len(), false)
 }
 
 /// Where a piece of code ends that begins here.
@@ -125,30 +136,37 @@ fn end_of(text: &str, begin: usize, close: &str) -> usize {
 }
 
 /// `in_header`: what the code makes gets a name, for loops that stand in the one that begins here.
-fn check_code(
-    text: &str,
-    code: Range<usize>,
-    in_header: bool,
-    factors: &mut usize,
-) -> Result<(), Growth> {
+fn check_code(text: &str, code: Range<usize>, in_header: bool) -> Result<(), Growth> {
+    let (mut factors, mut joined) = (1.0, 0_usize);
+    let (mut signs, mut in_word) = (0_usize, false);
     let mut quote = None;
     let mut escaped = false;
     for (offset, c) in text[code.clone()].char_indices() {
         let at = code.start + offset;
+        if quote.is_none() {
+            let begins = is_word(c) && !in_word;
+            in_word = is_word(c);
+            let sign = c.is_ascii_punctuation() && !",:)]}_'\"".contains(c);
+            signs += usize::from(sign);
+            signs += usize::from(begins && SIGNS.contains(&first_word(&text[at..code.end])));
+            if signs > MOST_SIGNS {
+                return Err(too_involved(code));
+            }
+        }
         match quote {
             Some(_) if escaped => escaped = false,
             Some(_) if c == '\\' => escaped = true,
             Some(open) if c == open => quote = None,
             None if c == '\'' || c == '"' => quote = Some(c),
             None if c == '*' => {
-                *factors += 1;
-                let beside = is_small(last_word(&text[code.start..at]))
-                    || is_small(first_word(&text[at + 1..code.end]));
-                if !beside || in_header || *factors > MOST_FACTORS {
+                let before = factor(last_word(&text[code.start..at]));
+                let beside = before.or_else(|| factor(first_word(&text[at + 1..code.end])));
+                factors *= beside.unwrap_or(f64::INFINITY).max(1.0);
+                if in_header || factors > LARGEST_FACTOR {
                     return Err(Growth {
                         message: format!(
-                            "`*` multiplies texts as well: it may only stand beside a number of at most \
-                             {LARGEST_FACTOR}, and {MOST_FACTORS} times"
+                            "`*` multiplies texts as well: it may only stand beside a number, and by \
+                             {LARGEST_FACTOR} at most"
                         ),
                         hint: "compute it in a node before: `run` with code",
                         span: at..at + 1,
@@ -162,10 +180,33 @@ fn check_code(
                     span: at..at + 1,
                 });
             }
+            None if matches!(c, '~' | '+') && !begins_literal(&text[at + 1..code.end]) => {
+                joined += 1;
+                if joined > MOST_JOINED {
+                    return Err(Growth {
+                        message: format!("more than {MOST_JOINED} values are joined by `~` or `+`"),
+                        hint: "show them one after the other: {{ … }}{{ … }}",
+                        span: at..at + 1,
+                    });
+                }
+            }
             _ => {}
         }
     }
     Ok(())
+}
+
+fn too_involved(span: Range<usize>) -> Growth {
+    Growth {
+        message: "this is too involved for a template".to_owned(),
+        hint: "compute it in a node before: `run` with code",
+        span,
+    }
+}
+
+fn begins_literal(text: &str) -> bool {
+    text.trim_start()
+        .starts_with(|c: char| matches!(c, '\'' | '"') || c.is_ascii_digit())
 }
 
 fn is_word(c: char) -> bool {
@@ -184,24 +225,20 @@ fn first_word(text: &str) -> &str {
     &text[..text.len() - rest.len()]
 }
 
-fn is_small(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_digit())
-        && word
-            .parse::<f64>()
-            .is_ok_and(|number| number <= LARGEST_FACTOR)
+/// The number that a word is.
+fn factor(word: &str) -> Option<f64> {
+    let number = word.starts_with(|c: char| c.is_ascii_digit());
+    word.parse::<f64>().ok().filter(|_| number)
 }
 
-/// Under this name the engine keeps for us what a template has come to so far.
-const WRITTEN: &str = "written";
-
-/// Takes in that a template grows by so many bytes.
-pub(super) fn grow(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
-    let before = state.get_temp(WRITTEN);
-    let before = before.and_then(|before| usize::try_from(before).ok());
-    let now = before.unwrap_or_default().saturating_add(bytes);
-    within(now)?;
-    state.set_temp(WRITTEN, Value::from(now));
-    Ok(())
+/// Fills in a template, which comes to no more than [`MOST`] bytes, whatever is in it.
+pub(super) fn render(template: &Template<'_, '_>, names: Value) -> Result<String, Error> {
+    let mut text = Bounded(Vec::new());
+    match template.render_captured_to(names, &mut text) {
+        Ok(_) => text.finish(),
+        Err(error) if error.kind() == ErrorKind::WriteFailure => Err(too_long()),
+        Err(error) => Err(error),
+    }
 }
 
 /// That it is no more than a template may come to.
@@ -209,10 +246,14 @@ fn within(bytes: usize) -> Result<(), Error> {
     if bytes <= MOST {
         return Ok(());
     }
-    Err(Error::new(
+    Err(too_long())
+}
+
+fn too_long() -> Error {
+    Error::new(
         ErrorKind::InvalidOperation,
         format!("it comes to more than {} MiB", MOST >> 20),
-    ))
+    )
 }
 
 /// A value as JSON, if that is not too long.
@@ -227,11 +268,18 @@ pub(super) fn json(value: &Value, pretty: bool) -> Result<String, Error> {
         within(if error.is_io() { usize::MAX } else { 0 })?;
         return Err(Error::new(ErrorKind::BadSerialization, error.to_string()));
     }
-    String::from_utf8(text.0)
-        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+    text.finish()
 }
 
+/// A text that grows no further than [`MOST`] bytes.
 struct Bounded(Vec<u8>);
+
+impl Bounded {
+    fn finish(self) -> Result<String, Error> {
+        String::from_utf8(self.0)
+            .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+    }
+}
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -257,6 +305,7 @@ pub(super) fn bound(environment: &mut Environment<'_>) {
     }
     environment.add_filter("replace", replace);
     environment.add_filter("indent", indent);
+    environment.add_filter("map", map);
     environment.add_filter(
         "join",
         |value: &Value, joiner: Option<&str>, more: Kwargs| {
@@ -295,9 +344,7 @@ fn join(value: &Value, joiner: &str, attribute: Option<&str>) -> Result<String, 
     }
     for (number, item) in value.try_iter()?.enumerate() {
         let item = match attribute {
-            Some(path) => path
-                .split('.')
-                .try_fold(item, |item, name| item.get_attr(name))?,
+            Some(path) => at_path(item, path)?,
             None => item,
         };
         if number > 0 {
@@ -312,6 +359,62 @@ fn join(value: &Value, joiner: &str, attribute: Option<&str>) -> Result<String, 
         within(all.len())?;
     }
     Ok(all)
+}
+
+/// The items' attributes, or what a filter makes of them.
+fn map(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    args: Rest<ValueOrKwargs>,
+) -> Result<Vec<Value>, Error> {
+    let args = args.into_values();
+    let (args, more): (&[Value], Kwargs) = from_args(&args)?;
+    let attribute: Option<&str> = more.get("attribute")?;
+    let default: Option<Value> = more.get("default")?;
+    more.assert_all_used()?;
+    let mut all = Vec::new();
+    if value.is_undefined() {
+        return Ok(all);
+    }
+    let mut bytes = 0_usize;
+    for item in value.try_iter()? {
+        let made = match (attribute, args) {
+            (Some(path), []) => {
+                let found = at_path(item, path);
+                match &default {
+                    Some(default) => found
+                        .ok()
+                        .filter(|found| !found.is_undefined())
+                        .unwrap_or_else(|| default.clone()),
+                    None => found?,
+                }
+            }
+            (None, [filter, rest @ ..]) => {
+                let name = filter.as_str().ok_or_else(|| {
+                    Error::new(ErrorKind::InvalidOperation, "`map` wants a filter's name")
+                })?;
+                let args = [&[item], rest].concat();
+                state.apply_filter(name, &args)?
+            }
+            _ => {
+                let why = "`map` wants either a filter's name or an `attribute`";
+                return Err(Error::new(ErrorKind::InvalidOperation, why));
+            }
+        };
+        // What an attribute is, is there already; what a filter makes is new.
+        if attribute.is_none() {
+            bytes = bytes.saturating_add(made.len().unwrap_or_default());
+            within(bytes)?;
+        }
+        all.push(made);
+    }
+    Ok(all)
+}
+
+/// What is found by names with dots between them.
+fn at_path(item: Value, path: &str) -> Result<Value, Error> {
+    path.split('.')
+        .try_fold(item, |item, name| item.get_attr(name))
 }
 
 /// As in Jinja: all lines but the first and blank ones, unless it is said otherwise.

@@ -37,6 +37,22 @@ pub enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// A call that belongs to no loop failed, and is made again after a wait.
+    Retry {
+        /// The node.
+        node: &'a str,
+        /// What went wrong.
+        message: String,
+        /// How long is waited, in milliseconds.
+        wait_ms: u64,
+    },
+    /// Code has printed something.
+    Print {
+        /// The node that it belongs to.
+        node: &'a str,
+        /// What, as it is.
+        text: &'a str,
+    },
     /// A node's result is reflected on.
     Trigger {
         /// The node.

@@ -64,6 +64,8 @@ pub struct Workflow {
     pub(super) graph: Graph,
     pub(super) variables: Map<String, Value>,
     pub(super) schema: Vec<(String, Type)>,
+    /// What names of the state are where nobody gives them.
+    pub(super) defaults: Map<String, Value>,
     pub(super) triggers: Option<Triggers>,
     notes: Vec<String>,
 }
@@ -250,6 +252,7 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
             _ => Err(part.wanted("an object")),
         },
     };
+    let schema = read_schema(&whole)?;
     let mut variables = object("variables")?;
     variables.extend(object("initial_state")?);
     let text = |key: &str| {
@@ -264,7 +267,8 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
         nodes: read,
         graph,
         variables,
-        schema: read_schema(&whole)?,
+        defaults: read_defaults(&whole, &schema)?,
+        schema,
         triggers: whole
             .get("reflection")
             .map(|part| Triggers::read(&part, &settings))
@@ -284,6 +288,24 @@ fn read_schema(whole: &Part) -> Result<Vec<(String, Type)>, SourceError> {
             .collect(),
         Some(part) => Err(part.wanted("an object of names and types")),
     }
+}
+
+/// The defaults in `state_schema:`, written as `{type: str, default: …}`.
+fn read_defaults(
+    whole: &Part,
+    schema: &[(String, Type)],
+) -> Result<Map<String, Value>, SourceError> {
+    let mut defaults = Map::new();
+    for (name, wanted) in schema {
+        let at = whole.get("state_schema").and_then(|it| it.get(name));
+        if let Some(default) = at.and_then(|it| it.get("default")) {
+            if !wanted.holds(default.value()) {
+                return Err(default.wanted(wanted.describe()));
+            }
+            defaults.insert(name.clone(), default.value().clone());
+        }
+    }
+    Ok(defaults)
 }
 
 fn read_node(part: &Part, settings: &Settings) -> Result<Node, SourceError> {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::event::Event;
@@ -39,29 +40,48 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// As one JSON object.
-    pub fn to_value(&self, name: &str) -> Value {
-        let steps = self.steps.iter();
-        let steps: Vec<Value> = steps
-            .map(|(node, time)| json!({ "node": node, "duration_ms": time }))
-            .collect();
-        json!({
-            "schema_version": SCHEMA_VERSION,
-            "name": name,
-            "success": self.success,
-            "exit_code": self.exit_code,
-            "output": self.output,
-            "state": self.state.to_map(),
-            "history": self.failure.as_ref().and_then(|(_, failure)| failure.history.as_deref()),
-            "nodes": steps,
-            "total_llm_calls": self.total_llm_calls,
-            "token_usage": self.token_usage,
-            "error": self.failure.as_ref().map(|(node, failure)| json!({
-                "node": node,
-                "message": failure.message,
-            })),
-        })
+    /// What `--format json` prints of it.
+    pub fn report<'a>(&'a self, name: &'a str) -> impl Serialize + 'a {
+        let failure = self.failure.as_ref();
+        Report {
+            schema_version: SCHEMA_VERSION,
+            name,
+            success: self.success,
+            exit_code: self.exit_code,
+            output: &self.output,
+            state: &self.state,
+            history: failure.and_then(|(_, failure)| failure.history.as_deref()),
+            nodes: self
+                .steps
+                .iter()
+                .map(|(node, time)| json!({ "node": node, "duration_ms": time }))
+                .collect(),
+            total_llm_calls: self.total_llm_calls,
+            token_usage: self.token_usage,
+            error: failure.map(|(node, failure)| {
+                json!({
+                    "node": node,
+                    "message": failure.message,
+                })
+            }),
+        }
     }
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema_version: u32,
+    name: &'a str,
+    success: bool,
+    exit_code: ExitCode,
+    output: &'a Value,
+    state: &'a State,
+    /// What a loop has tried that was to raise an error.
+    history: Option<&'a Value>,
+    nodes: Vec<Value>,
+    total_llm_calls: u32,
+    token_usage: TokenUsage,
+    error: Option<Value>,
 }
 
 impl Workflow {
@@ -118,9 +138,10 @@ impl Workflow {
         let nodes = self.nodes.iter().map(|node| node.name.as_str()).collect();
         world.emit(&Event::start(&self.name, nodes));
         let mut names = Names {
-            state: self.variables.clone().into(),
+            state: self.defaults.clone().into(),
             more: State::default(),
         };
+        names.state.merge(self.variables.clone());
         names.state.merge(input);
         names
             .more
@@ -311,7 +332,7 @@ impl Walk<'_> {
         });
         self.steps.push((node.name.clone(), time));
         self.take(node, result, spreads);
-        Ok(())
+        self.names.state.check_size()
     }
 
     /// Whether nothing follows a node, once its result is in the state.

@@ -1,28 +1,45 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use minijinja::value::{Enumerator, Object, Serde, Value as TemplateValue};
+use minijinja::value::{Enumerator, Object, ObjectRepr, Serde, Value as TemplateValue};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+
+use super::failure::Failure;
+use crate::types::ExitCode;
+
+/// The most bytes that a state may come to, counted as [`weight`] does: far more than work with models needs, and
+/// little enough for any machine.
+const MOST: usize = 64 << 20;
 
 /// What a workflow knows, by name. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct State(IndexMap<String, Arc<Value>>);
+pub struct State(IndexMap<String, Kept>);
+
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    value: Arc<Value>,
+    weight: usize,
+}
 
 impl State {
     /// The value under a name.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(key).map(|value| &**value)
+        self.0.get(key).map(|kept| &*kept.value)
     }
 
     /// Sets a value.
     pub fn set(&mut self, key: impl Into<String>, value: Value) {
-        self.0.insert(key.into(), Arc::new(value));
+        let weight = weight(&value);
+        let value = Arc::new(value);
+        self.0.insert(key.into(), Kept { value, weight });
     }
 
     /// Adds to a list; without copying it where nobody else holds it.
     pub(super) fn push(&mut self, key: &str, item: Value) {
-        let list = self.0.entry(key.to_owned()).or_default();
-        match Arc::make_mut(list) {
+        let kept = self.0.entry(key.to_owned()).or_default();
+        kept.weight += weight(&item);
+        match Arc::make_mut(&mut kept.value) {
             Value::Array(items) => items.push(item),
             other => *other = Value::Array(vec![item]),
         }
@@ -30,10 +47,13 @@ impl State {
 
     /// Changes the last of a list.
     pub(super) fn change_last(&mut self, key: &str, change: impl FnOnce(&mut Value)) {
-        if let Some(Value::Array(items)) = self.0.get_mut(key).map(Arc::make_mut)
+        if let Some(kept) = self.0.get_mut(key)
+            && let Value::Array(items) = Arc::make_mut(&mut kept.value)
             && let Some(last) = items.last_mut()
         {
+            let before = weight(last);
             change(last);
+            kept.weight = (kept.weight + weight(last)).saturating_sub(before);
         }
     }
 
@@ -54,6 +74,34 @@ impl State {
         self.0.keys().map(String::as_str)
     }
 
+    fn values(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let entries = self.0.iter();
+        entries.map(|(key, kept)| (key.as_str(), &*kept.value))
+    }
+
+    /// That it is not too large: nodes that give more each time would fill any memory.
+    pub(super) fn check_size(&self) -> Result<(), Failure> {
+        if self.0.values().map(|kept| kept.weight).sum::<usize>() <= MOST {
+            return Ok(());
+        }
+        let heaviest = self.0.iter().max_by_key(|(_, kept)| kept.weight);
+        let name = heaviest.map_or("", |(name, _)| name.as_str());
+        let why = format!(
+            "the state has come to more than {} MiB; most of it is `{name}`",
+            MOST >> 20
+        );
+        Err(Failure::new(ExitCode::Limit, why).hint("keep less in it: only what later nodes need"))
+    }
+
+    /// A value as templates see it.
+    pub(super) fn shown(&self, key: &str) -> Option<TemplateValue> {
+        let value = &self.0.get(key)?.value;
+        Some(match &**value {
+            Value::Array(_) => TemplateValue::from_object(List(Arc::clone(value))),
+            plain => TemplateValue::from(Serde(plain)),
+        })
+    }
+
     /// As one object, with no more than the last items of the list under this name.
     pub(super) fn with_last_of(&self, list: &str, most: usize) -> Map<String, Value> {
         let shown = |key: &str, value: &Value| match value {
@@ -62,18 +110,33 @@ impl State {
             }
             other => other.clone(),
         };
-        let entries = self.0.iter();
-        entries
-            .map(|(key, value)| (key.clone(), shown(key, value)))
+        self.values()
+            .map(|(key, value)| (key.to_owned(), shown(key, value)))
             .collect()
     }
 
     /// As one object.
     pub fn to_map(&self) -> Map<String, Value> {
-        let entries = self.0.iter();
-        entries
-            .map(|(key, value)| (key.clone(), (**value).clone()))
+        self.values()
+            .map(|(key, value)| (key.to_owned(), value.clone()))
             .collect()
+    }
+}
+
+/// About how many bytes a value takes: its texts and names, and as many for each value as a value takes by itself.
+fn weight(value: &Value) -> usize {
+    let inner: usize = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(object) => object.iter().map(|(key, it)| key.len() + weight(it)).sum(),
+        _ => 0,
+    };
+    size_of::<Value>() + inner
+}
+
+impl Serialize for State {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.values())
     }
 }
 
@@ -88,12 +151,31 @@ impl From<Map<String, Value>> for State {
 /// As templates see it: each value is converted where it is asked for.
 impl Object for State {
     fn get_value(self: &Arc<Self>, key: &TemplateValue) -> Option<TemplateValue> {
-        self.get(key.as_str()?)
-            .map(|value| TemplateValue::from(Serde(value)))
+        self.shown(key.as_str()?)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         let keys = self.0.keys();
         Enumerator::Values(keys.map(|key| TemplateValue::from(key.as_str())).collect())
+    }
+}
+
+/// A list as templates see it: each item is converted where it is asked for, since a history is long, and a template
+/// most often wants its length or its last item.
+#[derive(Debug)]
+struct List(Arc<Value>);
+
+impl Object for List {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &TemplateValue) -> Option<TemplateValue> {
+        let item = self.0.get(key.as_usize()?)?;
+        Some(TemplateValue::from(Serde(item)))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.0.as_array().map_or(0, Vec::len))
     }
 }

@@ -1,5 +1,6 @@
 //! Texts with `{{ names }}` of the state in them, filled in when they are wanted and not before.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -44,8 +45,7 @@ impl Object for Names {
         if name == "state" {
             return Some(TemplateValue::from_object(self.state.clone()));
         }
-        let found = self.more.get(name).or_else(|| self.state.get(name))?;
-        Some(TemplateValue::from(Serde(found)))
+        self.more.shown(name).or_else(|| self.state.shown(name))
     }
 }
 
@@ -54,13 +54,14 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     // A name that is not there is empty in a condition and in a loop; what is printed must be there.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-    environment.set_formatter(|out, state, value| {
-        if value.is_undefined() {
-            return Err(undefined());
+    environment.set_formatter(|out, _, value| {
+        if !value.is_undefined() {
+            out.write_str(&shown(value)?).map_err(Error::from)
+        } else if is_left_out(value) {
+            Ok(())
+        } else {
+            Err(undefined())
         }
-        let text = shown(value)?;
-        bounds::grow(state, text.len())?;
-        out.write_str(&text).map_err(Error::from)
     });
     environment.set_syntax(
         SyntaxConfig::builder()
@@ -95,6 +96,20 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
+/// Knows what is left out from what is not there.
+static STRICT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment
+});
+
+/// Whether an undefined value is no name that is not there, but what `{{ a if b }}` leaves out. The engine tells
+/// the two apart nowhere but in what it lets pass where it is strict.
+fn is_left_out(value: &TemplateValue) -> bool {
+    let names: BTreeMap<&str, TemplateValue> = [("it", value.clone())].into();
+    STRICT.render_str("{{ it }}", names).is_ok()
+}
+
 fn undefined() -> Error {
     Error::new(ErrorKind::UndefinedError, "it is not in the state")
 }
@@ -112,8 +127,17 @@ fn shown(value: &TemplateValue) -> Result<String, Error> {
 }
 
 fn json_of(value: &TemplateValue) -> Result<Value, Error> {
-    serde_json::from_str(&bounds::json(value, false)?)
-        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+    if f64::try_from(value.clone()).is_ok_and(|number| !number.is_finite()) {
+        let why = "no JSON number is infinite, or not a number";
+        return Err(Error::new(ErrorKind::InvalidOperation, why));
+    }
+    serde_json::from_str(&bounds::json(value, false)?).map_err(|error| {
+        let said = error.to_string();
+        if said.starts_with("recursion limit") {
+            return Error::new(ErrorKind::InvalidOperation, "it is nested too deeply");
+        }
+        Error::new(ErrorKind::BadSerialization, said)
+    })
 }
 
 #[expect(
@@ -176,7 +200,7 @@ impl Fault {
         };
         let is_undefined = error.kind() == ErrorKind::UndefinedError;
         let span = if is_undefined {
-            span.map(|span| before_filter(text, span))
+            span.map(|span| whole_path(text, before_filter(text, span)))
         } else {
             span
         };
@@ -222,6 +246,16 @@ fn before_filter(text: &str, span: Range<usize>) -> Range<usize> {
     } else {
         span
     }
+}
+
+/// The place of a path such as `state.a[0]`, where the place is that of its last steps.
+fn whole_path(text: &str, span: Range<usize>) -> Range<usize> {
+    if !text[span.clone()].starts_with(['.', '[']) {
+        return span;
+    }
+    let before = text.get(..span.start).unwrap_or_default();
+    let in_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']');
+    before.trim_end_matches(in_path).len()..span.end
 }
 
 /// Where a piece of a template stands in the file. YAML takes indentation away, so that it is looked for line by
@@ -280,6 +314,9 @@ pub(super) fn fill(text: &str, names: &Names) -> Result<Value, Fault> {
             .compile_expression(expression)
             .map_err(|error| fault(&error))?;
         let value = compiled.eval(root()).map_err(|error| fault(&error))?;
+        if value.is_undefined() && is_left_out(&value) {
+            return Ok(Value::String(String::new()));
+        }
         if value.is_undefined() {
             let mut fault = fault(&undefined());
             let lead = expression.len() - expression.trim_start().len();
@@ -300,7 +337,8 @@ pub(super) fn fill(text: &str, names: &Names) -> Result<Value, Fault> {
 fn render(text: &str, names: &Names) -> Result<String, Fault> {
     bounds::check_template(text)?;
     ENVIRONMENT
-        .render_str(text, TemplateValue::from_object(names.clone()))
+        .template_from_str(text)
+        .and_then(|template| bounds::render(&template, TemplateValue::from_object(names.clone())))
         .map_err(|error| Fault::of(&error, text, 0))
 }
 

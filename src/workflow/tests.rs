@@ -55,6 +55,60 @@ fn what_is_not_there_is_empty_in_conditions_and_loops_and_an_error_where_it_is_p
 }
 
 #[test]
+fn what_an_if_leaves_out_is_empty_and_no_error() {
+    let state = json!({ "yes": true, "name": "Ann" });
+    for (text, result) in [
+        ("{{ name if state.yes }}", "Ann"),
+        ("{{ name if state.missing }}", ""),
+        ("Dear {{ name if missing > 1 }}!", "Dear !"),
+        ("{% if yes %}[{{ 'x' if not yes }}]{% endif %}", "[]"),
+        ("{{ ('x' if missing) | default('y') }}", "y"),
+        ("{{ 'a' ~ ('x' if missing) ~ 'b' }}", "ab"),
+    ] {
+        assert_eq!(fill(text, &state), Ok(json!(result)), "{text}");
+    }
+    for text in [
+        "{{ absent if yes }}",
+        "It is {{ 'x' if missing else absent }}",
+    ] {
+        let fault = fill(text, &state).unwrap_err();
+        assert!(fault.contains("absent"), "{text}: {fault}");
+    }
+    let text = "nodes:\n  - name: a\n    uses: state.set\n    with:\n      x: |\n        One\n        {{ absent if yes }}\n";
+    assert!(parse(text, "w.yaml").is_ok());
+}
+
+#[test]
+fn lists_are_lists_in_templates() {
+    let state = json!({ "l": [{ "n": 1, "t": "a" }, { "n": 2, "t": "b" }], "none": [] });
+    for (text, result) in [
+        ("{{ l | length }}", json!(2)),
+        ("{{ state.l[-1].t }}", json!("b")),
+        ("{{ (l | last).n + (l | first).n }}", json!(3)),
+        ("{{ l[1:] }}", json!([{ "n": 2, "t": "b" }])),
+        ("{{ l | map(attribute='t') | join('-') }} ", json!("a-b")),
+        ("{{ ['a', 'b'] | map('upper') | join }} ", json!("AB")),
+        (
+            "{{ l | map(attribute='x', default='?') | join }} ",
+            json!("??"),
+        ),
+        ("{% for it in state.l %}{{ it.n }}{% endfor %}", json!("12")),
+        ("{{ 'some' if none else 'empty' }}", json!("empty")),
+        (
+            "{{ l + [3] }}",
+            json!([{ "n": 1, "t": "a" }, { "n": 2, "t": "b" }, 3]),
+        ),
+        (
+            "{{ l | tojson }}.",
+            json!("[{\"n\":1,\"t\":\"a\"},{\"n\":2,\"t\":\"b\"}]."),
+        ),
+        ("{{ {'t': 'a', 'n': 1} in l }}", json!(true)),
+    ] {
+        assert_eq!(fill(text, &state), Ok(result), "{text}");
+    }
+}
+
+#[test]
 fn a_lone_expression_is_its_value() {
     let state = json!({ "a": { "b": [1, 2.5] }, "flag": true });
     assert_eq!(fill("{{ state.a }}", &state), Ok(json!({ "b": [1, 2.5] })));
@@ -217,6 +271,15 @@ fn templates_do_not_grow_without_bounds() {
         ),
         ("{% for a in [x ~ x] %}{{ a }}{% endfor %}", "goes through"),
         ("{{ x * n }}", "multiplies"),
+        ("{{ x * 1000 * 1000 }}", "multiplies"),
+        (
+            "{{ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x }}",
+            "more than 16 values are joined",
+        ),
+        (
+            "{{ ([x] * 1000) | map('upper') | length }} ",
+            "more than 16 MiB",
+        ),
         ("{{ 'x' * 99999999 }}", "multiplies"),
         ("{{ (x | replace('x', x)) | length }} ", "more than 16 MiB"),
         ("{{ range(9999) | join(x) | length }} ", "more than 16 MiB"),
@@ -240,7 +303,12 @@ fn templates_do_not_grow_without_bounds() {
             &fault[..fault.len().min(300)]
         );
     }
-    let fine = "{{ score * 100 }} {{ 'a*b' ~ '{% set' }} {{ 'a-b'.replace('-', '+') }} {{ ['1', 2] | join(', ') }}\
+    let raw = format!(
+        "{{% for i in range(9999) %}}{}{{% endfor %}}",
+        "raw ".repeat(999)
+    );
+    assert!(fill(&raw, &state).unwrap_err().contains("more than 16 MiB"));
+    let fine = "{%- for i in [1] -%} {%- endfor -%}{{ score * 100 }} {{ 'a*b' ~ '{% set' }} {{ 'a-b'.replace('-', '+') }} {{ ['1', 2] | join(', ') }}\
                 {{ '\na' | indent(2) }}";
     assert_eq!(
         fill(fine, &state),
@@ -250,6 +318,94 @@ fn templates_do_not_grow_without_bounds() {
         error("nodes:\n  - name: a\n    uses: state.set\n    with: {x: '{% set a = 1 %}'}\n")
             .position(),
         Some((4, 18))
+    );
+}
+
+#[test]
+fn a_state_does_not_grow_without_bounds() {
+    let mut state = State::default();
+    let piece = json!({ "text": "x".repeat(1 << 20) });
+    state.push("list", piece.clone());
+    state.change_last("list", |last| *last = json!(1));
+    for _ in 0..63 {
+        state.push("list", piece.clone());
+    }
+    assert!(state.check_size().is_ok());
+    state.set("more", piece);
+    let failure = state.check_size().unwrap_err();
+    assert_eq!(
+        failure.message,
+        "the state has come to more than 64 MiB; most of it is `list`"
+    );
+    state.set("list", Value::Null);
+    assert!(state.check_size().is_ok());
+}
+
+#[test]
+fn what_is_nested_deeply_or_too_large_is_an_error_and_not_the_end() {
+    let value = |value: &str| {
+        format!("nodes:\n  - name: a\n    uses: state.set\n    with: {{x: {value}}}\n")
+    };
+    let deep =
+        |open: &str, close: &str| value(&format!("{}1{}", open.repeat(5000), close.repeat(5000)));
+    for text in [
+        deep("[", "]"),
+        deep("{a: ", "}"),
+        value(&format!("\"{{{{ {}1{} }}}}\"", "[".repeat(5000), "]".repeat(5000))),
+        value(&format!("\"{{{{ {}1{} }}}}\"", "(".repeat(5000), ")".repeat(5000))),
+        value(&format!("\"{{{{ {} 1 }}}}\"", "not ".repeat(5000))),
+        value(&format!("\"{{{{ 1 {} }}}}\"", "+ 1".repeat(5000))),
+        value(&format!("\"{{{{ x{} }}}}\"", ".x".repeat(5000))),
+        value(&format!("\"{{{{ x{} }}}}\"", "[0]".repeat(5000))),
+        value(&format!("\"{{{{ x {} }}}}\"", "| upper".repeat(5000))),
+        value(&format!("\"{{{{ {} 1 }}}}\"", "1 if x else ".repeat(5000))),
+        value(&format!("\"{{% if x %}}{}{{% endif %}}\"", "{% elif x %}".repeat(5000))),
+        value(&format!("\"{}{}\"", "{% if x %}".repeat(5000), "{% endif %}".repeat(5000))),
+        format!("nodes:\n  - name: a\n    run: x\n    when: {} x\n", "not ".repeat(5000)),
+        format!("nodes:\n{}- a", " ".repeat(70_000)),
+        (0..1000).fold(String::new(), |mut text, at| {
+            let _ = writeln!(text, "{}- ", " ".repeat(at));
+            text
+        }),
+        "nodes:\n  - name: a\n    uses: reflection.loop\n    with:\n      generator: {run: x}\n      evaluator: {}\n      max_iterations: 99999999999999999999999999\n".to_owned(),
+        "nodes:\n  - name: a\n    run: x\n    timeout: 1e400\n".to_owned(),
+        "nodes:\n  - name: a\n    run: x\n    timeout: .inf\n".to_owned(),
+    ] {
+        let error = error(&text);
+        assert!(error.position().is_some(), "{error}");
+    }
+    // As involved as it may be, it is no more than the stack holds.
+    for text in [
+        format!("{{{{ {}x }}}}", "not ".repeat(249)),
+        format!("{{{{ {}x }}}}", "-".repeat(249)),
+        format!("{{{{ 1{} }}}}", " + 1".repeat(249)),
+        format!("{{{{ 'a'{} }}}}", " | upper".repeat(249)),
+        format!("{{{{ {}1 }}}}", "1 if not x else ".repeat(83)),
+        format!(
+            "{{% if not x %}}{}{{% endif %}}",
+            "{% elif not x %}".repeat(249)
+        ),
+    ] {
+        let filled = fill(&text, &json!({ "x": 1 }));
+        assert!(filled.is_ok(), "{text}: {filled:?}");
+    }
+    let nested = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    for (text, state, said) in [
+        ("{{ 9 ** 9 ** 9 ** 9 }}", json!({}), "multiplies"),
+        (
+            "{{ range(99999999999) | length }}",
+            json!({}),
+            "too many elements",
+        ),
+        ("{{ n * 10 }}", json!({ "n": 1e308 }), "no JSON number"),
+    ] {
+        let fault = fill(text, &state).unwrap_err();
+        assert!(fault.contains(said), "{text}: {fault}");
+    }
+    // What is no JSON that we read stays the text that it is.
+    assert_eq!(
+        fill("{{ t | fromjson }}", &json!({ "t": nested })),
+        Ok(json!(nested))
     );
 }
 

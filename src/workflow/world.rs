@@ -169,6 +169,11 @@ impl Scene<'_> {
             CallEvent::Chat(ChatEvent::Notice(message)) => self.world.emit(&Event::Warning {
                 message: message.clone(),
             }),
+            CallEvent::Chat(ChatEvent::Retry { error, wait }) => self.world.emit(&Event::Retry {
+                node: self.node,
+                message: error.to_string(),
+                wait_ms: milliseconds(*wait),
+            }),
             CallEvent::Chat(_) => {}
         }
     }

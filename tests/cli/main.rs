@@ -61,3 +61,4 @@ mod spec;
 mod terminal;
 mod triggers;
 mod workflow;
+mod workflow_calls;

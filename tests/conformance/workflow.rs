@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -39,6 +40,10 @@ const DISAGREE: &[(&str, &str)] = &[
         "an unknown evaluator type is refused before anything runs, as cfg-004 recommends",
     ),
     ("correct-007", "as loop-017"),
+    (
+        "judge-049",
+        "a verdict without a score has the one that it says, 1 or 0: else a valid draft would rank below a failed one",
+    ),
 ];
 
 /// A model that answers from a script; none where nobody is to be asked.
@@ -60,30 +65,55 @@ impl ModelSource for Script {
 }
 
 fn run(workflow: &workflow::Workflow, input: Map<String, Value>, script: Option<&str>) -> Outcome {
+    watched(workflow, input, script, |_| {})
+}
+
+/// The same, with somebody who sees every event.
+fn watched(
+    workflow: &workflow::Workflow,
+    input: Map<String, Value>,
+    script: Option<&str>,
+    observer: impl FnMut(&Event<'_>) + Send + 'static,
+) -> Outcome {
+    run_in(workflow, input, &world(script, observer))
+}
+
+fn world(script: Option<&str>, observer: impl FnMut(&Event<'_>) + Send + 'static) -> World {
     let model = script.map(|script| {
         Arc::new(ScriptedModel::parse(Path::new("script.toml"), script).expect("a script"))
     });
     let tools = Tools::with_worker(PathBuf::from(env!("CARGO_BIN_EXE_reflect")))
         .allow(ExecPermission::given_by_user());
-    let world = World::new(
+    World::new(
         tools,
         Arc::new(Script(model)),
-        Box::new(|_: &Event<'_>| {}),
+        Box::new(observer),
         CancellationToken::new(),
-    );
+    )
+}
+
+fn run_in(workflow: &workflow::Workflow, input: Map<String, Value>, world: &World) -> Outcome {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime")
-        .block_on(workflow.run(input, &world))
+        .block_on(workflow.run(input, world))
 }
 
-/// Lua that gives the value of the attempt that is under way, the last one again and again.
-fn lua(values: &Value) -> Value {
+/// Before what somebody prints of what he sees: who he is, and the state, with the length of the history.
+const SEEN: &str = "SEEN";
+
+/// Lua that says what it sees, and gives the value of the attempt that is under way, the last one again and again.
+fn lua(who: &str, values: &Value) -> Value {
     let text = values.to_string();
     assert!(!text.contains("]==]"));
     let code = format!(
-        "local all = json.decode([==[{text}]==])\n\
+        "local seen = {{ history_len = #(state.reflection_history or {{}}) }}\n\
+         for name, value in pairs(state) do\n\
+           if name ~= 'reflection_history' then seen[name] = value end\n\
+         end\n\
+         print('{SEEN} {who} ' .. json.encode(seen))\n\
+         local all = json.decode([==[{text}]==])\n\
          local one = all[math.min(state.reflection_iteration or 1, #all)]\n\
          if type(one) == 'table' and one['$raise'] then error(one['$raise'], 0) end\n\
          if type(one) == 'table' and one['$from_state'] then return state[one['$from_state']] end\n\
@@ -92,20 +122,85 @@ fn lua(values: &Value) -> Value {
     json!({ "run": code, "language": "lua" })
 }
 
-fn actor(row: &Value) -> Value {
+fn actor(who: &str, row: &Value) -> Value {
     match row.get("unknown_action") {
         Some(action) => json!({ "action": action }),
-        None => lua(&row["outputs"]),
+        None => lua(who, &row["outputs"]),
     }
 }
 
 fn evaluator(row: &Value) -> Value {
-    if row["type"] != "custom" {
-        return row.clone();
+    let mut evaluator = row.clone();
+    if let Some(object) = evaluator.as_object_mut() {
+        object.remove("responses");
     }
-    let mut code = lua(&row["returns"]);
+    let mut code = match (row.get("returns"), row.get("passes_when_iteration")) {
+        (Some(returns), _) => lua("evaluator", returns),
+        (None, Some(number)) => json!({
+            "run": format!("return state.reflection_iteration == {number}"),
+            "language": "lua",
+        }),
+        (None, None) => return evaluator,
+    };
     code["type"] = json!("custom");
     code
+}
+
+/// What judges of a row answer, as a script of a model.
+fn script_of(row: &Value) -> Option<String> {
+    let responses = row["evaluator"]["responses"].as_array()?;
+    let text = |response: &Value| reply("judge", response.as_str().unwrap_or_default());
+    Some(responses.iter().map(text).collect())
+}
+
+/// What generator, corrector and evaluator of a row saw, call by call.
+#[derive(Default)]
+struct Seen(Vec<(String, Value)>);
+
+impl Seen {
+    fn take(&mut self, event: &Event<'_>) {
+        if let Event::Print { text, .. } = event {
+            for line in text.lines() {
+                let mut words = line.splitn(3, ' ');
+                let (Some(SEEN), Some(who), Some(state)) =
+                    (words.next(), words.next(), words.next())
+                else {
+                    panic!("nobody else prints: {line}");
+                };
+                let state = serde_json::from_str(state).expect("JSON");
+                self.0.push((who.to_owned(), state));
+            }
+        }
+    }
+
+    fn of(&self, who: &str) -> Vec<&Value> {
+        let calls = self.0.iter().filter(|(name, _)| name == who);
+        calls.map(|(_, state)| state).collect()
+    }
+}
+
+/// What differs between what somebody is to see and saw. What is not in the row was not recorded.
+fn sight(what: &str, wanted: &Value, seen: Option<&&Value>) -> Vec<String> {
+    let Some(seen) = seen else {
+        return vec![format!("{what}: nothing was seen")];
+    };
+    // Lua has no empty list beside its empty object.
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let fields = wanted.as_object().into_iter().flatten();
+    fields
+        .filter_map(|(key, wanted)| {
+            let got = seen[key].clone();
+            let same = match key.as_str() {
+                "reflection_errors" => {
+                    let (wanted, got) = (errors_of(wanted), errors_of(&json!(list(&got))));
+                    wanted.len() == got.len() && wanted.iter().zip(&got).all(|(a, b)| is_said(a, b))
+                }
+                "reflection_best_score" => wanted.as_f64() == got.as_f64(),
+                _ => *wanted == got,
+            };
+            (!same).then(|| format!("{what}: {key}: {wanted} is wanted, {got} was seen"))
+        })
+        .collect()
 }
 
 fn workflow_of(row: &Value) -> Value {
@@ -117,13 +212,13 @@ fn workflow_of(row: &Value) -> Value {
     }
     let action = row["action"].as_str().unwrap_or("reflection.loop");
     if let Some(generator) = row.get("generator").filter(|it| !it.is_null()) {
-        with.insert("generator".to_owned(), actor(generator));
+        with.insert("generator".to_owned(), actor("generator", generator));
     }
     if let Some(given) = row.get("evaluator").filter(|it| !it.is_null()) {
         with.insert("evaluator".to_owned(), evaluator(given));
     }
     if let Some(corrector) = row.get("corrector") {
-        with.insert("corrector".to_owned(), actor(corrector));
+        with.insert("corrector".to_owned(), actor("corrector", corrector));
     }
     json!({ "name": "row", "nodes": [{ "name": "it", "uses": action, "with": with, "output": "r" }] })
 }
@@ -137,6 +232,12 @@ fn wanted(row: &Value) -> Map<String, Value> {
         // With another answer, what was expected of the old one is not wanted either.
         if recommended.contains_key("output") {
             wanted.retain(|key, _| !matches!(key.as_str(), "best" | "top_level" | "history"));
+        }
+        // A corrector's text is a draft, for which the generator is not asked.
+        if recommended.contains_key("output") && row.get("corrector").is_some() {
+            let calls = &row["expected"]["calls"];
+            let count = |who: &str| calls[who].as_u64().unwrap_or_default();
+            wanted["calls"]["generator"] = json!(count("generator") - count("corrector"));
         }
         wanted.extend(recommended.clone());
     }
@@ -160,7 +261,13 @@ fn differences(row: &Value) -> Vec<String> {
         Err(error) => return vec![format!("refused: {error}")],
     };
     let input = row["state"].as_object().cloned().unwrap_or_default();
-    let outcome = run(&workflow, input, None);
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let watcher = Arc::clone(&seen);
+    let script = script_of(row);
+    let outcome = watched(&workflow, input, script.as_deref(), move |event| {
+        watcher.lock().expect("nobody panics").take(event);
+    });
+    let seen = seen.lock().expect("nobody panics");
     let null = Value::Null;
     let result = outcome.state.get("r").unwrap_or(&null);
     let mut found = Vec::new();
@@ -194,6 +301,17 @@ fn differences(row: &Value) -> Vec<String> {
             "best_score" if raises => {}
             "best_score" => same(key, wanted, &field("reflection_best_score")),
             "history_len" => same(key, wanted, &json!(history.len())),
+            "calls" => {
+                for (who, count) in wanted.as_object().into_iter().flatten() {
+                    // Only code says that it was called; a model's calls are counted.
+                    let calls = match who.as_str() {
+                        "evaluator" if script.is_some() => json!(outcome.total_llm_calls),
+                        "evaluator" if row["evaluator"].get("returns").is_none() => continue,
+                        who => json!(seen.of(who).len()),
+                    };
+                    same(&format!("calls of the {who}"), count, &calls);
+                }
+            }
             "errors_count" => {
                 let errors = field("reflection_errors");
                 same(key, wanted, &json!(errors.as_array().map_or(0, Vec::len)));
@@ -218,6 +336,22 @@ fn differences(row: &Value) -> Vec<String> {
                 }
             }
             _ => {}
+        }
+    }
+    found.extend(sights(&wanted, &seen));
+    found
+}
+
+/// What differs between what generator and corrector are to see, and saw.
+fn sights(wanted: &Map<String, Value>, seen: &Seen) -> Vec<String> {
+    let mut found = Vec::new();
+    for who in ["generator", "corrector"] {
+        let all = wanted.get(&format!("{who}_saw")).and_then(Value::as_array);
+        let count = wanted.get("calls").and_then(|calls| calls[who].as_u64());
+        let most = count.map_or(usize::MAX, |count| count.try_into().unwrap_or(usize::MAX));
+        for (at, wanted) in all.into_iter().flatten().take(most).enumerate() {
+            let what = format!("call {} of the {who}", at + 1);
+            found.extend(sight(&what, wanted, seen.of(who).get(at)));
         }
     }
     found
@@ -267,6 +401,9 @@ fn id(row: &Value) -> String {
 
 #[test]
 fn loops_and_corrections() {
+    let of_evaluators = of_features(&["evaluate.custom", "evaluate.llm"])
+        .into_iter()
+        .filter(|row| row["action"] == "reflection.loop");
     let rows: Vec<(String, Vec<String>)> = of_features(&[
         "loop.core",
         "loop.corrector",
@@ -281,10 +418,11 @@ fn loops_and_corrections() {
         "correct",
         "evaluate",
     ])
-    .iter()
-    .map(|row| (id(row), differences(row)))
+    .into_iter()
+    .chain(of_evaluators)
+    .map(|row| (id(&row), differences(&row)))
     .collect();
-    assert!(rows.len() > 30);
+    assert!(rows.len() > 40);
     verdict("loops", &rows);
 }
 
@@ -375,18 +513,73 @@ fn registry_limits_and_the_shape_of_history() {
 }
 
 #[test]
-fn a_thousand_iterations_keep_a_complete_history() {
-    let row = json!({
-        "generator": { "outputs": ["the same text again"] },
-        "evaluator": { "type": "schema", "schema": { "type": "object" } },
-        "max_iterations": 1000,
+fn ten_threads_use_up_the_limit_of_one_loop_each_as_in_cb_003() {
+    let wanted = &of_features(&["circuit_breaker"])
+        .into_iter()
+        .find(|row| row["id"] == "cb-003")
+        .expect("the row")["expected"];
+    let limit = wanted["limit"].as_u64().expect("a limit");
+    let file = json!({ "nodes": [{ "name": "it", "uses": "reflection.loop", "output": "r", "with": {
+        "generator": { "uses": "state.set", "with": { "by": "{{ state.me }}", "at": "{{ state.reflection_iteration }}" } },
+        "evaluator": { "type": "schema", "schema": { "type": "string" } },
+        "max_iterations": limit,
+    } }] });
+    let workflow = workflow::parse(&file.to_string(), "row.yaml").unwrap();
+    let judged = Arc::new(Mutex::new(0));
+    let counts = Arc::clone(&judged);
+    // One file and one world for all.
+    let world = world(None, move |event: &Event<'_>| {
+        if let Event::Loop { event, .. } = event
+            && matches!(event.event, reflect::types::Event::Evaluation { .. })
+        {
+            *counts.lock().expect("nobody panics") += 1;
+        }
     });
-    let workflow = workflow::parse(&workflow_of(&row).to_string(), "row.yaml").unwrap();
+    thread::scope(|scope| {
+        for me in 0..10 {
+            let (workflow, world) = (&workflow, &world);
+            scope.spawn(move || {
+                let input = Map::from_iter([("me".to_owned(), json!(me))]);
+                let outcome = run_in(workflow, input, world);
+                let result = outcome.state.get("r").expect("a result");
+                assert_eq!(result["exhausted"], wanted["open"]);
+                assert_eq!(result["reflection_iteration"], limit);
+                let drafts: Vec<&Value> = result["reflection_history"]
+                    .as_array()
+                    .expect("a history")
+                    .iter()
+                    .map(|entry| &entry["output"])
+                    .collect();
+                let all: Vec<Value> = (1..=limit)
+                    .map(|at| json!({ "by": me, "at": at }))
+                    .collect();
+                assert_eq!(drafts, all.iter().collect::<Vec<_>>());
+            });
+        }
+    });
+    assert_eq!(*judged.lock().expect("nobody panics"), 10 * limit);
+}
+
+#[test]
+fn a_thousand_iterations_keep_a_complete_history() {
+    let file = json!({ "nodes": [{ "name": "it", "uses": "reflection.loop", "with": {
+        "generator": {
+            "uses": "state.set",
+            "with": { "text": "the same text again, after {{ state.reflection_history | length }}" },
+        },
+        "evaluator": { "type": "schema", "schema": { "type": "string" } },
+        "max_iterations": 1000,
+    } }] });
+    let workflow = workflow::parse(&file.to_string(), "row.yaml").unwrap();
     let begun = Instant::now();
     let outcome = run(&workflow, Map::new(), None);
     let history = outcome.state.get("reflection_history").unwrap();
     assert_eq!(history.as_array().unwrap().len(), 1000);
     assert_eq!(history[999]["iteration"], 1000);
+    assert_eq!(
+        history[999]["output"]["text"],
+        "the same text again, after 999"
+    );
     assert!(
         history.to_string().len() < 2_000_000,
         "it grows with what is in it"
@@ -536,11 +729,16 @@ fn the_first_of_two_documents_runs_with_a_threshold_as_yaml_007_needs() {
 }
 
 #[test]
-fn an_action_of_another_tool_is_refused_as_for_yaml_008() {
-    let text = "nodes:\n  - name: generate\n    uses: reason.self_correct\n";
+fn an_action_of_another_tool_is_refused_with_its_place_as_yaml_007_recommends() {
+    let text =
+        "nodes:\n  - name: begin\n    action: learn.textgrad.variable\n    with: {name: prompt}\n";
     let error = workflow::parse(text, "x.yaml").err().unwrap();
-    assert_eq!(error.position(), Some((3, 11)));
-    assert!(error.message().contains("no action `reason.self_correct`"));
+    assert_eq!(error.position(), Some((3, 13)));
+    assert!(
+        error
+            .message()
+            .contains("no action `learn.textgrad.variable`")
+    );
 }
 
 #[test]

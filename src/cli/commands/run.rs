@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +19,7 @@ use crate::cli::models::FileModels;
 use crate::cli::observers::{Lines, RunLog};
 use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
-use crate::cli::progress::Progress;
+use crate::cli::progress::{Progress, trying_again};
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{exec, interrupt, settings};
 use crate::engine::Observer as _;
@@ -155,11 +156,11 @@ fn finish(
     drop(views);
     let text = match args.format {
         WorkflowFormat::Ndjson => None,
-        WorkflowFormat::Json => Some(pretty(&outcome.to_value(workflow.name()))),
+        WorkflowFormat::Json => Some(pretty(&outcome.report(workflow.name()))?),
         WorkflowFormat::Text if outcome.output.is_null() => None,
         WorkflowFormat::Text => Some(match &outcome.output {
             Value::String(text) => text.clone(),
-            other => pretty(other),
+            other => pretty(other)?,
         }),
     };
     if let Some(text) = text {
@@ -187,8 +188,9 @@ fn finish(
     })
 }
 
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+fn pretty(value: &impl Serialize) -> Result<String, CliError> {
+    serde_json::to_string_pretty(value)
+        .map_err(|error| CliError::failure(format!("the result is no JSON: {error}")))
 }
 
 /// An attempt of a loop that raised an error, on one line.
@@ -358,6 +360,14 @@ impl Views {
                 trigger,
                 reason,
             } => self.say(&format!("node {node}: reflecting ({trigger}: {reason})")),
+            Event::Retry {
+                message, wait_ms, ..
+            } => self.say(&trying_again(message, *wait_ms)),
+            Event::Print { node, text } => {
+                for line in text.trim_end().lines() {
+                    self.say(&format!("node {node} printed: {line}"));
+                }
+            }
             Event::Warning { message } => self.say(&format!("warning: {message}")),
             _ => {}
         }

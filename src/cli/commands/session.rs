@@ -13,10 +13,9 @@ use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{
-    dry_run, exec, extract, interrupt, knowledge, models, prices, recall, settings, setup,
-};
+use crate::cli::{dry_run, exec, interrupt, knowledge, models, prices, recall, settings, setup};
 use crate::engine::{Loop, Observer, Recorded, Start};
+use crate::model::first_block;
 use crate::report;
 use crate::store::short_id;
 use crate::types::{ExitCode, LoopSettings, RunRecord, Task};
@@ -257,7 +256,7 @@ fn deliver(
     let text = match args.format {
         Format::Text | Format::Ndjson => match record.selected() {
             Some(selected) if extract => {
-                let block = extract::first_block(&selected.output);
+                let block = first_block(&selected.output);
                 if block.is_none() && !quiet {
                     printer::say("the answer has no fenced code block: all of it is printed");
                 }

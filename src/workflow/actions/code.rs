@@ -9,6 +9,7 @@ use crate::sandbox::{Language, Limits, ScriptRequest};
 use crate::source::SourceError;
 use crate::types::{HumanDuration, ScriptConfig, ScriptLanguage};
 use crate::workflow::evaluator::language;
+use crate::workflow::event::Event;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::program::Program;
@@ -131,22 +132,23 @@ pub(in crate::workflow) async fn run_script(
         memory: config.memory.bytes(),
         ..Limits::SCRIPT
     };
-    let outcome = scene
+    let ran = scene
         .world
         .tools
         .run_script(language, &request, &limits)
-        .await
-        .map_err(Failure::of_code)?;
+        .await;
+    if !ran.prints.trim().is_empty() {
+        scene.world.emit(&Event::Print {
+            node: scene.node,
+            text: &ran.prints,
+        });
+    }
+    let value = ran.result.map_err(Failure::of_code)?;
     let known = scene.names.state.get("result");
     // A name of the state that the code has not touched is nothing that it returned.
-    let untouched = language != Language::Prolog
-        && known == Some(&outcome.value)
-        && !config.code.contains("return");
-    Ok(if untouched {
-        Value::Null
-    } else {
-        outcome.value
-    })
+    let untouched =
+        language != Language::Prolog && known == Some(&value) && !config.code.contains("return");
+    Ok(if untouched { Value::Null } else { value })
 }
 
 /// What code sees. Within a loop the history is that of the last attempts, as scripts of criteria see it: the

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Action, Call, Kind, response_format};
 use crate::model::{
-    ChatRequest, EndReason, Message, Purpose, ResponseSchema, Role, Sampling, call,
+    ChatRequest, EndReason, Message, Purpose, Reply, ResponseSchema, Role, Sampling, call,
+    first_block,
 };
 use crate::source::SourceError;
 use crate::types::TokenUsage;
@@ -36,13 +37,21 @@ pub(super) const KIND: Kind = Kind {
         "base_delay",
         "max_delay",
         "response_format",
+        "extract",
     ],
     read: |call| Ok(Box::new(LlmCall::read(call)?)),
 };
 
 struct LlmCall {
     question: Question,
-    /// May be templates.
+    asked: Asked,
+    /// Whether the answer is what stands in the first fenced code block, if there is one.
+    extract: bool,
+}
+
+/// Who is asked, and how.
+pub(super) struct Asked {
+    /// May be a template.
     model: Option<Part>,
     choice: ModelChoice,
     sampling: Sampling,
@@ -71,52 +80,16 @@ impl LlmCall {
                 return Err(call.missing(KIND.name, "prompt", hint));
             }
         };
-        for key in ["prompt", "system", "model"] {
+        for key in ["prompt", "system"] {
             if let Some(part) = call.get(key) {
                 part.text()?;
                 template::check(part)?;
             }
         }
-        let text = |key: &str| {
-            call.get(key)
-                .map(|part| part.text().map(str::to_owned))
-                .transpose()
-        };
-        let number =
-            |key: &str, low, high| call.get(key).map(|part| part.number(low, high)).transpose();
-        let time = |key: &str| call.get(key).map(Part::time).transpose();
-        let retries = match call.get("max_retries") {
-            None => None,
-            Some(part) => Some(
-                u32::try_from(part.whole_number()?).map_err(|_| part.error("that is too often"))?,
-            ),
-        };
         Ok(Self {
             question,
-            model: call.get("model").cloned(),
-            choice: ModelChoice {
-                provider: text("provider")?.filter(|provider| provider != "auto"),
-                model: None,
-                api_base: text("api_base")?,
-                retries,
-                first_wait: time("base_delay")?,
-                longest_wait: time("max_delay")?,
-                timeout: time("timeout")?,
-                judges: false,
-            },
-            sampling: Sampling {
-                temperature: number("temperature", 0.0, 2.0)?,
-                top_p: number("top_p", 0.0, 1.0)?,
-                seed: call.get("seed").map(Part::whole_number).transpose()?,
-                max_tokens: call.get("max_tokens").map(Part::count).transpose()?,
-            },
-            schema: call
-                .get("response_format")
-                .map(response_format::read)
-                .transpose()?
-                .flatten()
-                .map(Arc::new),
-            settings: call.settings.clone(),
+            asked: Asked::read(call, call.get("model"))?,
+            extract: call.get("extract").map_or(Ok(false), Part::flag)?,
         })
     }
 
@@ -166,10 +139,61 @@ fn read_messages(part: &Part) -> Result<Vec<(Role, Part)>, SourceError> {
         .collect()
 }
 
-#[async_trait(?Send)]
-impl Action for LlmCall {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
-        let messages = self.messages(scene)?;
+impl Asked {
+    /// Reads the keys that an action has for it, but for the model's name.
+    pub(super) fn read(call: &Call, model: Option<&Part>) -> Result<Self, SourceError> {
+        if let Some(part) = model {
+            part.text()?;
+            template::check(part)?;
+        }
+        let text = |key: &str| {
+            call.get(key)
+                .map(|part| part.text().map(str::to_owned))
+                .transpose()
+        };
+        let number =
+            |key: &str, low, high| call.get(key).map(|part| part.number(low, high)).transpose();
+        let time = |key: &str| call.get(key).map(Part::time).transpose();
+        let retries = match call.get("max_retries") {
+            None => None,
+            Some(part) => Some(
+                u32::try_from(part.whole_number()?).map_err(|_| part.error("that is too often"))?,
+            ),
+        };
+        Ok(Self {
+            model: model.cloned(),
+            choice: ModelChoice {
+                provider: text("provider")?.filter(|provider| provider != "auto"),
+                model: None,
+                api_base: text("api_base")?,
+                retries,
+                first_wait: time("base_delay")?,
+                longest_wait: time("max_delay")?,
+                timeout: time("timeout")?,
+                judges: false,
+            },
+            sampling: Sampling {
+                temperature: number("temperature", 0.0, 2.0)?,
+                top_p: number("top_p", 0.0, 1.0)?,
+                seed: call.get("seed").map(Part::whole_number).transpose()?,
+                max_tokens: call.get("max_tokens").map(Part::count).transpose()?,
+            },
+            schema: call
+                .get("response_format")
+                .map(response_format::read)
+                .transpose()?
+                .flatten()
+                .map(Arc::new),
+            settings: call.settings.clone(),
+        })
+    }
+
+    /// Asks the model. What it refuses, and what is no answer, is a failure.
+    pub(super) async fn ask(
+        &self,
+        messages: Vec<Message>,
+        scene: &Scene<'_>,
+    ) -> Result<Reply, Failure> {
         let model = match &self.model {
             Some(part) => Some(template::fill_text(part, scene.names)?),
             None => None,
@@ -200,14 +224,31 @@ impl Action for LlmCall {
             }
             _ => {}
         }
-        let mut result = json!({ "content": reply.text, "usage": usage(&reply.usage) });
+        Ok(reply)
+    }
+}
+
+#[async_trait(?Send)]
+impl Action for LlmCall {
+    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
+        let messages = self.messages(scene)?;
+        let reply = self.asked.ask(messages, scene).await?;
+        let block = self.extract.then(|| first_block(&reply.text)).flatten();
+        let content = block.unwrap_or(reply.text);
+        // Of an answer that is an object, later nodes want its keys; what is said of the call goes before them.
+        let mut result: Map<String, Value> = match self.asked.schema {
+            Some(_) => serde_json::from_str(&content).unwrap_or_default(),
+            None => Map::new(),
+        };
+        result.insert("content".to_owned(), json!(content));
+        result.insert("usage".to_owned(), usage(&reply.usage));
         if reply.attempts > 1 {
-            result["attempts"] = json!(reply.attempts);
+            result.insert("attempts".to_owned(), json!(reply.attempts));
         }
         if reply.end == Some(EndReason::Length) {
-            result["cut_off"] = json!(true);
+            result.insert("cut_off".to_owned(), json!(true));
         }
-        Ok(result)
+        Ok(Value::Object(result))
     }
 
     fn answer<'r>(&self, result: &'r Value) -> &'r Value {

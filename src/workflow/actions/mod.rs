@@ -7,6 +7,7 @@ mod evaluate;
 mod llm_call;
 pub(super) mod reflection;
 mod response_format;
+mod self_correct;
 mod set;
 mod validate;
 
@@ -58,11 +59,12 @@ pub(super) struct Kind {
 }
 
 /// All of them.
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     llm_call::KIND,
     reflection::KIND,
     evaluate::KIND,
     correct::KIND,
+    self_correct::KIND,
     validate::KIND,
     set::KIND,
     code::KIND,

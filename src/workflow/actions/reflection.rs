@@ -538,7 +538,10 @@ fn corrected(name: &str, action: &dyn Action, result: Value, regenerate: bool) -
             _ => Corrected::Nothing,
         };
     }
-    if matches!(name, "llm.call" | "command" | "shell" | "reflection.loop") {
+    if matches!(
+        name,
+        "llm.call" | "reason.self_correct" | "command" | "shell" | "reflection.loop"
+    ) {
         return Corrected::Draft(action.draft(result));
     }
     match result {
@@ -652,6 +655,9 @@ impl Studio for Bench<'_> {
         };
         if evaluation.rank().is_some() {
             self.settle(Some(&judged));
+            if let Err(failure) = self.names.state.check_size() {
+                return Err(self.stop(failure));
+            }
         } else if let Some(current) = &mut self.current {
             // It may be judged again.
             current.judged = Some(judged);

@@ -1,4 +1,4 @@
-//! What stands in a fenced code block.
+//! What stands in a fenced code block of a reply.
 
 /// An opening fence.
 struct Fence {
@@ -43,7 +43,7 @@ impl Fence {
 }
 
 /// The text in the first fenced code block, without the fences. One that is not closed goes to the end.
-pub(super) fn first_block(text: &str) -> Option<String> {
+pub fn first_block(text: &str) -> Option<String> {
     let mut lines = text.lines();
     let fence = lines.find_map(Fence::open)?;
     let block: Vec<&str> = lines
