@@ -686,7 +686,12 @@ pub(super) struct BatchArgs {
 
     /// Have workers do the tasks (`reflect worker`), over a Restate server: `restate://HOST[:PORT][/NAME]`. A task that
     /// was handed in before under the same NAME is not done again
-    #[arg(long, value_name = "URL", help_heading = "Many machines")]
+    #[arg(
+        long,
+        value_name = "URL",
+        hide_short_help = true,
+        help_heading = "Many machines"
+    )]
     pub engine: Option<EngineAddress>,
 
     /// Let somebody outside decide after each draft how its task goes on: the address of each task is said, and takes
@@ -816,7 +821,7 @@ Examples:
   reflect batch topics.csv -c writing --prompt 'Explain {{ topic }} to a child' -o out.jsonl
   reflect batch tasks.jsonl -c blog.toml -o results.jsonl --retry-failed
   reflect batch tasks.jsonl -c blog.toml -o out.$SLURM_ARRAY_TASK_ID.jsonl --shard $SLURM_ARRAY_TASK_ID/16
-  reflect batch tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o out.jsonl --engine restate://queue.local
+  reflect batch tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o out.jsonl --engine restate://queue
 
 The same command again goes on where the last one ended: what has a row in the file of --output is done. Ctrl-C
 finishes what is under way; a second one ends at once, and loses only that. A failure that all tasks would meet (key,

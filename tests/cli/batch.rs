@@ -681,3 +681,25 @@ fn what_cannot_work_is_said_at_once() {
     assert_eq!(ran.read("out.jsonl"), "");
     assert_eq!(server.calls(), 0);
 }
+
+/// A build without the feature says so, whatever the server.
+#[cfg(not(feature = "restate"))]
+#[test]
+fn workers_are_for_builds_that_have_them() {
+    let hint = "build it with `cargo install --path . --features restate`";
+    Test::new()
+        .args(["worker", "--engine", "restate://127.0.0.1:1"])
+        .code(2)
+        .stdout("")
+        .stderr_has(hint)
+        .run();
+    let server = server();
+    world(&server, 1)
+        .args(BATCH)
+        .args(["--engine", "restate://127.0.0.1:1"])
+        .code(2)
+        .stdout("")
+        .stderr_has(hint)
+        .run();
+    assert_eq!(server.calls(), 0);
+}

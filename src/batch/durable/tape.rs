@@ -7,12 +7,12 @@ use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 
-use crate::batch::row::Row;
+use crate::batch::row::{Row, Status};
 use crate::engine::{Decider, Moment, Observer};
 use crate::model::{
     Asked, CallReport, ChatModel, ChatRequest, ChatStream, Exchange, ModelError, ModelInfo,
 };
-use crate::types::{ConvergenceReason, Event, ModelId, RunRecord, Stamped, UserDecision};
+use crate::types::{ConvergenceReason, Event, ExitCode, ModelId, RunRecord, Stamped, UserDecision};
 
 /// A step of a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -154,9 +154,13 @@ impl Tape {
         }
     }
 
-    /// There can be no run.
-    pub fn refuse(&self, line: u64, id: String, problem: String) {
-        let row = Row::invalid(line, Some(id), problem);
+    /// There can be no run, for this reason.
+    pub fn refuse(&self, line: u64, id: String, code: ExitCode, problem: String) {
+        let row = Row {
+            status: Status::of(code),
+            exit_code: code,
+            ..Row::invalid(line, Some(id), problem)
+        };
         self.tell(Step::Ended(Box::new(row)));
     }
 
@@ -395,10 +399,7 @@ mod tests {
             assert!(keeper.next().await.is_some());
         };
         let past = Past::default();
-        tokio::select! {
-            _ = run(past, &tape, SCRIPT) => panic!("the run must wait"),
-            () = hold => {}
-        }
+        tokio::join!(run(past, &tape, SCRIPT), hold);
     }
 
     #[test]

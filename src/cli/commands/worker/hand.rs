@@ -75,12 +75,12 @@ impl<'a> Hand<'a> {
     pub(super) async fn work(&self, begin: Begin) {
         let (line, id) = (begin.job.line, begin.job.id.clone());
         let tape = begin.tape.clone();
-        if let Err(problem) = self.run(begin).await {
-            tape.refuse(line, id, problem);
+        if let Err(error) = self.run(begin).await {
+            tape.refuse(line, id, error.code, error.message);
         }
     }
 
-    async fn run(&self, begin: Begin) -> Result<(), String> {
+    async fn run(&self, begin: Begin) -> Result<(), CliError> {
         let Begin {
             job,
             past,
@@ -93,8 +93,7 @@ impl<'a> Hand<'a> {
                 .behind(|model| self.ingress.before(model, job.rates))
                 .behind(|model| tape.before(model))
                 .after(past.calls)
-        });
-        let plan = plan.map_err(|error| error.message)?;
+        })?;
         let mut teller = tape.observer();
         let mut kept = Kept::default();
         let mut observer = Tee(vec![&mut teller, &mut kept]);
@@ -151,7 +150,7 @@ impl<'a> Hand<'a> {
     }
 
     /// A plan, made ready once.
-    async fn ready(&self, plan: &JobPlan, task: &Task) -> Result<Arc<Ready>, String> {
+    async fn ready(&self, plan: &JobPlan, task: &Task) -> Result<Arc<Ready>, CliError> {
         let length = serde_json::to_string(task).map_or(0, |text| text.len());
         let length = length.max(SHORT).next_power_of_two();
         let key = (plan.key(), length);
@@ -160,8 +159,7 @@ impl<'a> Hand<'a> {
             return Ok(Arc::clone(known));
         }
         // What cannot be had now may be there for the next task: only what is ready is kept.
-        let made = self.prepare(plan, length).await;
-        let made = made.map(Arc::new).map_err(|error| error.message)?;
+        let made = Arc::new(self.prepare(plan, length).await?);
         if ready.len() >= MOST {
             ready.clear();
         }
