@@ -29,7 +29,7 @@ use crate::cli::error::CliError;
 use crate::cli::{input, interrupt, knowledge, printer, settings};
 use crate::evidence::DEFAULT_MESSAGES;
 use crate::report;
-use crate::types::{ExitCode, Task};
+use crate::types::{ExitCode, ReflectionCriteria, Task};
 
 /// The most bad lines that are told before anything is begun; all of them are in the rows.
 const TOLD: usize = 10;
@@ -117,9 +117,7 @@ pub(in crate::cli) async fn run(
     )
     .await;
     let chronicle = delivery.end();
-    if let Doer::Here(loops) = &doer {
-        loops.learn(&chronicle, &criteria, global.quiet);
-    }
+    doer.learn(&chronicle, &criteria, global.quiet);
     let code = conclude(&ending, args, global.quiet, begun);
     if !global.quiet && ending.stop != Some(Stop::NoReader) {
         judged::say(&chronicle, &ending, all, &criteria, args);
@@ -140,6 +138,15 @@ impl Doer<'_> {
             Self::Here(loops) => Hands::Here(&**loops),
             #[cfg(feature = "restate")]
             Self::Elsewhere(engine) => Hands::Elsewhere(&**engine),
+        }
+    }
+
+    /// Keeps what the batch teaches, where its tasks were told something.
+    fn learn(&self, batch: &Chronicle, criteria: &ReflectionCriteria, quiet: bool) {
+        match self {
+            Self::Here(loops) => loops.learn(batch, criteria, quiet),
+            #[cfg(feature = "restate")]
+            Self::Elsewhere(_) => {}
         }
     }
 
