@@ -127,9 +127,9 @@ fn a_drop_is_not_reflected_on_unless_that_is_asked_for() {
 fn a_reflection_of_no_use_is_not_used() {
     let none = "contains = 'worse-draft'\n";
     for (of_no_use, warned) in [
-        ("text = ''", false),
+        ("text = ''", true),
         ("text = 'Nothing.'", false),
-        ("text = 'The roof'\nend = 'length'", false),
+        ("text = 'The roof'\nend = 'length'", true),
         (
             "error = { class = 'context_too_long', message = 'far too long' }",
             true,
