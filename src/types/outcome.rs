@@ -85,7 +85,7 @@ impl ConvergenceReason {
             Self::UserAccepted => "accepted by the user",
             Self::UserQuit => "ended by the user",
             Self::JudgeFailed => "a draft could not be judged",
-            Self::ModelError => "the model could not be used",
+            Self::ModelError => "it could not go on",
             Self::Interrupted => "interrupted",
         }
     }

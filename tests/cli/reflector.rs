@@ -147,6 +147,13 @@ fn a_workflow_that_fails_ends_with_a_verdict_on_its_nodes() {
         .arg("-v")
         .stderr_has("verdict: flow: a success, 2 of 2 tasks done")
         .run();
+    // A fault of the file says nothing about the plan.
+    flow(good)
+        .file("flow.yaml", FLOW.replace("state.topic", "state.subject"))
+        .code(2)
+        .stderr_has("`state.subject` is not there")
+        .stderr_lacks("verdict: ")
+        .run();
 }
 
 /// What `memory list --json` says.

@@ -105,7 +105,12 @@ impl Nodes {
         if global.quiet || outcome.exit_code == ExitCode::Interrupted {
             return;
         }
-        let assessment = self.assess(outcome.failure.as_ref());
+        // A fault of the file or of what it was given says nothing about the plan.
+        let failure = outcome.failure.as_ref();
+        if failure.is_some_and(|(_, failure)| failure.code == ExitCode::Usage) {
+            return;
+        }
+        let assessment = self.assess(failure);
         let all_well = assessment.verdict.success && assessment.failed == 0;
         if !all_well || global.verbose > 0 {
             verdict::say(&assessment, &[]);
