@@ -8,9 +8,10 @@ use hyper::http::StatusCode;
 use serde::Deserialize;
 
 use super::address::EngineAddress;
+use super::error::EngineError;
 use super::job::{Job, Rates};
 use super::limits::{Limited, Turn};
-use super::wire::{Answer, BoxError, Peer};
+use super::wire::{Answer, Peer};
 use super::workflow::TASK;
 use crate::batch::row::{Row, Status};
 use crate::model::ChatModel;
@@ -21,30 +22,6 @@ const LIMIT: &str = "ReflectLimit";
 
 /// How long is waited before the server is asked again, where it could not be reached or has no workers yet.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// Why a Restate server is of no use.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EngineError {
-    /// It does not answer.
-    #[error("the Restate server at `{0}` cannot be reached: {1}")]
-    Unreachable(String, String),
-    /// It says no.
-    #[error("the Restate server refuses: {0}")]
-    Refused(String),
-    /// It knows no worker.
-    #[error("the Restate server has no worker")]
-    NoWorker,
-}
-
-impl EngineError {
-    pub(super) fn unreachable(peer: &Peer, error: &BoxError) -> Self {
-        let mut cause: &dyn std::error::Error = &**error;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        Self::Unreachable(peer.authority().to_owned(), cause.to_string())
-    }
-}
 
 /// What those who wait for a row may want to know.
 #[derive(Debug)]
@@ -90,7 +67,7 @@ impl Ingress {
     /// The server at this address. Nothing is asked yet.
     pub fn new(address: &EngineAddress) -> Self {
         Self {
-            peer: Peer::new(address.ingress()),
+            peer: Peer::of_many_requests(address.ingress()),
         }
     }
 
@@ -99,11 +76,8 @@ impl Ingress {
     /// # Errors
     /// If it is not, or is something else.
     pub async fn check(&self) -> Result<(), EngineError> {
-        let answer = self.get("/restate/health").await?;
-        if answer.status.is_success() {
-            return Ok(());
-        }
-        Err(EngineError::Refused(answer.said()))
+        let answer = self.peer.get("/restate/health").await?;
+        answer.accepted().map(drop)
     }
 
     /// Hands a job in and waits for its row. A job that was handed in before, in a batch of the same name, is not done
@@ -159,8 +133,7 @@ impl Ingress {
             status: String,
         }
         let path = format!("/{TASK}/{key}/run/send");
-        let answer = self.peer.post(&path, job).await;
-        let answer = answer.map_err(|error| EngineError::unreachable(&self.peer, &error))?;
+        let answer = self.peer.post(&path, job).await?;
         if answer.status == StatusCode::NOT_FOUND {
             return Err(EngineError::NoWorker);
         }
@@ -179,7 +152,7 @@ impl Ingress {
             source: Option<String>,
         }
         let path = format!("/restate/workflow/{TASK}/{key}/attach");
-        let answer = self.get(&path).await?;
+        let answer = self.peer.get(&path).await?;
         if answer.status.is_success() {
             return match answer.json() {
                 Ok(row) => Ok(Waited::Row(row)),
@@ -198,8 +171,7 @@ impl Ingress {
     /// Asks for a turn to call a model: how long to wait for it.
     pub(super) async fn enter(&self, model: &ModelId, turn: Turn) -> Result<Duration, EngineError> {
         let path = format!("/{LIMIT}/{}/enter", encoded(&model.to_string()));
-        let answer = self.peer.post(&path, &turn).await;
-        let answer = answer.map_err(|error| EngineError::unreachable(&self.peer, &error))?;
+        let answer = self.peer.post(&path, &turn).await?;
         self.usable(&answer)?;
         let wait = answer.json();
         wait.map(Duration::from_millis)
@@ -212,11 +184,6 @@ impl Ingress {
             return model;
         }
         Arc::new(Limited::new(model, Arc::clone(self), rates))
-    }
-
-    async fn get(&self, path: &str) -> Result<Answer, EngineError> {
-        let answer = self.peer.get(path).await;
-        answer.map_err(|error| EngineError::unreachable(&self.peer, &error))
     }
 
     /// A server that is busy or about to stop is as good as one that is not there.

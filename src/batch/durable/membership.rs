@@ -7,9 +7,9 @@ use hyper::http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::error::EngineError;
 use super::front::{JOIN, Join};
-use super::ingress::EngineError;
-use super::wire::{Answer, BoxError, Peer};
+use super::wire::{Answer, Peer};
 use super::workflow::TASK;
 
 /// How often the front may not answer before another takes its place.
@@ -38,6 +38,8 @@ pub struct Membership {
     admin: Peer,
     /// Where this worker is found by the others and by the server.
     own: String,
+    /// The front that this worker has joined.
+    front: Option<Peer>,
     misses: u32,
 }
 
@@ -68,6 +70,7 @@ impl Membership {
         Self {
             admin: Peer::new(admin),
             own,
+            front: None,
             misses: 0,
         }
     }
@@ -79,20 +82,21 @@ impl Membership {
     /// If the server cannot be reached, or cannot reach this worker.
     pub async fn beat(&mut self, slots: usize) -> Result<Standing, EngineError> {
         let url = format!("http://{}/", self.own);
-        let answer = self.get(&format!("/services/{TASK}")).await?;
+        let answer = self.admin.get(&format!("/services/{TASK}")).await?;
         if answer.status == StatusCode::NOT_FOUND {
             let register = Register {
                 uri: &url,
                 force: Some(false),
                 overwrite: None,
             };
-            self.done(self.admin.post("/deployments", &register).await)?;
+            let answer = self.admin.post("/deployments", &register).await?;
+            answer.accepted()?;
             // Another may have done the same meanwhile: the next beat tells.
             return Ok(Standing::Alone);
         }
-        let service: Service = read(&answer)?;
+        let service: Service = read(answer)?;
         let path = format!("/deployments/{}", service.deployment_id);
-        let deployment: Deployment = read(&self.get(&path).await?)?;
+        let deployment: Deployment = read(self.admin.get(&path).await?)?;
         let front = authority(&deployment.uri);
         if front.as_deref() == Some(&self.own) {
             self.misses = 0;
@@ -111,42 +115,30 @@ impl Membership {
                 force: None,
                 overwrite: Some(true),
             };
-            self.done(self.admin.patch(&path, &register).await)?;
+            self.admin.patch(&path, &register).await?.accepted()?;
             self.misses = 0;
         }
         Ok(Standing::Alone)
     }
 
     /// Tells the front that this worker is there.
-    async fn join(&self, front: &str, slots: usize) -> bool {
+    async fn join(&mut self, front: &str, slots: usize) -> bool {
         let join = Join {
             address: self.own.clone(),
             slots,
         };
-        let front = Peer::new(front.to_owned());
-        let asked = tokio::time::timeout(PATIENCE, front.post(JOIN, &join)).await;
-        matches!(asked, Ok(Ok(answer)) if answer.status.is_success())
-    }
-
-    async fn get(&self, path: &str) -> Result<Answer, EngineError> {
-        let answer = self.admin.get(path).await;
-        answer.map_err(|error| EngineError::unreachable(&self.admin, &error))
-    }
-
-    fn done(&self, answer: Result<Answer, BoxError>) -> Result<(), EngineError> {
-        let answer = answer.map_err(|error| EngineError::unreachable(&self.admin, &error))?;
-        if answer.status.is_success() {
-            return Ok(());
-        }
-        Err(EngineError::Refused(answer.said()))
+        let known = self.front.take().filter(|it| it.authority() == front);
+        let peer = known.unwrap_or_else(|| Peer::new(front.to_owned()));
+        let asked = tokio::time::timeout(PATIENCE, peer.post(JOIN, &join)).await;
+        let joined = matches!(asked, Ok(Ok(answer)) if answer.status.is_success());
+        // A connection without an answer is not asked again.
+        self.front = joined.then_some(peer);
+        joined
     }
 }
 
-fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, EngineError> {
-    if !answer.status.is_success() {
-        return Err(EngineError::Refused(answer.said()));
-    }
-    let read = answer.json();
+fn read<T: DeserializeOwned>(answer: Answer) -> Result<T, EngineError> {
+    let read = answer.accepted()?.json();
     read.map_err(|error| EngineError::Refused(format!("what it says is new to us: {error}")))
 }
 

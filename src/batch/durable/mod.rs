@@ -13,6 +13,8 @@
 
 mod address;
 #[cfg(feature = "restate")]
+mod error;
+#[cfg(feature = "restate")]
 mod front;
 #[cfg(feature = "restate")]
 mod ingress;
@@ -31,9 +33,11 @@ mod workflow;
 
 pub use address::EngineAddress;
 #[cfg(feature = "restate")]
+pub use error::EngineError;
+#[cfg(feature = "restate")]
 pub use front::Front;
 #[cfg(feature = "restate")]
-pub use ingress::{EngineError, Ingress, Notice};
+pub use ingress::{Ingress, Notice};
 #[cfg(feature = "restate")]
 pub use job::{Job, JobPlan, Rates};
 #[cfg(feature = "restate")]

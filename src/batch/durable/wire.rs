@@ -15,6 +15,8 @@ use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
+use super::error::EngineError;
+
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// What is sent and received, in pieces.
@@ -71,6 +73,14 @@ impl Answer {
         serde_json::from_slice(&self.body)
     }
 
+    /// The same, unless it says no.
+    pub(super) fn accepted(self) -> Result<Self, EngineError> {
+        if self.status.is_success() {
+            return Ok(self);
+        }
+        Err(EngineError::Refused(self.said()))
+    }
+
     /// What was said, for people.
     pub(super) fn said(&self) -> String {
         let message = self.json::<serde_json::Value>().ok();
@@ -86,10 +96,20 @@ impl Answer {
 }
 
 impl Peer {
+    /// Somebody at `HOST:PORT` who is asked one thing after another.
     pub(super) fn new(authority: String) -> Self {
+        Self::with_connections(authority, 1)
+    }
+
+    /// Somebody at `HOST:PORT` who is asked many things at once.
+    pub(super) fn of_many_requests(authority: String) -> Self {
+        Self::with_connections(authority, CONNECTIONS)
+    }
+
+    fn with_connections(authority: String, number: usize) -> Self {
         Self {
             authority,
-            connections: (0..CONNECTIONS).map(|_| Mutex::new(None)).collect(),
+            connections: (0..number).map(|_| Mutex::new(None)).collect(),
             next: AtomicUsize::new(0),
         }
     }
@@ -98,26 +118,46 @@ impl Peer {
         &self.authority
     }
 
-    pub(super) async fn get(&self, path: &str) -> Result<Answer, BoxError> {
-        self.ask(Method::GET, path, Bytes::new()).await
+    pub(super) async fn get(&self, path: &str) -> Result<Answer, EngineError> {
+        let answer = self.ask(Method::GET, path, Bytes::new()).await;
+        answer.map_err(|error| self.unreachable(&error))
     }
 
     pub(super) async fn post(
         &self,
         path: &str,
         body: &(impl Serialize + Sync),
-    ) -> Result<Answer, BoxError> {
-        self.ask(Method::POST, path, serde_json::to_vec(body)?.into())
-            .await
+    ) -> Result<Answer, EngineError> {
+        self.send(Method::POST, path, body).await
     }
 
     pub(super) async fn patch(
         &self,
         path: &str,
         body: &(impl Serialize + Sync),
-    ) -> Result<Answer, BoxError> {
-        self.ask(Method::PATCH, path, serde_json::to_vec(body)?.into())
-            .await
+    ) -> Result<Answer, EngineError> {
+        self.send(Method::PATCH, path, body).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<Answer, EngineError> {
+        let answer = match serde_json::to_vec(body) {
+            Ok(body) => self.ask(method, path, body.into()).await,
+            Err(error) => Err(error.into()),
+        };
+        answer.map_err(|error| self.unreachable(&error))
+    }
+
+    fn unreachable(&self, error: &BoxError) -> EngineError {
+        let mut cause: &dyn Error = &**error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        EngineError::Unreachable(self.authority.clone(), cause.to_string())
     }
 
     async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Answer, BoxError> {
@@ -138,7 +178,7 @@ impl Peer {
 
     /// One of the connections; a new one where it has ended.
     async fn sender(&self) -> Result<SendRequest<Body>, BoxError> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed) % CONNECTIONS;
+        let number = self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len();
         let mut place = self.connections[number].lock().await;
         if let Some(sender) = place.as_ref().filter(|sender| !sender.is_closed()) {
             return Ok(sender.clone());
