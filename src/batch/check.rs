@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
-use std::sync::atomic::Ordering;
 
 use super::tasks::Tasks;
 use crate::types::Task;
@@ -15,8 +14,6 @@ const MOST: usize = 100;
 pub struct Checked {
     /// Lines that are to be done, bad ones included.
     pub entries: u64,
-    /// What was done before.
-    pub skipped: u64,
     /// Lines that are no tasks.
     pub bad: u64,
     /// The first of these, with what is wrong.
@@ -54,6 +51,5 @@ pub fn check<R: Read>(mut tasks: Tasks<R>) -> io::Result<Checked> {
             }
         }
     }
-    checked.skipped = tasks.skipped().load(Ordering::Relaxed);
     Ok(checked)
 }

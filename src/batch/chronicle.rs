@@ -168,13 +168,8 @@ fn results(row: &Row, now: Timestamp) -> Vec<TaskResult> {
         finished: Some(now),
         ..TaskResult::new(name(row), TaskStatus::Failed)
     });
-    let before: f64 = row
-        .replanned
-        .iter()
-        .filter_map(|it| it.execution_time)
-        .sum();
     let last = TaskResult {
-        seconds: row.execution_time.map(|all| (all - before).max(0.0)),
+        seconds: row.last_time(),
         finished: Some(now),
         ..row.last_result()
     };

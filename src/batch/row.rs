@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::failure;
+use crate::model::ModelError;
 use crate::reflector::ErrorCategory;
 use crate::types::{ConvergenceReason, ExitCode, RunRecord, TokenUsage};
 
@@ -121,8 +122,14 @@ impl Status {
 }
 
 impl Row {
-    /// Of a finished run; `None` if it was interrupted, which is no result.
-    pub(super) fn of(line: u64, id: String, record: &RunRecord) -> Option<Self> {
+    /// Of a finished run; `None` if it was interrupted, which is no result. `last` is the failure of the run's last
+    /// call, where that is known.
+    pub(super) fn of(
+        line: u64,
+        id: String,
+        record: &RunRecord,
+        last: Option<&ModelError>,
+    ) -> Option<Self> {
         let exit_code = record.exit_code.unwrap_or(ExitCode::Failure);
         if exit_code == ExitCode::Interrupted {
             return None;
@@ -144,7 +151,7 @@ impl Row {
             cost: record.cost(),
             execution_time: record.execution_time(),
             error: record.error.clone(),
-            error_category: failure::category(record, None),
+            error_category: failure::category(record, last),
             replanned: Vec::new(),
         })
     }
@@ -171,25 +178,24 @@ impl Row {
         }
     }
 
+    /// How long the last attempt took, in seconds: what is there holds all of them.
+    pub(super) fn last_time(&self) -> Option<f64> {
+        let earlier = self.replanned.iter().filter_map(|it| it.execution_time);
+        let before: f64 = earlier.sum();
+        self.execution_time.map(|all| (all - before).max(0.0))
+    }
+
     /// The row of a task that failed as `self` says, was changed as `adjusted` says, and was tried again. What the
     /// last attempt came to is what the task came to, but for a draft that only an earlier one has.
     #[must_use]
     pub(super) fn then(self, adjusted: String, again: Self) -> Self {
-        let Self {
-            run_id,
-            error,
-            error_category,
-            execution_time,
-            mut replanned,
-            ..
-        } = self;
-        // What is there holds all attempts; this one took what the others did not.
-        let before: f64 = replanned.iter().filter_map(|it| it.execution_time).sum();
+        let last_time = self.last_time();
+        let mut replanned = self.replanned;
         replanned.push(Replanned {
-            run_id,
-            error,
-            error_category,
-            execution_time: execution_time.map(|all| (all - before).max(0.0)),
+            run_id: self.run_id,
+            error: self.error,
+            error_category: self.error_category,
+            execution_time: last_time,
             adjusted,
         });
         let keeps = again.output.is_none();
@@ -202,7 +208,8 @@ impl Row {
             iterations_used: self.iterations_used + again.iterations_used,
             token_usage,
             cost: self.cost.zip(again.cost).map(|(one, other)| one + other),
-            execution_time: execution_time
+            execution_time: self
+                .execution_time
                 .zip(again.execution_time)
                 .map(|(one, other)| one + other),
             replanned,

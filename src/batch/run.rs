@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::ending::{Ending, Limits, Stop};
-use super::failure;
 use super::line::{Entry, Item};
 use super::order::Order;
 use super::pace::Gate;
@@ -21,7 +20,7 @@ use super::row::Row;
 use super::tally::Tally;
 use crate::engine::{Loop, Observer};
 use crate::model::{CallReport, ModelError};
-use crate::types::{Event, ExitCode, Stamped, Task};
+use crate::types::{Event, ExitCode, Stamped, Task, TokenUsage};
 
 /// What a batch asks of whoever starts it.
 #[async_trait::async_trait(?Send)]
@@ -84,8 +83,6 @@ pub enum Flow {
 pub struct Now {
     /// Tasks under way.
     pub under_way: usize,
-    /// As many as may be.
-    pub limit: usize,
     /// Whether no further task is begun.
     pub stopping: bool,
 }
@@ -108,6 +105,13 @@ pub struct Options {
 struct Spent {
     tokens: u64,
     cost: f64,
+}
+
+impl Spent {
+    fn add(&mut self, usage: TokenUsage, cost: Option<f64>) {
+        self.tokens += usage.total.unwrap_or(0);
+        self.cost += cost.unwrap_or(0.0);
+    }
 }
 
 /// Does the tasks that come, and gives their rows to `output`. `tally` holds what was done before.
@@ -169,7 +173,6 @@ pub async fn run(
         }
         batch.output.changed(Now {
             under_way: runs.len(),
-            limit: gate.limit(),
             stopping: batch.stop.is_some(),
         });
         if runs.is_empty() && (batch.stop.is_some() || batch.over && batch.queue.is_empty()) {
@@ -190,7 +193,6 @@ pub async fn run(
             Some(finished) = runs.next(), if !runs.is_empty() => {
                 let now = Now {
                     under_way: runs.len(),
-                    limit: gate.limit(),
                     stopping: batch.stop.is_some(),
                 };
                 batch.finished(finished.place, finished.row, now);
@@ -271,7 +273,6 @@ impl Batch<'_> {
             Err(row) => {
                 let now = Now {
                     under_way: 0,
-                    limit: 0,
                     stopping: false,
                 };
                 self.finished(place, Some(row), now);
@@ -303,7 +304,6 @@ impl Batch<'_> {
     fn end(mut self) -> Ending {
         let now = Now {
             under_way: 0,
-            limit: 0,
             stopping: true,
         };
         for row in self.order.rest() {
@@ -375,8 +375,7 @@ impl Floor<'_> {
             row = remote.task(line, id, item) => row,
         };
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        spent.tokens += row.token_usage.total.unwrap_or(0);
-        spent.cost += row.cost.unwrap_or(0.0);
+        spent.add(row.token_usage, row.cost);
         Some(row)
     }
 
@@ -443,11 +442,7 @@ impl Floor<'_> {
         if hopeless {
             return None;
         }
-        let row = Row::of(line, id.to_owned(), &record)?;
-        Some(Row {
-            error_category: failure::category(&record, observer.failure.as_ref()),
-            ..row
-        })
+        Row::of(line, id.to_owned(), &record, observer.failure.as_ref())
     }
 }
 
@@ -464,8 +459,7 @@ impl Observer for Counted {
         self.observer.on_event(event);
         if let Event::Call { usage, cost, .. } = &event.event {
             let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-            spent.tokens += usage.total.unwrap_or(0);
-            spent.cost += cost.unwrap_or(0.0);
+            spent.add(*usage, *cost);
         }
     }
 

@@ -149,7 +149,7 @@ impl Tape {
 
     /// The run has ended with this. If it was interrupted, nothing has come of it, and somebody else goes on.
     pub fn end(&self, line: u64, id: String, record: &RunRecord) {
-        if let Some(row) = Row::of(line, id, record) {
+        if let Some(row) = Row::of(line, id, record, None) {
             self.tell(Step::Ended(Box::new(row)));
         }
     }
