@@ -138,7 +138,8 @@ impl Loop {
         self.run_with(task, observer, Some(decider), cancel).await
     }
 
-    async fn run_with(
+    /// [`Loop::run`], with a decider if there is one.
+    pub(crate) async fn run_with(
         &self,
         task: &Task,
         observer: &mut dyn Observer,
@@ -193,7 +194,8 @@ impl Loop {
             .await
     }
 
-    async fn resume_with(
+    /// [`Loop::resume`], with a decider if there is one.
+    pub(crate) async fn resume_with(
         &self,
         recorded: Recorded,
         observer: &mut dyn Observer,

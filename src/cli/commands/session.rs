@@ -14,7 +14,7 @@ use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{dry_run, exec, interrupt, knowledge, models, prices, recall, settings, setup};
-use crate::engine::{Loop, Observer, Recorded, Start};
+use crate::engine::{Decider, Loop, Observer, Recorded, Start};
 use crate::model::first_block;
 use crate::report;
 use crate::store::short_id;
@@ -186,16 +186,13 @@ impl Prepared {
             observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
             observers.extend(kept.as_mut().map(|kept| kept as &mut dyn Observer));
             let (observer, cancel) = (&mut Tee(observers), &self.cancel);
-            let (run, person) = (&self.run, self.person.as_mut());
-            match (self.begin, person) {
-                (Begin::With(task), None) => run.run(&task, observer, cancel).await,
-                (Begin::With(task), Some(person)) => {
-                    run.run_with_decider(&task, observer, person, cancel).await
-                }
-                (Begin::After(recorded), None) => run.resume(*recorded, observer, cancel).await,
-                (Begin::After(recorded), Some(person)) => {
-                    run.resume_with_decider(*recorded, observer, person, cancel)
-                        .await
+            let person = self.person.as_mut();
+            let decider = person.map(|person| person as &mut dyn Decider);
+            match self.begin {
+                Begin::With(task) => self.run.run_with(&task, observer, decider, cancel).await,
+                Begin::After(recorded) => {
+                    let run = self.run.resume_with(*recorded, observer, decider, cancel);
+                    run.await
                 }
             }
         };

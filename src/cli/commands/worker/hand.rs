@@ -99,19 +99,12 @@ impl<'a> Hand<'a> {
         let mut observer = Tee(vec![&mut teller, &mut kept]);
         let mut decider = tape.decider();
         let decider = job.asks.then_some(&mut decider as &mut dyn Decider);
-        let recorded = Recorded::new(past.events);
-        let (observer, task) = (&mut observer as &mut dyn Observer, &job.task);
-        let record = match (recorded, decider) {
-            (Some(past), Some(decider)) => {
-                let run = plan.resume_with_decider(past, observer, decider, &cancel);
-                run.await
-            }
-            (Some(past), None) => plan.resume(past, observer, &cancel).await,
-            (None, Some(decider)) => {
-                let run = plan.run_with_decider(task, observer, decider, &cancel);
-                run.await
-            }
-            (None, None) => plan.run(task, observer, &cancel).await,
+        let record = if let Some(past) = Recorded::new(past.events) {
+            let run = plan.resume_with(past, &mut observer, decider, &cancel);
+            run.await
+        } else {
+            let run = plan.run_with(&job.task, &mut observer, decider, &cancel);
+            run.await
         };
         if cancel.is_cancelled() {
             return Ok(());
