@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::error::CliError;
 use super::settings::Plan;
-use crate::config::Settings;
+use crate::config::{Config, Resolved, Settings};
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
-use crate::types::{JudgeSettings, LoopSettings, Setup};
+use crate::types::{Criteria, JudgeSettings, LoopSettings, Prices, Setup};
 
 /// What a run is given besides its plan.
 pub(super) struct Given<'a> {
@@ -57,6 +57,40 @@ pub(super) fn of(
         evidence: given.evidence.to_vec(),
         evidence_hash: evidence.map(Gatherer::hash),
     })
+}
+
+/// How models are reached and asked, and what drafts are measured by, in a run that was recorded with this. `judged`
+/// says whether anything is judged.
+///
+/// # Errors
+/// If its settings cannot be read; says why.
+pub(super) fn plan(
+    setup: &Setup,
+    config: Config,
+    criteria: &Criteria,
+    loop_settings: LoopSettings,
+    judged: bool,
+) -> Result<Plan, String> {
+    let settings: Settings =
+        serde_json::from_value(setup.settings.clone()).map_err(|error| error.to_string())?;
+    let mut resolved = Resolved::recorded(&settings)?;
+    resolved.settings.loop_settings = loop_settings;
+    resolved.settings.judge = criteria.judge_settings.clone();
+    Ok(Plan {
+        config,
+        resolved,
+        criteria: criteria.clone(),
+        evidence: !setup.evidence.is_empty(),
+        judged,
+        tools: setup.tools.len(),
+    })
+}
+
+/// What the models cost: as is known today, else as was known then.
+pub(super) fn prices(setup: &Setup, config: &Config) -> Prices {
+    let mut prices = setup.prices.clone();
+    prices.0.extend(config.prices().0.clone());
+    prices
 }
 
 /// The settings that are set.

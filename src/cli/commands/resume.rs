@@ -11,16 +11,14 @@ use crate::cli::output::OutputFile;
 use crate::cli::printer;
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, interrupt, kept, knowledge, models, prices};
-use crate::config::{Resolved, Settings};
+use crate::cli::{exec, interrupt, kept, knowledge, models, prices, setup};
 use crate::engine::{Recorded, Start, Text};
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
 use crate::report;
 use crate::store::{StoreError, short_id};
 use crate::types::{
-    ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, Prices, RunRecord,
-    Setup,
+    ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, RunRecord, Setup,
 };
 
 /// Goes on with the run and prints the answer.
@@ -281,19 +279,12 @@ impl Past {
 
     /// How models are reached and asked, and what drafts are measured by.
     fn plan(&self, global: &GlobalArgs, loop_settings: LoopSettings) -> Result<Plan, CliError> {
-        let settings: Settings = serde_json::from_value(self.setup.settings.clone())
-            .map_err(|error| self.unreadable(&error.to_string()))?;
-        let mut resolved =
-            Resolved::recorded(&settings).map_err(|error| self.unreadable(&error))?;
-        resolved.settings.loop_settings = loop_settings;
-        resolved.settings.judge = self.criteria.judge_settings.clone();
-        Ok(Plan {
-            config: settings::load(global)?,
-            resolved,
-            criteria: self.criteria.clone(),
-            evidence: !self.setup.evidence.is_empty(),
-            judged: self.models.judge.is_some(),
-            tools: self.setup.tools.len(),
+        let (config, judged) = (settings::load(global)?, self.models.judge.is_some());
+        setup::plan(&self.setup, config, &self.criteria, loop_settings, judged).map_err(|why| {
+            CliError::failure(format!(
+                "the settings of the run `{}` cannot be read: {why}",
+                self.id
+            ))
         })
     }
 
@@ -311,20 +302,6 @@ impl Past {
             self.id
         ))
         .hint(anew))
-    }
-
-    /// What the models cost: as is known today, else as was known then.
-    fn prices(&self, plan: &Plan) -> Prices {
-        let mut prices = self.setup.prices.clone();
-        prices.0.extend(plan.config.prices().0.clone());
-        prices
-    }
-
-    fn unreadable(&self, why: &str) -> CliError {
-        CliError::failure(format!(
-            "the settings of the run `{}` cannot be read: {why}",
-            self.id
-        ))
     }
 
     /// What evidence is looked for in, from now on.
@@ -446,7 +423,7 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         .into_iter()
         .filter_map(|(_, call)| kept::exchange(call));
     let opened = opened.after(calls.collect());
-    let prices = past.prices(&plan);
+    let prices = setup::prices(&past.setup, &plan.config);
     let max_cost = prices::limit(&plan, &prices, opened.asked(&plan), global.quiet)?;
     let cache = store::verdicts(&plan.criteria, Some(&store));
     let settings = LoopSettings {

@@ -13,8 +13,7 @@ use crate::cli::models::{self, Opened};
 use crate::cli::observers::{Kept, RunLog, Tee};
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, knowledge, prices};
-use crate::config::{Resolved, Settings};
+use crate::cli::{exec, knowledge, prices, setup};
 use crate::engine::{Decider, Loop, Observer, Recorded, WriterTool};
 use crate::evaluate::Tools;
 use crate::evidence::Gatherer;
@@ -171,19 +170,9 @@ impl<'a> Hand<'a> {
                 "this worker is of another version of reflect than the batch, with other prompts",
             ));
         }
-        let settings: Settings = serde_json::from_value(setup.settings.clone())
-            .map_err(|error| CliError::usage(format!("its settings cannot be read: {error}")))?;
-        let mut resolved = Resolved::recorded(&settings).map_err(CliError::usage)?;
-        resolved.settings.loop_settings = loop_settings.clone();
-        resolved.settings.judge = criteria.judge_settings.clone();
-        let plan = Plan {
-            config: settings::load(self.global)?,
-            resolved,
-            criteria: criteria.clone(),
-            evidence: !setup.evidence.is_empty(),
-            judged: true,
-            tools: setup.tools.len(),
-        };
+        let config = settings::load(self.global)?;
+        let plan = setup::plan(setup, config, criteria, loop_settings.clone(), true)
+            .map_err(|why| CliError::usage(format!("its settings cannot be read: {why}")))?;
         let quiet = self.global.quiet;
         let tools = exec::tools(&plan, self.args.allow_exec)?;
         let writer_tools = exec::writer_tools(&setup.tools, self.args.allow_exec)?;
@@ -202,8 +191,7 @@ impl<'a> Hand<'a> {
         let client = HttpClient::new(plan.settings().timeouts.get());
         let longest = Task::new("x".repeat(length));
         let opened = models::open_on(client, &plan, &longest, None, quiet).await?;
-        let mut prices = setup.prices.clone();
-        prices.0.extend(plan.config.prices().0.clone());
+        let prices = setup::prices(setup, &plan.config);
         let max_cost = prices::limit(&plan, &prices, opened.asked(&plan), quiet)?;
         let settings = LoopSettings {
             max_cost,
