@@ -54,18 +54,20 @@ fn is_same(old: &Knowledge, new: &Knowledge) -> bool {
             old.name == new.name && same_words(&old.content, &new.content)
         }
         (Knowledge::Insight(old), Knowledge::Insight(new)) => {
-            let about = |it: &KnownInsight| {
-                (
-                    it.category.clone(),
-                    it.criteria.clone(),
-                    it.criterion.clone(),
-                    it.model.clone(),
-                )
-            };
             about(old) == about(new) && likeness(&old.subject, &new.subject) >= SAME_SUBJECT
         }
         _ => false,
     }
+}
+
+/// What an insight is about, but for its subject.
+fn about(insight: &KnownInsight) -> [Option<&str>; 4] {
+    [
+        Some(&insight.category),
+        insight.criteria.as_deref(),
+        insight.criterion.as_deref(),
+        insight.model.as_deref(),
+    ]
 }
 
 /// Case and white space make no difference.

@@ -51,12 +51,8 @@ impl Store {
         let path = self.path.clone();
         let removed = self
             .in_transaction(|connection| {
-                ids.iter().try_fold(0, |sum, id| {
-                    let removed = connection
-                        .prepare_cached("DELETE FROM memory WHERE id = ?1")?
-                        .execute([number(*id)])?;
-                    Ok(sum + removed)
-                })
+                ids.iter()
+                    .try_fold(0, |sum, id| Ok(sum + remove(connection, *id)?))
             })
             .map_err(|error| StoreError::from_sqlite(&path, error))?;
         self.shrink();
@@ -175,14 +171,17 @@ fn apply(
                     .prepare_cached("UPDATE memory SET touched = ?2 WHERE id = ?1")?
                     .execute(params![number(id), now])?;
             }
-            MemoryChange::Remove(id) => {
-                done.removed += connection
-                    .prepare_cached("DELETE FROM memory WHERE id = ?1")?
-                    .execute([number(id)])?;
-            }
+            MemoryChange::Remove(id) => done.removed += remove(connection, id)?,
         }
     }
     Ok(done)
+}
+
+/// Removes an entry; says how many there were of it.
+fn remove(connection: &Connection, id: u64) -> rusqlite::Result<usize> {
+    connection
+        .prepare_cached("DELETE FROM memory WHERE id = ?1")?
+        .execute([number(id)])
 }
 
 /// Takes runs out of what insights rest on. One whose words are those of such a run goes.
