@@ -145,12 +145,28 @@ fn connections_are_shared() {
     assert!(server.connections() <= 6, "{}", server.connections());
 }
 
+/// A server that fails where it is told to; else it writes a text, and likes it.
+pub(crate) fn server_with_faults(
+    fault: impl Fn() -> Option<Fault> + Clone + Send + Sync + 'static,
+) -> Server {
+    let server = Server::start();
+    let other = fault.clone();
+    server.on(Purpose::Write, move |_| match fault() {
+        Some(fault) => Planned::from(fault),
+        None => Reply::text("A text.").into(),
+    });
+    server.on(Purpose::Judge, move |_| match other() {
+        Some(fault) => Planned::from(fault),
+        None => Reply::text(&verdict(5).to_string()).into(),
+    });
+    server
+}
+
 #[test]
 fn faults_of_every_kind_leave_every_id_with_one_row() {
     const TASKS: usize = 60;
-    let server = Server::start();
     let calls = Arc::new(AtomicUsize::new(0));
-    let fault = move || -> Option<Fault> {
+    let server = server_with_faults(move || {
         // Each kind in one of twenty calls.
         Some(match calls.fetch_add(1, Ordering::Relaxed) % 20 {
             1 => Fault::status(500),
@@ -167,15 +183,6 @@ fn faults_of_every_kind_leave_every_id_with_one_row() {
             17 => Fault::status(503),
             _ => return None,
         })
-    };
-    let other = fault.clone();
-    server.on(Purpose::Write, move |_| match fault() {
-        Some(fault) => Planned::from(fault),
-        None => Reply::text("A text.").into(),
-    });
-    server.on(Purpose::Judge, move |_| match other() {
-        Some(fault) => Planned::from(fault),
-        None => Reply::text(&verdict(5).to_string()).into(),
     });
     let ran = world(&server, TASKS)
         .args(BATCH)

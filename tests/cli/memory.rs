@@ -32,10 +32,23 @@ fn failing_runs() -> Ran {
 }
 
 /// What `memory list --json` says.
-fn listed(ran: &Ran, args: &[&str]) -> Vec<Value> {
+pub(crate) fn listed(ran: &Ran, args: &[&str]) -> Vec<Value> {
     let args = [&["memory", "list", "--json"], args].concat();
     let all = ran.then(args).run().json();
     all.as_array().expect("a list").clone()
+}
+
+/// Keeps an insight for texts of the usual criteria.
+fn remember_brevity(ran: &Ran) {
+    ran.then([
+        "memory",
+        "add",
+        "insight",
+        "Be brief.",
+        "--criteria",
+        "house",
+    ])
+    .run();
 }
 
 /// The strength of the entry with this number.
@@ -190,15 +203,7 @@ fn facts_and_procedures_are_evidence_and_procedures_are_counted() {
 #[test]
 fn a_setting_turns_it_on_a_flag_off_and_a_dry_run_shows_it() {
     let ran = draft(&usual_server(), Protocol::OpenAi).run();
-    ran.then([
-        "memory",
-        "add",
-        "insight",
-        "Be brief.",
-        "--criteria",
-        "house",
-    ])
-    .run();
+    remember_brevity(&ran);
     let config = ["--config", "reflect.toml"];
     let told = |args: &[&str]| {
         let server = judging(5);
@@ -227,15 +232,7 @@ fn a_setting_turns_it_on_a_flag_off_and_a_dry_run_shows_it() {
 #[test]
 fn a_revision_is_told_too_and_so_is_a_run_without_a_log() {
     let ran = draft(&usual_server(), Protocol::OpenAi).run();
-    ran.then([
-        "memory",
-        "add",
-        "insight",
-        "Be brief.",
-        "--criteria",
-        "house",
-    ])
-    .run();
+    remember_brevity(&ran);
     let server = answering([
         Reply::text(&verdict(2).to_string()),
         Reply::text("Another text altogether, in other words."),

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::batch::{BATCH, rows, server, statuses, world};
-use crate::harness::{Ran, Test};
+use crate::batch::{BATCH, rows, server, server_with_faults, statuses, world};
+use crate::harness::Test;
+use crate::memory::listed;
 use crate::plan::{FIRST, verdict};
-use crate::support::server::{Fault, Planned, Purpose, Reply, Server};
+use crate::support::server::{Fault, Purpose, Reply, Server};
 
 /// A server of which each twentieth call fails, in one way after the other.
 fn faulty_server() -> Server {
-    let server = Server::start();
     let calls = Arc::new(AtomicUsize::new(0));
-    let fault = move || -> Option<Fault> {
+    server_with_faults(move || {
         let call = calls.fetch_add(1, Ordering::Relaxed);
         (call % 20 == 19).then(|| match call / 20 % 4 {
             0 => Fault::status(500),
@@ -23,17 +23,7 @@ fn faulty_server() -> Server {
             2 => Fault::error(400, &json!({"error": {"message": "not like this"}})),
             _ => Fault::status(503),
         })
-    };
-    let other = fault.clone();
-    server.on(Purpose::Write, move |_| match fault() {
-        Some(fault) => Planned::from(fault),
-        None => Reply::text("A text.").into(),
-    });
-    server.on(Purpose::Judge, move |_| match other() {
-        Some(fault) => Planned::from(fault),
-        None => Reply::text(&verdict(5).to_string()).into(),
-    });
-    server
+    })
 }
 
 #[test]
@@ -156,12 +146,6 @@ fn a_workflow_that_fails_ends_with_a_verdict_on_its_nodes() {
         .run();
 }
 
-/// What `memory list --json` says.
-fn listed(ran: &Ran) -> Vec<Value> {
-    let all = ran.then(["memory", "list", "--json"]).run().json();
-    all.as_array().expect("a list").clone()
-}
-
 #[test]
 fn what_a_batch_teaches_is_told_to_the_next_one_and_measured() {
     let poor = Server::start();
@@ -174,7 +158,7 @@ fn what_a_batch_teaches_is_told_to_the_next_one_and_measured() {
         .stderr_lacks("memory: ")
         .run();
     // Who does not ask for it learns nothing.
-    assert!(listed(&first).is_empty());
+    assert!(listed(&first, &[]).is_empty());
     let second = first
         .then([
             "batch",
@@ -189,7 +173,7 @@ fn what_a_batch_teaches_is_told_to_the_next_one_and_measured() {
         .stderr_has("memory: there was nothing in it yet")
         .stderr_has("memory: learned from the batch: 2 new")
         .run();
-    let insights = listed(&second);
+    let insights = listed(&second, &[]);
     assert_eq!(insights.len(), 2, "{insights:?}");
     assert_eq!(insights[0]["evidence"].as_array().map(Vec::len), Some(4));
 
@@ -215,7 +199,7 @@ fn what_a_batch_teaches_is_told_to_the_next_one_and_measured() {
         .filter(|it| it.purpose() == Purpose::Write)
         .map(crate::support::server::Recorded::prompt);
     assert!(told.all(|prompt| prompt.contains("It does not say what it is about.")));
-    assert_eq!(listed(&third)[0]["uses"], 4);
+    assert_eq!(listed(&third, &[])[0]["uses"], 4);
 }
 
 #[test]
@@ -231,7 +215,7 @@ fn failures_that_a_writer_can_do_something_about_are_kept_in_memory() {
         .code(4)
         .stderr_has("memory: learned from the batch: 1 new")
         .run();
-    let insights = listed(&ran);
+    let insights = listed(&ran, &[]);
     assert_eq!(insights.len(), 1);
     let content = insights[0]["content"].as_str().expect("a text");
     assert!(
