@@ -154,7 +154,7 @@ pub async fn run(
         batch.heed(&spent);
         while batch.wants_input() {
             match entries.try_recv() {
-                Ok(entry) => batch.take(entry),
+                Ok(entry) => batch.take(entry, runs.len()),
                 Err(mpsc::error::TryRecvError::Disconnected) => batch.over = true,
                 Err(mpsc::error::TryRecvError::Empty) => break,
             }
@@ -171,10 +171,8 @@ pub async fn run(
         if matches!(batch.stop, Some(Stop::NoReader | Stop::Output(_))) {
             cut.cancel();
         }
-        batch.output.changed(Now {
-            under_way: runs.len(),
-            stopping: batch.stop.is_some(),
-        });
+        let now = batch.now(runs.len());
+        batch.output.changed(now);
         if runs.is_empty() && (batch.stop.is_some() || batch.over && batch.queue.is_empty()) {
             break;
         }
@@ -191,14 +189,10 @@ pub async fn run(
                 cut.cancel();
             }
             Some(finished) = runs.next(), if !runs.is_empty() => {
-                let now = Now {
-                    under_way: runs.len(),
-                    stopping: batch.stop.is_some(),
-                };
-                batch.finished(finished.place, finished.row, now);
+                batch.finished(finished.place, finished.row, runs.len());
             }
             entry = entries.recv(), if batch.wants_input() => match entry {
-                Some(entry) => batch.take(entry),
+                Some(entry) => batch.take(entry, runs.len()),
                 None => batch.over = true,
             },
             () = gate.room(), if batch.stop.is_none() && !batch.queue.is_empty() => {}
@@ -233,6 +227,14 @@ impl Batch<'_> {
         self.stop.is_none() && !self.over && !self.queue.is_full() && self.order.admits(self.next)
     }
 
+    /// How it stands, with so many runs.
+    fn now(&self, under_way: usize) -> Now {
+        Now {
+            under_way,
+            stopping: self.stop.is_some(),
+        }
+    }
+
     /// Stops where a limit is reached.
     fn heed(&mut self, spent: &Mutex<Spent>) {
         if self.stop.is_some() {
@@ -241,7 +243,7 @@ impl Batch<'_> {
         self.stop = reached(self.options.limits, spent);
     }
 
-    fn take(&mut self, entry: io::Result<Entry>) {
+    fn take(&mut self, entry: io::Result<Entry>, under_way: usize) {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -270,31 +272,25 @@ impl Batch<'_> {
         };
         match waiting {
             Ok(waiting) => self.queue.push(waiting),
-            Err(row) => {
-                let now = Now {
-                    under_way: 0,
-                    stopping: false,
-                };
-                self.finished(place, Some(row), now);
-            }
+            Err(row) => self.finished(place, Some(row), under_way),
         }
     }
 
-    fn finished(&mut self, place: u64, row: Option<Row>, now: Now) {
+    fn finished(&mut self, place: u64, row: Option<Row>, under_way: usize) {
         let failed = row.as_ref().is_some_and(|row| row.status.is_failure());
         for row in self.order.finished(place, row) {
-            self.write(&row, now);
+            self.write(&row, under_way);
         }
         if failed && self.options.fail_fast {
             self.stop.get_or_insert(Stop::Failed);
         }
     }
 
-    fn write(&mut self, row: &Row, now: Now) {
+    fn write(&mut self, row: &Row, under_way: usize) {
         if matches!(self.stop, Some(Stop::NoReader | Stop::Output(_))) {
             return;
         }
-        match self.output.row(row, now) {
+        match self.output.row(row, self.now(under_way)) {
             Ok(Flow::Go) => self.tally.add(row),
             Ok(Flow::End) => self.stop = Some(Stop::NoReader),
             Err(problem) => self.stop = Some(Stop::Output(problem)),
@@ -302,12 +298,8 @@ impl Batch<'_> {
     }
 
     fn end(mut self) -> Ending {
-        let now = Now {
-            under_way: 0,
-            stopping: true,
-        };
         for row in self.order.rest() {
-            self.write(&row, now);
+            self.write(&row, 0);
         }
         Ending {
             stop: self.stop,

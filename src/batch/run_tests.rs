@@ -67,6 +67,15 @@ impl Output for Kept {
     fn changed(&mut self, _: Now) {}
 }
 
+fn entry(line: u64, task: Result<Item, String>) -> Entry {
+    Entry {
+        line,
+        id: Some(line.to_string()),
+        task,
+        bytes: 10,
+    }
+}
+
 /// Runs a batch whose model answers every task with one text, or fails each time.
 fn rows_of(
     kinds: &[Kind],
@@ -109,8 +118,7 @@ fn rows_of(
                 Kind::Bad => Err("it is no task".to_owned()),
                 _ => Ok(item),
             });
-            let id = Some(line.to_string());
-            sender.try_send(Ok(Entry { line, id, task, bytes: 10 })).unwrap();
+            sender.try_send(Ok(entry(line, task))).unwrap();
         }
         drop(sender);
         let mut kept = Kept { rows: Vec::new(), most };
@@ -184,6 +192,63 @@ fn what_fails_is_a_row_and_what_all_would_meet_is_none() {
     assert!(rows.is_empty());
     assert!(matches!(ending.stop, Some(Stop::Provider(_))));
     assert_eq!(ending.exit_code(), ExitCode::Provider);
+}
+
+/// Is at work on a task when a line comes that is none.
+struct AtWork(Cell<Option<mpsc::Sender<io::Result<Entry>>>>);
+
+#[async_trait::async_trait(?Send)]
+impl Remote for AtWork {
+    async fn task(&self, line: u64, id: String, _: Item) -> Row {
+        if let Some(entries) = self.0.take() {
+            let none = entry(line + 1, Err("it is no task".to_owned()));
+            entries.try_send(Ok(none)).unwrap();
+        }
+        for _ in 0..9 {
+            tokio::task::yield_now().await;
+        }
+        Row::invalid(line, Some(id), "it is done".to_owned())
+    }
+}
+
+/// Keeps how many tasks were under way when a row came, by its line.
+struct UnderWay(Vec<(u64, usize)>);
+
+impl Output for UnderWay {
+    fn row(&mut self, row: &Row, now: Now) -> Result<Flow, String> {
+        self.0.push((row.line, now.under_way));
+        Ok(Flow::Go)
+    }
+
+    fn changed(&mut self, _: Now) {}
+}
+
+#[tokio::test]
+async fn a_line_that_is_no_task_leaves_those_under_way() {
+    let (sender, entries) = mpsc::channel(1);
+    let task = Item {
+        task: Task::new("Write a line."),
+        criteria: None,
+    };
+    sender.try_send(Ok(entry(1, Ok(task)))).unwrap();
+    let hands = AtWork(Cell::new(Some(sender)));
+    let gate = Gate::new(Pace {
+        concurrency: Concurrency::Fixed(2),
+        requests_per_minute: None,
+        tokens_per_minute: None,
+    });
+    let mut output = UnderWay(Vec::new());
+    run(
+        entries,
+        &gate,
+        Options::default(),
+        Hands::Elsewhere(&hands),
+        &mut output,
+        Tally::default(),
+        &CancellationToken::new(),
+    )
+    .await;
+    assert_eq!(output.0, [(2, 1), (1, 0)]);
 }
 
 #[test]
