@@ -362,6 +362,25 @@ fn standard_input_and_lines_without_id() {
     assert_eq!(rows[1]["output"], "A text about 7.");
 }
 
+/// Ctrl-D, as a keyboard sends it: the end of what is typed.
+#[cfg(unix)]
+const CTRL_D: &str = "\u{4}";
+
+#[cfg(unix)]
+#[test]
+fn who_types_tasks_is_told_how_they_end_but_for_quiet() {
+    let said = "reading tasks from standard input; end them with Ctrl-D";
+    let server = server();
+    let batch =
+        || with_server(&server, Protocol::OpenAi).args(["batch", "-", "-c", "criteria.toml"]);
+    let terminal = batch().at_terminal(24, 80);
+    terminal.until(said).press(CTRL_D);
+    terminal.finish();
+    let terminal = batch().arg("-q").stderr_lacks(said).at_terminal(24, 80);
+    terminal.press(CTRL_D);
+    terminal.finish();
+}
+
 const BAD: &str = "{\"id\": \"a\", \"prompt\": \"Write about tea.\"}\nnonsense\n{\"id\": \"b\", \"promt\": \"x\"}\n\
                    {\"id\": \"a\", \"prompt\": \"Write about tea again.\"}\n\
                    {\"id\": \"c\", \"prompt\": \"x\", \"criteria\": \"missing.toml\"}\n\

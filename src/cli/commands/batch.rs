@@ -54,7 +54,7 @@ pub(in crate::cli) async fn run(
     };
     knowledge::read_context(&args.knowledge, &plan, &mut base)?;
     let source = Source::of(args);
-    source.try_open()?;
+    source.try_open(global.quiet)?;
     let criteria = plan.settings().reflector.criteria();
     let (results, before) = open_results(args, global.quiet)?;
     let shape = Arc::new(Shape {
@@ -243,9 +243,9 @@ impl<'a> Source<'a> {
     }
 
     /// Finds out early that a file is not there.
-    fn try_open(&self) -> Result<(), CliError> {
+    fn try_open(&self, quiet: bool) -> Result<(), CliError> {
         let Some(path) = self.file else {
-            if io::stdin().is_terminal() {
+            if io::stdin().is_terminal() && !quiet {
                 printer::say("reading tasks from standard input; end them with Ctrl-D");
             }
             return Ok(());
