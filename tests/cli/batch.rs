@@ -381,6 +381,20 @@ fn who_types_tasks_is_told_how_they_end_but_for_quiet() {
     terminal.finish();
 }
 
+#[cfg(unix)]
+#[test]
+fn the_bar_shows_how_fast_it_goes() {
+    let server = slow_server(Duration::from_millis(150));
+    let terminal = world(&server, 6)
+        .args(BATCH)
+        .args(["-j", "1"])
+        .at_terminal(24, 100);
+    let rate = regex::Regex::new(r" · ([1-9]\d*\.\d|0\.[1-9]) a second · .* left · 1 at once");
+    let rate = rate.expect("a pattern");
+    terminal.until_screen("a rate", |screen| rate.is_match(screen));
+    terminal.finish();
+}
+
 const BAD: &str = "{\"id\": \"a\", \"prompt\": \"Write about tea.\"}\nnonsense\n{\"id\": \"b\", \"promt\": \"x\"}\n\
                    {\"id\": \"a\", \"prompt\": \"Write about tea again.\"}\n\
                    {\"id\": \"c\", \"prompt\": \"x\", \"criteria\": \"missing.toml\"}\n\

@@ -1,10 +1,10 @@
 //! What people see while a batch goes on: a bar on a terminal, now and then a line elsewhere.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use console::Term;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::batch::{Now, Row};
 use crate::cli::{printer, terminal};
@@ -30,8 +30,7 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(total: Option<u64>, quiet: bool) -> Self {
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let bar = (Term::stderr().is_term() && !quiet && !is_dumb).then(|| {
+        let bar = (Term::stderr().is_term() && !quiet && !terminal::is_dumb()).then(|| {
             let bar = ProgressBar::with_draw_target(total, terminal::draw_target(10));
             bar.set_style(style(total.is_some()));
             bar.enable_steady_tick(Duration::from_millis(250));
@@ -128,7 +127,7 @@ impl Progress {
                 .map(|total| total.saturating_sub(self.done) as f64),
         );
         let rate = done / self.begun.elapsed().as_secs_f64().max(1e-3);
-        let _ = write!(line, " · {rate:.1} a second, {} at once", now.under_way);
+        let _ = write!(line, " · {}, {} at once", a_second(rate), now.under_way);
         if let Some(left) = left {
             let _ = write!(line, " · about {} left", report::duration(left / rate));
         }
@@ -144,10 +143,21 @@ impl Progress {
 
 fn style(bounded: bool) -> ProgressStyle {
     let template = if bounded {
-        "{bar:24} {human_pos}/{human_len} · {per_sec} · {eta} left · {wide_msg}"
+        "{bar:24} {human_pos}/{human_len} · {rate} · {eta} left · {wide_msg}"
     } else {
-        "{spinner} {human_pos} tasks · {per_sec} · {wide_msg}"
+        "{spinner} {human_pos} tasks · {rate} · {wide_msg}"
     };
     // A template that cannot be read is a mistake of ours; the bar then looks otherwise.
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let style = ProgressStyle::with_template(template);
+    style
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+            // What it is written to is the bar's own.
+            let _ = out.write_str(&a_second(state.per_sec()));
+        })
+}
+
+/// How fast it goes, in tasks a second.
+fn a_second(rate: f64) -> String {
+    format!("{rate:.1} a second")
 }
