@@ -15,6 +15,7 @@ mod interactive;
 mod interrupt;
 mod kept;
 mod knowledge;
+mod learning;
 mod models;
 mod observers;
 mod output;

@@ -14,6 +14,10 @@ use crate::types::Criteria;
 pub(super) struct SharedStore(Arc<Mutex<Store>>);
 
 impl SharedStore {
+    pub(super) fn new(store: Store) -> Self {
+        Self(Arc::new(Mutex::new(store)))
+    }
+
     /// Opens the store for what a run adds to it, and takes out what is not to be kept any longer; `None` if
     /// nothing is to be kept of the run.
     pub(super) fn open(plan: &Plan, no_log: bool) -> Result<Option<Self>, CliError> {
@@ -32,13 +36,13 @@ impl SharedStore {
                 "warning: runs that are too old stay in the log for now: {error}"
             ));
         }
-        Ok(Some(Self(Arc::new(Mutex::new(store)))))
+        Ok(Some(Self::new(store)))
     }
 
     /// Opens the store if it is there.
     pub(super) fn open_existing() -> Result<Option<Self>, CliError> {
         let store = Store::open_existing(&paths::store()?)?;
-        Ok(store.map(|store| Self(Arc::new(Mutex::new(store)))))
+        Ok(store.map(Self::new))
     }
 
     /// The store, for one read or write.

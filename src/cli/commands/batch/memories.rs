@@ -10,12 +10,12 @@ use crate::batch::{Chronicle, advice};
 use crate::cli::error::CliError;
 use crate::cli::recall::{self, Figures};
 use crate::cli::store::SharedStore;
-use crate::cli::{paths, printer};
+use crate::cli::{learning, paths, printer};
 use crate::engine::Loop;
-use crate::memory::{self, Episode, MIN_RUNS};
+use crate::memory::{self, MIN_RUNS};
 use crate::reflector::{Insight, InsightCategory};
 use crate::report;
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 use crate::types::{Knowledge, KnownInsight, Memory, ReflectionCriteria, Task};
 
 /// The most entries of which it is said one by one what became of them.
@@ -23,9 +23,6 @@ const TOLD: usize = 12;
 
 /// The most runs that an insight names.
 const EVIDENCE: usize = 20;
-
-/// The most runs of the batch that are looked at for what they teach: as many as `reflect memory learn` takes.
-const RUNS: usize = 1000;
 
 /// Memory, as the tasks of a batch use it.
 pub(super) struct Memories {
@@ -171,7 +168,9 @@ impl Memories {
             })
             .collect();
         if let Some(log) = &self.log {
-            lessons.extend(memory::learn(&episodes(&log.lock(), batch)?));
+            let runs = batch.runs().take(learning::RUNS as usize);
+            let episodes = learning::episodes(&log.lock(), runs);
+            lessons.extend(memory::learn(&episodes));
         }
         let found = lessons.len();
         if found == 0 {
@@ -185,10 +184,9 @@ impl Memories {
             Some(log) => log.lock().change_memories(Timestamp::now(), change)?,
             None => Store::open(&paths::store()?)?.change_memories(Timestamp::now(), change)?,
         };
-        let (new, other) = (changed.added.len(), changed.replaced.len());
         Ok(format!(
-            "memory: learned from the batch: {new} new, {other} with other words or figures, {} as before",
-            found.saturating_sub(new + other)
+            "memory: learned from the batch: {}",
+            learning::changes(found, &changed)
         ))
     }
 }
@@ -230,15 +228,6 @@ fn summary(told: &Told) {
     }
 }
 
-/// The runs of the batch that something can be learned from, the latest first.
-fn episodes(store: &Store, batch: &Chronicle) -> Result<Vec<Episode>, StoreError> {
-    let mut episodes = Vec::new();
-    for run_id in batch.runs().take(RUNS) {
-        episodes.extend(Episode::of(&store.events(run_id)?));
-    }
-    Ok(episodes)
-}
-
 /// What the reflector learned, as advice for those who write; `None` where they can do nothing about it.
 fn lesson(insight: &Insight, mut runs: Vec<Uuid>, writer: &str) -> Option<KnownInsight> {
     let is_mode = insight.category == InsightCategory::FailureMode;
@@ -261,6 +250,7 @@ fn lesson(insight: &Insight, mut runs: Vec<Uuid>, writer: &str) -> Option<KnownI
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::Row;
     use crate::reflector::ErrorCategory;
 
     fn insight(cause: Option<ErrorCategory>, text: &str) -> Insight {
@@ -299,6 +289,27 @@ mod tests {
             ..insight(None, "the tool `m` did all 3 of its tasks")
         };
         assert_eq!(lesson(&tool, Vec::new(), "m"), None);
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_read_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("runs.db")).unwrap();
+        let memories = Memories {
+            log: Some(SharedStore::new(store)),
+            memory: None,
+            told: Mutex::default(),
+        };
+        let mut batch = Chronicle::new("tasks.jsonl", None);
+        let row = Row {
+            // Another process has removed it meanwhile.
+            run_id: Some(Uuid::from_u128(1)),
+            ..Row::invalid(1, None, "it failed".to_owned())
+        };
+        batch.add(&row, Timestamp::UNIX_EPOCH);
+        let learned = memories.learned(&batch, &ReflectionCriteria::default(), "openai:test");
+        let line = learned.expect("what the others teach");
+        assert!(line.contains("teaches nothing"), "{line}");
     }
 
     #[test]

@@ -8,15 +8,12 @@ use super::{list, take_in};
 use crate::cli::args::{GlobalArgs, LearnArgs};
 use crate::cli::commands::history::when;
 use crate::cli::error::CliError;
-use crate::cli::{models, paths, printer, settings};
-use crate::memory::{Episode, apply_wording, learn as lessons, wording_schema};
+use crate::cli::{learning, models, paths, printer, settings};
+use crate::memory::{apply_wording, learn as lessons, wording_schema};
 use crate::model::{ChatRequest, Purpose, ResponseSchema, call};
 use crate::prompt::word_insights;
-use crate::store::{RunFilter, Store, short_id};
+use crate::store::{RunFilter, Store};
 use crate::types::{Knowledge, KnownInsight};
-
-/// How many of the last runs are looked at.
-const RUNS: u32 = 1000;
 
 /// Learns, and says what is new or has changed, as it is printed.
 pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<String, CliError> {
@@ -30,11 +27,12 @@ pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<Strin
         return Ok(String::new());
     };
     let filter = RunFilter {
-        limit: Some(RUNS),
+        limit: Some(learning::RUNS),
         since,
         ..RunFilter::default()
     };
-    let episodes = episodes(&store, &filter)?;
+    let runs = store.runs(&filter)?.into_iter().map(|run| run.run_id);
+    let episodes = learning::episodes(&store, runs);
     let mut learned = lessons(&episodes);
     if args.llm && !learned.is_empty() {
         word(&mut learned, args, global).await?;
@@ -52,12 +50,7 @@ pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<Strin
         printer::say(&if found == 0 {
             format!("{runs}: there is nothing that enough of them show")
         } else {
-            format!(
-                "{runs}: {} new, {} with other words or figures, {} as before",
-                changed.added.len(),
-                changed.replaced.len(),
-                found.saturating_sub(changed.added.len() + changed.replaced.len())
-            )
+            format!("{runs}: {}", learning::changes(found, &changed))
         });
     }
     let known = store.memories()?;
@@ -65,21 +58,6 @@ pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<Strin
         changed.added.contains(&memory.id) || changed.replaced.contains(&memory.id)
     });
     Ok(list::table(shown, Timestamp::now()))
-}
-
-/// The runs that something can be learned from, the latest first. One that cannot be read is passed over.
-fn episodes(store: &Store, filter: &RunFilter) -> Result<Vec<Episode>, CliError> {
-    let mut episodes = Vec::new();
-    for run in store.runs(filter)? {
-        match store.events(run.run_id) {
-            Ok(events) => episodes.extend(Episode::of(&events)),
-            Err(error) => printer::say(&format!(
-                "warning: nothing is learned from {}: {error}",
-                short_id(run.run_id)
-            )),
-        }
-    }
-    Ok(episodes)
 }
 
 /// Lets a model word what was learned. Where it cannot, the rules' own words do.
