@@ -631,6 +631,7 @@ fn a_signal_lets_what_is_under_way_finish() {
         .code(130)
         .stderr_has("the batch was stopped: interrupted")
         .stderr_has("the same command goes on")
+        .stderr_lacks("verdict: ")
         .spawn();
     until("some calls", || server.calls() >= 12);
     running.signal("INT");

@@ -119,7 +119,7 @@ pub(in crate::cli) async fn run(
     let chronicle = delivery.end();
     doer.learn(&chronicle, &criteria, global.quiet);
     let code = conclude(&ending, args, global.quiet, begun);
-    if !global.quiet && ending.stop != Some(Stop::NoReader) {
+    if !global.quiet {
         judged::say(&chronicle, &ending, all, &criteria, args);
     }
     Ok(code)

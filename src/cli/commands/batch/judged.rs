@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::batch::{Chronicle, Ending, MOST, Status};
+use crate::batch::{Chronicle, Ending, MOST, Status, Stop};
 use crate::cli::args::BatchArgs;
 use crate::cli::verdict;
 use crate::report;
@@ -18,7 +18,7 @@ pub(super) fn name(tasks: &Path) -> String {
 }
 
 /// Says the verdict on a batch of `total` tasks, those of earlier calls included, or of as many as there are rows if
-/// that is not known.
+/// that is not known. Who has ended it early, or reads no more of it, wants none.
 pub(super) fn say(
     chronicle: &Chronicle,
     ending: &Ending,
@@ -26,7 +26,8 @@ pub(super) fn say(
     criteria: &ReflectionCriteria,
     args: &BatchArgs,
 ) {
-    if chronicle.seen() == 0 {
+    let unwanted = matches!(ending.stop, Some(Stop::Interrupted | Stop::NoReader));
+    if unwanted || chronicle.seen() == 0 {
         return;
     }
     let tally = &ending.tally;
