@@ -194,6 +194,21 @@ pub(super) fn models(
     without_criteria(config, &flags, true)
 }
 
+/// Refuses flags that name a model where none is asked without `--llm`; `llm` says whether that is there.
+pub(super) fn check_model(args: &ModelArgs, llm: bool) -> Result<(), CliError> {
+    let names_model = args.model.is_some()
+        || args.judge_model.is_some()
+        || args.provider.is_some()
+        || args.base_url.is_some();
+    if names_model && !llm {
+        return Err(
+            CliError::usage("a model is named, and none is asked without `--llm`")
+                .hint("add `--llm`, or leave the model out"),
+        );
+    }
+    Ok(())
+}
+
 /// What `reflect worker` needs of the configuration before it has a task.
 #[cfg(feature = "restate")]
 pub(super) fn worker(global: &GlobalArgs) -> Result<Plan, CliError> {

@@ -358,7 +358,7 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
             .run();
         ran.then(["memory", "list"]).stdout("").run();
     }
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["import", "nowhere.jsonl"], "nowhere.jsonl"),
         (&["import", "blank.jsonl"], "has no entry in it"),
         (&["add", "fact", "  "], "the fact is empty"),
@@ -368,6 +368,10 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
         (
             &["learn", "--since", "soon"],
             "--since: `soon` is no age and no date",
+        ),
+        (
+            &["learn", "-m", "openai:test"],
+            "a model is named, and none is asked without `--llm`",
         ),
     ];
     for (args, said) in cases {

@@ -24,16 +24,7 @@ pub(in crate::cli) async fn run(
         printer::print(&printer::with_final_newline(&text))?;
         return Ok(ExitCode::Success);
     }
-    let names_model = args.model.model.is_some()
-        || args.model.judge_model.is_some()
-        || args.model.provider.is_some()
-        || args.model.base_url.is_some();
-    if names_model && !args.llm {
-        return Err(
-            CliError::usage("a model is named, and none is asked without `--llm`")
-                .hint("add `--llm`, or leave the model out"),
-        );
-    }
+    settings::check_model(&args.model, args.llm)?;
     let plan = settings::assess(args, global)?;
     let criteria = plan.settings().reflector.criteria();
     let episode = read(args.file.as_deref().unwrap_or(Path::new("-")), global.quiet)?;

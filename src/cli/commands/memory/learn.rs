@@ -17,6 +17,7 @@ use crate::types::{Knowledge, KnownInsight};
 
 /// Learns, and says what is new or has changed, as it is printed.
 pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<String, CliError> {
+    settings::check_model(&args.model, args.llm)?;
     let since = args
         .since
         .as_deref()
