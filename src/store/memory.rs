@@ -22,6 +22,13 @@ impl Store {
             .collect()
     }
 
+    /// The ids of all that is kept for later runs, also of what cannot be read; the oldest first.
+    pub fn memory_ids(&self) -> Result<Vec<u64>, StoreError> {
+        let rows =
+            rows(&self.connection).map_err(|error| StoreError::from_sqlite(&self.path, error))?;
+        Ok(rows.into_iter().map(|(id, ..)| known_as(id)).collect())
+    }
+
     /// Changes what is kept for later runs by what is kept now, and says how, with the ids of what is new. No other
     /// process comes in between. What is replaced or removed is gone from the file.
     pub fn change_memories(
@@ -128,7 +135,7 @@ fn rows(connection: &Connection) -> rusqlite::Result<Vec<Row>> {
 }
 
 fn read((id, added, touched, body): Row) -> Result<Memory, StoreError> {
-    let id = u64::try_from(id).unwrap_or(0);
+    let id = known_as(id);
     let what = serde_json::from_str(&body).map_err(|error| StoreError::UnreadableMemory {
         id,
         reason: error.to_string(),
@@ -157,8 +164,7 @@ fn apply(
                         "INSERT INTO memory (added, touched, body) VALUES (?1, ?1, ?2)",
                     )?
                     .execute(params![now, body(&what)?])?;
-                let id = connection.last_insert_rowid();
-                done.added.push(u64::try_from(id).unwrap_or(0));
+                done.added.push(known_as(connection.last_insert_rowid()));
             }
             MemoryChange::Replace(id, what) => {
                 connection
@@ -210,6 +216,11 @@ pub(super) fn forget_runs(connection: &Connection, runs: &[Uuid]) -> rusqlite::R
 
 fn number(id: u64) -> i64 {
     i64::try_from(id).unwrap_or(i64::MAX)
+}
+
+/// The id of the entry in this row.
+fn known_as(row: i64) -> u64 {
+    u64::try_from(row).unwrap_or(0)
 }
 
 fn body(what: &Knowledge) -> rusqlite::Result<String> {

@@ -391,6 +391,44 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
         .run();
 }
 
+#[test]
+fn what_is_named_twice_is_removed_once() {
+    let ran = Test::new().args(["memory", "add", "fact", "One."]).run();
+    ran.then(["memory", "rm", "1", "1"])
+        .stderr("1 entry taken out of memory\n")
+        .run();
+}
+
+#[test]
+fn what_cannot_be_read_can_be_removed_alone_and_with_all_the_rest() {
+    let ran = Test::new().args(["memory", "add", "fact", "One."]).run();
+    ran.then(["memory", "add", "fact", "Two."]).run();
+    let path = ran.then(["history", "path"]).run().stdout;
+    let spoil = |id: i64| {
+        let store = rusqlite::Connection::open(path.trim_end()).expect("the store");
+        let spoilt = store.execute("UPDATE memory SET body = '{}' WHERE id = ?1", [id]);
+        assert_eq!(spoilt, Ok(1));
+    };
+    spoil(1);
+    ran.then(["memory", "list"])
+        .code(1)
+        .stderr_has("memory rm 1")
+        .run();
+    // A number that is not there is said all the same.
+    ran.then(["memory", "rm", "1", "3"])
+        .code(2)
+        .stderr_has("there is nothing with the number 3 in memory")
+        .run();
+    ran.then(["memory", "rm", "1"])
+        .stderr("1 entry taken out of memory\n")
+        .run();
+    spoil(2);
+    ran.then(["memory", "rm", "--all", "--yes"])
+        .stderr("1 entry taken out of memory\n")
+        .run();
+    assert!(listed(&ran, &[]).is_empty());
+}
+
 /// Words that a removed run's judge said are not kept elsewhere.
 #[test]
 fn insights_go_with_the_run_whose_words_they_use() {

@@ -179,27 +179,26 @@ enum Which<'a> {
 }
 
 impl Which<'_> {
-    /// The ids. One that is not there is an error, and then nothing is removed.
+    /// The ids, each once. One that is not there is an error, and then nothing is removed.
     fn ids(&self, store: Option<&Store>) -> Result<Vec<u64>, CliError> {
-        let known = || store.map_or_else(|| Ok(Vec::new()), Store::memories);
+        // What cannot be read can be removed, too.
+        let known = || store.map_or_else(|| Ok(Vec::new()), Store::memory_ids);
         match self {
             Self::Named(ids) => {
-                // What cannot be read can be removed, too.
-                if let Ok(known) = known()
-                    && let Some(id) = ids
-                        .iter()
-                        .find(|id| known.iter().all(|memory| memory.id != **id))
-                {
+                let mut known = known()?;
+                if let Some(id) = ids.iter().find(|id| !known.contains(id)) {
                     return Err(no_such(*id));
                 }
-                Ok(ids.to_vec())
+                known.retain(|id| ids.contains(id));
+                Ok(known)
             }
             Self::Faded => {
                 let now = Timestamp::now();
-                let faded = known()?.into_iter().filter(|it| is_faded(it, now));
+                let all = store.map_or_else(|| Ok(Vec::new()), Store::memories)?;
+                let faded = all.iter().filter(|memory| is_faded(memory, now));
                 Ok(faded.map(|memory| memory.id).collect())
             }
-            Self::All => Ok(known()?.into_iter().map(|memory| memory.id).collect()),
+            Self::All => Ok(known()?),
         }
     }
 }
