@@ -164,11 +164,7 @@ impl FileModels {
         let sampling = if choice.judges {
             judge_sampling(&settings, opened.local)
         } else {
-            let mut sampling = settings.sampling();
-            if name.provider == "embedded" && sampling.max_tokens.is_none() {
-                sampling.max_tokens = Some(self.window.embedded_draft());
-            }
-            sampling
+            self.window.writer_sampling(&settings, &name.provider)
         };
         Ok(ChosenModel {
             model: opened.model,

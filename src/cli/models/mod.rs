@@ -178,13 +178,9 @@ pub(super) async fn open_on(
         _ => None,
     };
     let think = settings.think.unwrap_or_default();
-    let mut writer_sampling = settings.sampling();
-    if writer_name.provider == "embedded" && writer_sampling.max_tokens.is_none() {
-        writer_sampling.max_tokens = Some(window.embedded_draft());
-    }
     Ok(Opened {
         writer: writer.model,
-        writer_sampling,
+        writer_sampling: window.writer_sampling(settings, &writer_name.provider),
         think,
         stronger,
         judge: JudgeModel {
@@ -245,7 +241,7 @@ pub(super) async fn open_alone(
         let id = opened.model.id();
         printer::say(&format!("model: {id}, {}{}", chosen.why, opened.leaves()));
     }
-    let sampling = plan.settings().sampling();
+    let sampling = window.writer_sampling(plan.settings(), &chosen.name.provider);
     Ok((opened.model, sampling))
 }
 

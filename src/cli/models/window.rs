@@ -1,10 +1,12 @@
 //! One context window for all calls of a run.
 
 use crate::cli::settings::Plan;
+use crate::config::Settings;
 use crate::engine::{PRIOR_CHARACTERS, PRIOR_DRAFTS};
 use crate::evaluate;
 use crate::evidence::DEFAULT_TOKENS;
 use crate::memory;
+use crate::model::Sampling;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
 use crate::prompt::Prompts;
 use crate::types::{Against, CompareConfig, Evaluator, LengthUnit, Strategy, Task};
@@ -123,9 +125,19 @@ impl RunWindow {
         }
     }
 
+    /// How tokens are chosen when the model of a provider writes. What the embedded one writes is limited, unless the
+    /// user limits it otherwise.
+    pub(super) fn writer_sampling(&self, settings: &Settings, provider: &str) -> Sampling {
+        let mut sampling = settings.sampling();
+        if provider == "embedded" && sampling.max_tokens.is_none() {
+            sampling.max_tokens = Some(self.embedded_draft());
+        }
+        sampling
+    }
+
     /// The most tokens that the embedded model writes for one draft: half as much again as the criteria
     /// allow.
-    pub(super) fn embedded_draft(&self) -> u32 {
+    fn embedded_draft(&self) -> u32 {
         let (least, most) = EMBEDDED_DRAFT.into_inner();
         let tokens = self
             .longest_draft
@@ -166,4 +178,29 @@ fn longest_draft(plan: &Plan) -> Option<u64> {
             _ => None,
         })
         .min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_embedded_model_is_told_how_much_to_write() {
+        let most = |longest_draft, max_tokens, provider: &str| {
+            let window = RunWindow {
+                num_ctx: NumCtx::default(),
+                need: 0,
+                longest_draft,
+            };
+            let settings = Settings {
+                max_tokens,
+                ..Settings::default()
+            };
+            window.writer_sampling(&settings, provider).max_tokens
+        };
+        assert_eq!(most(None, None, "openai"), None);
+        assert_eq!(most(None, None, "embedded"), Some(1024));
+        assert_eq!(most(Some(400), None, "embedded"), Some(600));
+        assert_eq!(most(Some(400), Some(20), "embedded"), Some(20));
+    }
 }
