@@ -80,7 +80,8 @@ pub struct Settings {
     pub history: HistorySettings,
 }
 
-/// Which runs the run log keeps. Others are taken out at the start of a run, at most once a day.
+/// Which runs the run log keeps. Others are taken out at the start of a run, at most once a day, with the insights of
+/// memory that are in their words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HistorySettings {

@@ -22,23 +22,24 @@ impl Store {
     /// Takes these runs out of the log for good: nothing of their texts is left in the file, so that insights in
     /// their words go with them. Says how many there were.
     pub fn remove(&mut self, runs: &[Uuid]) -> Result<usize, StoreError> {
+        self.take_out(|_| Ok(runs.to_vec()))
+    }
+
+    /// Takes the runs out that are found, and insights in their words.
+    fn take_out(
+        &mut self,
+        find: impl FnOnce(&Connection) -> rusqlite::Result<Vec<Uuid>>,
+    ) -> Result<usize, StoreError> {
         let path = self.path.clone();
         let wrap = |error| StoreError::from_sqlite(&path, error);
-        let ids: Vec<String> = runs.iter().map(Uuid::to_string).collect();
         let removed = self
             .in_transaction(|connection| {
+                let runs = find(connection)?;
                 let mut removed = 0;
-                for id in &ids {
-                    let run: Option<i64> = connection
-                        .prepare_cached("SELECT n FROM run WHERE id = ?1")?
-                        .query_row([id], |row| row.get(0))
-                        .optional()?;
-                    if let Some(run) = run {
-                        remove(connection, run)?;
-                        removed += 1;
-                    }
+                for run in &runs {
+                    removed += usize::from(remove(connection, *run)?);
                 }
-                memory::forget_runs(connection, runs)?;
+                memory::forget_runs(connection, &runs)?;
                 Ok(removed)
             })
             .map_err(wrap)?;
@@ -61,8 +62,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes out the runs that are not to be kept, at most once a day; says how many. A run that may still go on is
-    /// left alone.
+    /// Takes out the runs that are not to be kept, as [`Self::remove`] does, at most once a day; says how many. A run
+    /// that may still go on is left alone.
     pub fn keep(&mut self, retention: Retention) -> Result<usize, StoreError> {
         self.keep_at(Timestamp::now(), retention)
     }
@@ -95,24 +96,24 @@ impl Store {
                 24 * i64::from(days.min(100_000)),
             ))
         });
-        self.in_transaction(|connection| {
+        self.take_out(|connection| {
             connection.execute(
                 "INSERT OR REPLACE INTO upkeep (task, done) VALUES ('retention', ?1)",
                 [now.as_millisecond()],
             )?;
-            let runs: Vec<i64> = connection
+            connection
                 .prepare(
-                    "SELECT n FROM run WHERE (ended IS NOT NULL
+                    "SELECT id FROM run WHERE (ended IS NOT NULL
                              OR (SELECT max(time) FROM event WHERE event.run = run.n) < ?3)
                          AND (started < ?1 OR (?2 IS NOT NULL AND n NOT IN (
                              SELECT n FROM run ORDER BY started DESC, n DESC LIMIT ?2)))",
                 )?
-                .query_map(params![oldest, retention.runs, ago(DAY)], |row| row.get(0))?
-                .collect::<Result<_, _>>()?;
-            runs.iter().try_for_each(|run| remove(connection, *run))?;
-            Ok(runs.len())
+                .query_map(params![oldest, retention.runs, ago(DAY)], |row| {
+                    let id: String = row.get(0)?;
+                    Ok(Uuid::parse_str(&id).unwrap_or_default())
+                })?
+                .collect()
         })
-        .map_err(wrap)
     }
 
     /// Makes a change, all of it or nothing. What is replaced or deleted is not left in the file.
@@ -149,13 +150,21 @@ impl Store {
     }
 }
 
-fn remove(connection: &Connection, run: i64) -> rusqlite::Result<()> {
+/// Removes a run; says whether it was there.
+fn remove(connection: &Connection, run: Uuid) -> rusqlite::Result<bool> {
+    let run: Option<i64> = connection
+        .prepare_cached("SELECT n FROM run WHERE id = ?1")?
+        .query_row([run.to_string()], |row| row.get(0))
+        .optional()?;
+    let Some(run) = run else {
+        return Ok(false);
+    };
     connection
         .prepare_cached("DELETE FROM words WHERE rowid = ?1")?
         .execute([run])?;
     // Its events go with it.
     connection
         .prepare_cached("DELETE FROM run WHERE n = ?1")?
-        .execute([run])
-        .map(drop)
+        .execute([run])?;
+    Ok(true)
 }

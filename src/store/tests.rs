@@ -9,8 +9,8 @@ use crate::{
     criteria,
     types::{
         Choice, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence, EvidenceSource,
-        ExitCode, LoopSettings, ModelId, Models, Phase, Reflection, SCHEMA_VERSION, Stamped, Task,
-        TokenUsage, Trigger,
+        ExitCode, Knowledge, KnownInsight, LoopSettings, MemoryChange, ModelId, Models, Phase,
+        Reflection, SCHEMA_VERSION, Stamped, Task, TokenUsage, Trigger,
     },
 };
 
@@ -774,6 +774,38 @@ fn runs_are_kept_as_long_as_they_are_to_be() {
             .collect::<Vec<_>>(),
         ["open"]
     );
+}
+
+#[test]
+fn insights_in_the_words_of_a_run_that_is_too_old_go_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&file(&dir)).unwrap();
+    let day = 86_400_000_i64;
+    let now = Timestamp::from_millisecond(1_700_000_000_000 + 10 * day).unwrap();
+    let [old, new] = [1, 9].map(|started| {
+        let id = Uuid::now_v7();
+        append_all(&mut store, id, &run(id, started * day, "draft", "p"));
+        id
+    });
+    let insight = |evidence: [Uuid; 2]| {
+        MemoryChange::Add(Knowledge::Insight(KnownInsight {
+            evidence: evidence.to_vec(),
+            ..KnownInsight::new("general", "x", 0.5)
+        }))
+    };
+    let both = vec![insight([old, new]), insight([new, old])];
+    let added = store.change_memories(now, |_| both).unwrap().added;
+    let week = Retention {
+        days: Some(7),
+        runs: None,
+    };
+    assert_eq!(store.keep_at(now, week).unwrap(), 1);
+    let known = store.memories().unwrap();
+    assert_eq!((known.len(), known[0].id), (1, added[1]));
+    let Knowledge::Insight(left) = &known[0].what else {
+        panic!("{known:?}");
+    };
+    assert_eq!(left.evidence, [new]);
 }
 
 #[test]
