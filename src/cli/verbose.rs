@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::args::GlobalArgs;
+use super::columns::set_apart;
 use crate::model::{CallReport, EndReason, Purpose};
 use crate::report;
 use crate::types::Event;
@@ -116,13 +117,4 @@ fn figures(call: &CallReport<'_>) -> String {
         out.push(')');
     }
     out
-}
-
-/// A text with a mark before each line.
-fn set_apart(text: &str, mark: &str) -> String {
-    let lines = text.trim_end().lines();
-    let marked: Vec<String> = lines
-        .map(|line| format!("{mark}{line}").trim_end().to_owned())
-        .collect();
-    marked.join("\n")
 }

@@ -10,7 +10,6 @@ use crate::cli::{interrupt, models, printer, settings};
 use crate::evaluate::{advice_prompt, advise};
 use crate::reflector::{self, Episode, PlanAssessment};
 use crate::report::{AssessmentReport, assessment_json, assessment_markdown, assessment_text};
-use crate::source::Source;
 use crate::types::{ExitCode, ModelId, Task};
 
 /// Judges the outcome and prints the verdict; or prints the schema of what is read.
@@ -19,9 +18,7 @@ pub(in crate::cli) async fn run(
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
     if args.schema {
-        let text = serde_json::to_string_pretty(&reflector::schema())
-            .map_err(|error| CliError::failure(error.to_string()))?;
-        printer::print(&printer::with_final_newline(&text))?;
+        printer::print(&printer::json(&reflector::schema())?)?;
         return Ok(ExitCode::Success);
     }
     let names_model = args.model.model.is_some()
@@ -87,13 +84,8 @@ pub(in crate::cli) async fn run(
 }
 
 fn read(file: &Path, quiet: bool) -> Result<Episode, CliError> {
-    let input = Input::of(file);
-    let text = input.read("the plan and its results", quiet)?;
-    let name = match input {
-        Input::Stdin => "<stdin>".to_owned(),
-        Input::File(path) => path.display().to_string(),
-    };
-    Ok(reflector::read(&Source::new(&name, &text))?)
+    let source = Input::of(file).source("the plan and its results", quiet)?;
+    Ok(reflector::read(&source)?)
 }
 
 /// Asks the model that judges: who it is, and what it says or why it says nothing.
@@ -125,9 +117,5 @@ async fn suggest(
             Err(error) => Err(error),
         }
     };
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(CliError::new(ExitCode::Interrupted, "interrupted")),
-        said = ask => said,
-    }
+    interrupt::unless_cancelled(&cancel, ask).await
 }

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use self::nodes::Nodes;
 use crate::cli::args::{GlobalArgs, WorkflowArgs, WorkflowFormat};
@@ -88,11 +86,8 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
         progress: None,
         log: store.clone().map(RunLog::new),
         nodes: Nodes::new(workflow.name(), plan.settings().reflector.criteria()),
-        lines: args.format == WorkflowFormat::Ndjson,
-        reader: Reader::There,
-        failure: None,
+        lines: (args.format == WorkflowFormat::Ndjson).then(|| Lines::new(false, cancel.clone())),
         global: global.clone(),
-        cancel: cancel.clone(),
     })));
     let trusted = args.allow_exec
         || args
@@ -147,20 +142,18 @@ fn finish(
     let mut code = outcome.exit_code;
     let mut views = watch.views();
     views.nodes.conclude(outcome, &views.global);
-    if let Some(error) = views.failure.take() {
-        return Err(error);
-    }
-    if views.reader == Reader::Gone {
+    let lines = views.lines.take();
+    drop(views);
+    if lines.map(Lines::end).transpose()? == Some(Reader::Gone) {
         return Ok(ExitCode::Success);
     }
-    drop(views);
     let text = match args.format {
         WorkflowFormat::Ndjson => None,
-        WorkflowFormat::Json => Some(pretty(&outcome.report(workflow.name()))?),
+        WorkflowFormat::Json => Some(printer::json(&outcome.report(workflow.name()))?),
         WorkflowFormat::Text if outcome.output.is_null() => None,
         WorkflowFormat::Text => Some(match &outcome.output {
             Value::String(text) => text.clone(),
-            other => pretty(other)?,
+            other => printer::json(other)?,
         }),
     };
     if let Some(text) = text {
@@ -186,11 +179,6 @@ fn finish(
         ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
         code => code,
     })
-}
-
-fn pretty(value: &impl Serialize) -> Result<String, CliError> {
-    serde_json::to_string_pretty(value)
-        .map_err(|error| CliError::failure(format!("the result is no JSON: {error}")))
 }
 
 /// An attempt of a loop that raised an error, on one line.
@@ -317,12 +305,9 @@ struct Views {
     log: Option<RunLog>,
     /// How the nodes ended, for the reflector.
     nodes: Nodes,
-    /// Whether every event is printed.
-    lines: bool,
-    reader: Reader,
-    failure: Option<CliError>,
+    /// Where every event is printed, if it is.
+    lines: Option<Lines>,
     global: GlobalArgs,
-    cancel: CancellationToken,
 }
 
 impl Watch {
@@ -371,8 +356,10 @@ impl Views {
             Event::Warning { message } => self.say(&format!("warning: {message}")),
             _ => {}
         }
-        if self.lines {
-            self.print(event);
+        if let Some(lines) = &mut self.lines
+            && let Some(line) = line(event)
+        {
+            lines.print(&line);
         }
     }
 
@@ -383,33 +370,21 @@ impl Views {
             None => printer::say(line),
         }
     }
+}
 
-    fn print(&mut self, event: &Event<'_>) {
-        if self.reader == Reader::Gone || self.failure.is_some() {
-            return;
+/// An event as it is printed, if it is.
+fn line(event: &Event<'_>) -> Option<String> {
+    let mut value = serde_json::to_value(event).unwrap_or_default();
+    if let Event::Loop { event, .. } = event {
+        if !event.event.is_lasting() {
+            return None;
         }
-        let mut value = serde_json::to_value(event).unwrap_or_default();
-        if let Event::Loop { event, .. } = event {
-            if !event.event.is_lasting() {
-                return;
-            }
-            // The end of a loop is not the end of the events.
-            if let LoopEvent::RunEnd { .. } = event.event {
-                value["event"] = Value::from("loop_end");
-            }
-        } else if let Value::Object(object) = &mut value {
-            object.insert("time".to_owned(), Value::from(Timestamp::now().to_string()));
+        // The end of a loop is not the end of the events.
+        if let LoopEvent::RunEnd { .. } = event.event {
+            value["event"] = Value::from("loop_end");
         }
-        match printer::print(&format!("{value}\n")) {
-            Ok(Reader::There) => {}
-            Ok(Reader::Gone) => {
-                self.reader = Reader::Gone;
-                self.cancel.cancel();
-            }
-            Err(error) => {
-                self.failure = Some(error);
-                self.cancel.cancel();
-            }
-        }
+    } else if let Value::Object(object) = &mut value {
+        object.insert("time".to_owned(), Value::from(Timestamp::now().to_string()));
     }
+    Some(format!("{value}\n"))
 }
