@@ -6,8 +6,10 @@ use crate::cli::args::{AssessArgs, AssessFormat, GlobalArgs};
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
 use crate::cli::output::OutputFile;
+use crate::cli::verbose::Verbosity;
 use crate::cli::{interrupt, models, printer, settings};
 use crate::evaluate::{advice_prompt, advise};
+use crate::model::CallEvent;
 use crate::reflector::{self, Episode, PlanAssessment};
 use crate::report::{AssessmentReport, assessment_json, assessment_markdown, assessment_text};
 use crate::types::{ExitCode, ModelId, Task};
@@ -39,7 +41,7 @@ pub(in crate::cli) async fn run(
     let mut warnings = Vec::new();
     let mut model = None;
     if args.llm {
-        let (asked, said) = suggest(&plan, &episode, &assessment, global.quiet).await?;
+        let (asked, said) = suggest(&plan, &episode, &assessment, global).await?;
         model = asked;
         match said {
             Ok(suggestions) => assessment.add_suggestions(suggestions),
@@ -97,17 +99,23 @@ async fn suggest(
     plan: &settings::Plan,
     episode: &Episode,
     assessment: &PlanAssessment,
-    quiet: bool,
+    global: &GlobalArgs,
 ) -> Result<(Option<ModelId>, Result<Vec<String>, String>), CliError> {
     let cancel = interrupt::cancel_on_signal();
     let asked: String = advice_prompt(episode, assessment)
         .into_iter()
         .map(|message| message.content)
         .collect();
+    let verbosity = Verbosity::of(global);
+    let observer = |event: CallEvent<'_>| {
+        if let CallEvent::End(call) = event {
+            verbosity.say("suggestions", &call);
+        }
+    };
     let ask = async {
-        match models::open_judge(plan, &Task::default(), &asked, quiet).await {
+        match models::open_judge(plan, &Task::default(), &asked, global.quiet).await {
             Ok(judge) => {
-                let said = advise(episode, assessment, &judge, &|_| {}).await;
+                let said = advise(episode, assessment, &judge, &observer).await;
                 Ok((Some(judge.model.id().clone()), said))
             }
             Err(error) if error.code == ExitCode::Provider => {

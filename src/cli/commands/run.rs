@@ -19,8 +19,10 @@ use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::{Progress, trying_again};
 use crate::cli::store::{self, SharedStore};
+use crate::cli::verbose::Verbosity;
 use crate::cli::{exec, interrupt, settings};
 use crate::engine::Observer as _;
+use crate::model::CallReport;
 use crate::types::{Event as LoopEvent, ExitCode};
 use crate::workflow::{self, Event, Failure, Observer, Outcome, ProgramKind, Workflow, World};
 
@@ -87,6 +89,7 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
         log: store.clone().map(RunLog::new),
         nodes: Nodes::new(workflow.name(), plan.settings().reflector.criteria()),
         lines: (args.format == WorkflowFormat::Ndjson).then(|| Lines::new(false, cancel.clone())),
+        verbosity: Verbosity::of(global),
         global: global.clone(),
     })));
     let trusted = args.allow_exec
@@ -307,6 +310,7 @@ struct Views {
     nodes: Nodes,
     /// Where every event is printed, if it is.
     lines: Option<Lines>,
+    verbosity: Verbosity,
     global: GlobalArgs,
 }
 
@@ -318,12 +322,17 @@ impl Watch {
 
 impl Observer for Watch {
     fn on_event(&mut self, event: &Event<'_>) {
-        self.views().see(event);
+        self.views().see(event, None);
+    }
+
+    fn on_call(&mut self, event: &Event<'_>, call: &CallReport<'_>) {
+        self.views().see(event, Some(call));
     }
 }
 
 impl Views {
-    fn see(&mut self, event: &Event<'_>) {
+    /// Takes an event in. Of a call there is a report.
+    fn see(&mut self, event: &Event<'_>, call: Option<&CallReport<'_>>) {
         self.nodes.see(event);
         match event {
             Event::Loop { event, .. } => {
@@ -333,8 +342,16 @@ impl Views {
                 if matches!(event.event, LoopEvent::RunStart { .. }) {
                     self.progress = Some(Progress::new(&self.global));
                 }
-                if let Some(progress) = &mut self.progress {
-                    progress.on_event(event);
+                match (&mut self.progress, call) {
+                    (Some(progress), Some(call)) => progress.on_call(event, call),
+                    (Some(progress), None) => progress.on_event(event),
+                    (None, _) => {}
+                }
+            }
+            Event::Call { node, .. } => {
+                // No loop is under way: nothing is drawn.
+                if let Some(call) = call {
+                    self.verbosity.say(&format!("node {node}"), call);
                 }
             }
             Event::NodeStart { node, action } => {
