@@ -664,7 +664,7 @@ pub(super) struct BatchArgs {
     pub tasks: PathBuf,
 
     /// The criteria for tasks that name none: a file, or one of the built-in sets
-    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Option<String>,
 
     /// What prompts are made of, as 'Write about {{ topic }}'; filled in with `vars` and other columns
@@ -1201,10 +1201,10 @@ Examples:
   reflect history diff 0194c1d2 5e6f7a8b    the answers of two runs")]
     Diff {
         /// A draft: `RUN:N`, or `RUN` for the run's answer
-        #[arg(value_name = "RUN[:N]", default_value = "last")]
+        #[arg(value_name = "RUN[:N]", default_value = "last", add = ArgValueCompleter::new(complete::runs))]
         one: String,
         /// The other one; without it, the run's first draft is compared with the given one
-        #[arg(value_name = "RUN[:N]")]
+        #[arg(value_name = "RUN[:N]", add = ArgValueCompleter::new(complete::runs))]
         other: Option<String>,
         /// Mark words within the lines, instead of showing lines twice
         #[arg(short, long)]
@@ -1216,7 +1216,7 @@ Examples:
     /// Write a report on a run
     Export {
         /// The run's id, its end as `history list` shows it, or `last`
-        #[arg(default_value = "last")]
+        #[arg(default_value = "last", add = ArgValueCompleter::new(complete::runs))]
         run: String,
         /// What to write; by default what the name of the file says, else `md`
         #[arg(long, value_name = "FORMAT")]
@@ -1228,7 +1228,7 @@ Examples:
     /// Take runs out of the log for good
     Rm {
         /// The runs' ids, their ends as `history list` shows them, or `last`
-        #[arg(value_name = "RUN", required_unless_present_any = ["older_than", "all"], conflicts_with_all = ["older_than", "all"])]
+        #[arg(value_name = "RUN", required_unless_present_any = ["older_than", "all"], conflicts_with_all = ["older_than", "all"], add = ArgValueCompleter::new(complete::runs))]
         runs: Vec<String>,
         /// All runs that are older than this: 30d, 12h, or a date
         #[arg(long, value_name = "AGE|DATE", conflicts_with = "all")]
@@ -1301,7 +1301,7 @@ what was judged is taken from the log; nothing is paid for twice. Keys and the a
 from the configuration and the environment of today.")]
 pub(super) struct ResumeArgs {
     /// The run's id, its end as `history list` shows it, or `last`
-    #[arg(default_value = "last")]
+    #[arg(default_value = "last", add = ArgValueCompleter::new(complete::runs))]
     pub run: String,
 
     /// Raise the most drafts to make, the first included
