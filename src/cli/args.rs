@@ -166,8 +166,8 @@ Examples:
   reflect completions zsh > ~/.zfunc/_reflect
   reflect completions fish > ~/.config/fish/completions/reflect.fish
 
-The script asks `reflect` what may come next: models, criteria, runs and profiles are offered as they are at that
-moment. Nothing is asked over the network.")]
+The script asks `reflect` what may come next: models, criteria, runs and profiles are offered as \
+they are at that moment. Nothing is asked over the network.")]
     Completions {
         /// Which shell
         shell: Shell,
@@ -323,14 +323,17 @@ pub(super) struct RunArgs {
 
 /// `reflect evaluate`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
   reflect evaluate README.md -c readme.toml
   reflect evaluate docs/*.md -c writing --format markdown > report.md
   git log -1 --format=%B | reflect evaluate -c commit.toml
   reflect evaluate profile.json --evaluator profile-schema.json
 
-Exit codes: 0 all texts meet the criteria, 3 one does not, 6 one could not be judged.")]
+Exit codes: 0 all texts meet the criteria, 3 one does not, 6 one could not be judged.",
+    mut_arg("stronger_model", |arg| arg.hide(true)),
+)]
 pub(super) struct EvaluateArgs {
     /// The texts to judge; `-` or none for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -410,7 +413,8 @@ pub(super) struct EvaluateArgs {
 
 /// `reflect run`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
   reflect run profile.yaml --input '{\"request\": \"a profile of Ada\"}'
   reflect run article.yaml --input @brief.json --format json -o article.json
@@ -418,7 +422,9 @@ Examples:
   reflect run profile.yaml --check
 
 A model that is named here goes before the file's own.
-Exit codes: 0 done, 3 the last loop's draft does not meet its criteria (see `on_failure` in the file).")]
+Exit codes: 0 done, 3 the last loop's draft does not meet its criteria (see `on_failure` in the file).",
+    mut_arg("stronger_model", |arg| arg.hide(true)),
+)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct WorkflowArgs {
     /// The workflow
@@ -556,18 +562,19 @@ Signs:
   !  a run works, but not as well as it could
   ✗  a run would fail
 
-With --json, one object: schema_version, well, exit_code, and checks, a list of objects: area
-(configuration, criteria, storage, programs, model), subject (for a model its name and what it does),
-check, level (ok, note, warning, failed), finding, advice (null if there is none), and measured, the
-figures: latency_ms, models, context_window, num_ctx, first_piece_ms, tokens_per_second,
+With --json, one object: schema_version, well, exit_code, and checks, a list of objects: area \
+(configuration, criteria, storage, programs, model), subject (for a model its name and what it does), \
+check, level (ok, note, warning, failed), finding, advice (null if there is none), and measured, the \
+figures: latency_ms, models, context_window, num_ctx, first_piece_ms, tokens_per_second, \
 reasoning_characters, prompt_tokens, cached_tokens. What was not measured is not there.
 
-Exit codes: 0 a run would work, 1 its record cannot be kept, 2 the configuration or the criteria are wrong,
+Exit codes: 0 a run would work, 1 its record cannot be kept, 2 the configuration or the criteria are wrong, \
 4 the provider failed.";
 
 /// `reflect assess`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
   reflect assess nightly.json
   reflect assess nightly.json --min-success-rate 0.95 --format markdown > report.md
@@ -578,7 +585,9 @@ FILE has a plan and the results of its tasks:
   {\"plan\": {\"id\": \"nightly\", \"tasks\": [{\"id\": \"fetch\", \"tool\": \"http\", \"expected_seconds\": 5}]},
    \"results\": [{\"task_id\": \"fetch\", \"status\": \"failed\", \"error\": \"timed out\", \"seconds\": 30}]}
 
-Exit codes: 0 the plan is a success, 3 it is not, 2 the file is wrong.")]
+Exit codes: 0 the plan is a success, 3 it is not, 2 the file is wrong.",
+    mut_arg("stronger_model", |arg| arg.hide(true)),
+)]
 pub(super) struct AssessArgs {
     /// The plan and its results, as JSON; `-` or none for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -664,7 +673,7 @@ pub(super) struct BatchArgs {
     pub tasks: PathBuf,
 
     /// The criteria for tasks that name none: a file, or one of the built-in sets
-    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Option<String>,
 
     /// What prompts are made of, as 'Write about {{ topic }}'; filled in with `vars` and other columns
@@ -800,34 +809,39 @@ pub(super) struct BatchArgs {
 }
 
 const BATCH_HELP: &str = "\
-A task: {\"prompt\": \"…\", \"id\": \"…\", \"context\": \"…\", \"criteria\": \"FILE|NAME\", \"vars\": {…}}
-  Only `prompt` is needed, and not even that with --prompt. Without an id, a task's line is its id. In CSV every
-  other column is one of `vars`. A prompt whose line has `vars` may name them: {{ name }}.
+A task:
+  {\"prompt\": \"…\", \"id\": \"…\", \"context\": \"…\", \"criteria\": \"FILE|NAME\", \"vars\": {…}}
+  Only `prompt` is needed, and not even that with --prompt. Without an id, a task's line is its id. In CSV every \
+other column is one of `vars`. A prompt whose line has `vars` may name them: {{name}}.
 
-A row: {\"id\", \"line\", \"status\", \"exit_code\", \"output\", \"score\", \"convergence_reason\", \"run_id\",
-  \"attempts\", \"iterations_used\", \"token_usage\", \"cost\", \"execution_time\", \"error\", \"error_category\"}
-  status: met, not_met, stopped (a limit of the criteria file), unjudged, failed, invalid (no task, or its criteria
-  cannot be used). Every id has exactly one row. What is not known is null. error_category: timeout, permission,
-  not_found, network, validation, resource, execution. With --replan, a task that was tried again has `replanned`: for
-  each earlier attempt run_id, error, error_category, execution_time, and what was `adjusted` for the next one.
+A row:
+  {\"id\", \"line\", \"status\", \"exit_code\", \"output\", \"score\", \"convergence_reason\", \"run_id\", \
+\"attempts\", \"iterations_used\", \"token_usage\", \"cost\", \"execution_time\", \"error\", \"error_category\"}
+  Every id has exactly one row. What is not known is null.
+  status: met, not_met, stopped (a limit of the criteria file), unjudged, failed, invalid (no task, or its criteria \
+cannot be used).
+  error_category: timeout, permission, not_found, network, validation, resource, execution.
+  With --replan, a task that was tried again has `replanned`: for each earlier attempt run_id, error, \
+error_category, execution_time, and what was `adjusted` for the next one.
 
-At the end the reflector judges the batch as a plan (`reflect assess`, `[reflector]` in the configuration), on standard
-error. --replan tries again after failures of the categories timeout, not_found, network and resource: the writer is
-told what helps, long revisions become edits, the model of --stronger-model takes over. With --memory, what failures
-and runs of the batch teach is kept for later ones (`reflect memory list`).
+At the end the reflector judges the batch as a plan (`reflect assess`, `[reflector]` in the configuration), on \
+standard error. --replan tries again after failures of the categories timeout, not_found, network and resource: the \
+writer is told what helps, long revisions become edits, the model of --stronger-model takes over. With --memory, \
+what failures and runs of the batch teach is kept for later ones (`reflect memory list`).
 
 Examples:
   reflect batch tasks.jsonl -c blog.toml -o results.jsonl
   reflect batch topics.csv -c writing --prompt 'Explain {{ topic }} to a child' -o out.jsonl
   reflect batch tasks.jsonl -c blog.toml -o results.jsonl --retry-failed
-  reflect batch tasks.jsonl -c blog.toml -o out.$SLURM_ARRAY_TASK_ID.jsonl --shard $SLURM_ARRAY_TASK_ID/16
+  reflect batch tasks.jsonl -o out.$SLURM_ARRAY_TASK_ID.jsonl --shard $SLURM_ARRAY_TASK_ID/16
   reflect batch tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o out.jsonl --engine restate://queue
 
-The same command again goes on where the last one ended: what has a row in the file of --output is done. Ctrl-C
-finishes what is under way; a second one ends at once, and loses only that. A failure that all tasks would meet (key,
-credit, model, server) stops the batch, and no task fails for it.
+The same command again goes on where the last one ended: what has a row in the file of --output is done. Ctrl-C \
+finishes what is under way; a second one ends at once, and loses only that. A failure that all tasks would meet \
+(key, credit, model, server) stops the batch, and no task fails for it. -v tells nothing of single calls: \
+`reflect history show RUN_ID --format ndjson` has those of a task.
 
-Exit codes: that of the worst row or of what stopped the batch; from the worst to the best: 130 interrupted, 1 a
+Exit codes: that of the worst row or of what stopped the batch; from the worst to the best: 130 interrupted, 1 a \
 failure of this machine, 4 the provider failed, 2 invalid, 6 unjudged, 5 a limit, 3 not met, 0 all met.";
 
 /// How tasks are written down.
@@ -891,7 +905,7 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "P", hide_short_help = true)]
     pub top_p: Option<f64>,
 
-    /// Makes answers repeatable where the server can
+    /// Make answers repeatable where the server can
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
 
@@ -990,7 +1004,7 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub plateau_iterations: Option<u32>,
 
-    /// Stop once as many revisions together raise the score by less than this, 0 to 1 [default: 0.05]
+    /// Stop once as many revisions together gain less than this, 0 to 1 [default: 0.05]
     #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
     pub improvement_threshold: Option<f64>,
 
@@ -998,11 +1012,11 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub detect_oscillation: Option<bool>,
 
-    /// Scores that differ by less than this are too close: a judge compares the drafts [default: 0.05]
+    /// Scores that differ by less are too close: a judge compares the drafts [default: 0.05]
     #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
     pub grey_zone: Option<f64>,
 
-    /// Whether to try another way of revising before a run without progress is given up [default: true]
+    /// Whether to try another way of revising before a run without progress ends [default: true]
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub adapt: Option<bool>,
 
@@ -1144,13 +1158,13 @@ pub(super) enum InputFormat {
 /// What is printed on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// The selected draft.
+    /// The selected draft; of `evaluate` the report.
     Text,
     /// The result as one JSON object.
     Json,
     /// The events of the run, one JSON object a line.
     Ndjson,
-    /// The selected draft and the critique report.
+    /// The critique report, below the selected draft if there is one.
     Markdown,
 }
 
@@ -1187,7 +1201,7 @@ pub(super) enum HistoryCommand {
         /// Print only the draft with this number
         #[arg(long, value_name = "N", conflicts_with = "format")]
         draft: Option<u32>,
-        /// What to print
+        /// What to print; `text` is all of the run, for people
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: Format,
     },
@@ -1201,10 +1215,10 @@ Examples:
   reflect history diff 0194c1d2 5e6f7a8b    the answers of two runs")]
     Diff {
         /// A draft: `RUN:N`, or `RUN` for the run's answer
-        #[arg(value_name = "RUN[:N]", default_value = "last")]
+        #[arg(value_name = "RUN[:N]", default_value = "last", add = ArgValueCompleter::new(complete::runs))]
         one: String,
         /// The other one; without it, the run's first draft is compared with the given one
-        #[arg(value_name = "RUN[:N]")]
+        #[arg(value_name = "RUN[:N]", add = ArgValueCompleter::new(complete::runs))]
         other: Option<String>,
         /// Mark words within the lines, instead of showing lines twice
         #[arg(short, long)]
@@ -1216,7 +1230,7 @@ Examples:
     /// Write a report on a run
     Export {
         /// The run's id, its end as `history list` shows it, or `last`
-        #[arg(default_value = "last")]
+        #[arg(default_value = "last", add = ArgValueCompleter::new(complete::runs))]
         run: String,
         /// What to write; by default what the name of the file says, else `md`
         #[arg(long, value_name = "FORMAT")]
@@ -1228,7 +1242,7 @@ Examples:
     /// Take runs out of the log for good
     Rm {
         /// The runs' ids, their ends as `history list` shows them, or `last`
-        #[arg(value_name = "RUN", required_unless_present_any = ["older_than", "all"], conflicts_with_all = ["older_than", "all"])]
+        #[arg(value_name = "RUN", required_unless_present_any = ["older_than", "all"], conflicts_with_all = ["older_than", "all"], add = ArgValueCompleter::new(complete::runs))]
         runs: Vec<String>,
         /// All runs that are older than this: 30d, 12h, or a date
         #[arg(long, value_name = "AGE|DATE", conflicts_with = "all")]
@@ -1255,7 +1269,7 @@ pub(super) struct ListArgs {
     /// Only runs with all of these words in their prompt or drafts
     pub words: Vec<String>,
 
-    /// How many
+    /// The most runs to list
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 
@@ -1290,21 +1304,25 @@ pub(super) struct ListArgs {
 
 /// `reflect history resume`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
   reflect history resume last
   reflect history resume 1f3a9c5e --max-total-tokens 50000
   reflect history resume last -i            decide yourself from here on
 
-The run goes on as it was started: same task, criteria, settings and models. What models have answered and
-what was judged is taken from the log; nothing is paid for twice. Keys and the addresses of providers come
-from the configuration and the environment of today.")]
+The run goes on as it was started: same task, criteria, settings and models. What models have answered and \
+what was judged is taken from the log; nothing is paid for twice. Keys and the addresses of providers come \
+from the configuration and the environment of today.",
+    mut_arg("dry_run", |arg| arg.hide(true)),
+    mut_arg("no_log", |arg| arg.hide(true)),
+)]
 pub(super) struct ResumeArgs {
     /// The run's id, its end as `history list` shows it, or `last`
-    #[arg(default_value = "last")]
+    #[arg(default_value = "last", add = ArgValueCompleter::new(complete::runs))]
     pub run: String,
 
-    /// Raise the most drafts to make, the first included
+    /// Raise the limit on drafts, the first included
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Loop")]
     pub max_iterations: Option<u32>,
 

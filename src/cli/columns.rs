@@ -46,6 +46,15 @@ pub(super) fn flow<'p>(parts: impl IntoIterator<Item = &'p str>, width: usize) -
     flowing
 }
 
+/// A text with a mark before each line.
+pub(super) fn set_apart(text: &str, mark: &str) -> String {
+    let lines = text.trim_end().lines();
+    let marked: Vec<String> = lines
+        .map(|line| format!("{mark}{line}").trim_end().to_owned())
+        .collect();
+    marked.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

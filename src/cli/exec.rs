@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::engine::WriterTool;
 use crate::evaluate::{ExecPermission, Tools};
 use crate::sandbox::{Language, check_interpreter, check_program};
-use crate::types::{CommandConfig, Criterion, Evaluator, Origin, ScriptConfig, ScriptLanguage};
+use crate::types::{CommandConfig, Criterion, Evaluator, Origin, ScriptConfig};
 use crate::workflow::{self, ProgramKind};
 
 /// The most lines of one script that are shown.
@@ -29,14 +29,9 @@ pub(super) fn tools(plan: &Plan, allowed: bool) -> Result<Tools, CliError> {
         .iter()
         .filter_map(Program::of)
         .collect();
-    let trusted = |program: &Program<'_>| {
-        let file = program.origin.file.as_deref();
-        file.is_some_and(|file| plan.config.trusts(file))
-    };
-    let refused: Vec<&Program<'_>> = programs
-        .iter()
-        .filter(|program| !allowed && !trusted(program))
-        .collect();
+    let refused = refused(&programs, allowed, &plan.config, |it| {
+        it.origin.file.as_deref()
+    });
     if !refused.is_empty() {
         return Err(not_allowed(&refused, plan.config.user_path()));
     }
@@ -45,20 +40,11 @@ pub(super) fn tools(plan: &Plan, allowed: bool) -> Result<Tools, CliError> {
     }
     let is_script = |criterion: &Criterion| matches!(criterion.evaluator, Evaluator::Script(_));
     let tools = if plan.criteria.criteria.iter().any(is_script) {
-        let own = std::env::current_exe().map_err(|error| {
-            CliError::failure(format!(
-                "cannot find this program itself, to run scripts: {error}"
-            ))
-        })?;
-        Tools::with_worker(own)
+        interpreters()?
     } else {
         Tools::none()
     };
-    Ok(if programs.is_empty() {
-        tools
-    } else {
-        tools.allow(ExecPermission::given_by_user())
-    })
+    Ok(with_leave(tools, &programs))
 }
 
 /// What a workflow may use. `allowed` is the user's word for this call.
@@ -70,14 +56,7 @@ pub(super) fn workflow_tools(
     config: &Config,
     allowed: bool,
 ) -> Result<Tools, CliError> {
-    let trusted = |program: &workflow::Program| {
-        let file = program.file.as_deref();
-        file.is_some_and(|file| config.trusts(file))
-    };
-    let refused: Vec<&workflow::Program> = programs
-        .iter()
-        .filter(|program| !allowed && !trusted(program))
-        .collect();
+    let refused = refused(programs, allowed, config, |it| it.file.as_deref());
     if !refused.is_empty() {
         let mut message =
             "this workflow runs code on this machine, which has not been allowed:".to_owned();
@@ -108,17 +87,40 @@ pub(super) fn workflow_tools(
         }
     }
     // Lua needs no leave, and conditions of a file may have some.
+    Ok(with_leave(interpreters()?, programs))
+}
+
+/// Those programs that the user allows neither for this call nor for the file that they are written in.
+fn refused<'p, P>(
+    programs: &'p [P],
+    allowed: bool,
+    config: &Config,
+    file: fn(&P) -> Option<&Path>,
+) -> Vec<&'p P> {
+    let trusted = |program: &P| file(program).is_some_and(|file| config.trusts(file));
+    programs
+        .iter()
+        .filter(|program| !allowed && !trusted(program))
+        .collect()
+}
+
+/// What runs scripts: this program itself.
+fn interpreters() -> Result<Tools, CliError> {
     let own = std::env::current_exe().map_err(|error| {
         CliError::failure(format!(
             "cannot find this program itself, to run scripts: {error}"
         ))
     })?;
-    let tools = Tools::with_worker(own);
-    Ok(if programs.is_empty() {
+    Ok(Tools::with_worker(own))
+}
+
+/// The tools, with leave to run these programs, which the user has allowed; without, if there are none.
+fn with_leave<P>(tools: Tools, programs: &[P]) -> Tools {
+    if programs.is_empty() {
         tools
     } else {
         tools.allow(ExecPermission::given_by_user())
-    })
+    }
 }
 
 /// The lines of a script, as many as are shown.
@@ -210,11 +212,10 @@ impl<'c> Program<'c> {
         let (origin, kind) = match &criterion.evaluator {
             Evaluator::Command(config) => (&config.origin, Kind::Command(config)),
             Evaluator::Script(config) => {
-                let language = match config.language {
-                    ScriptLanguage::Lua => return None,
-                    ScriptLanguage::Python => Language::Python,
-                    ScriptLanguage::Prolog => Language::Prolog,
-                };
+                let language = Language::from(config.language);
+                if language == Language::Lua {
+                    return None;
+                }
                 (&config.origin, Kind::Script(language, config))
             }
             _ => return None,

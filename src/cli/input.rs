@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::error::CliError;
 use super::printer;
 use crate::engine::Text;
+use crate::source::Source;
 use crate::types::{ContextBlock, ExitCode, Task};
 
 /// The most that is read from standard input or one file. No model takes a prompt of this size; it keeps
@@ -156,6 +157,15 @@ impl Input<'_> {
                 read_stdin(quiet, "")
             }
         }
+    }
+
+    /// Reads what may be wrong in places, which messages then name. `what` it is, as for [`Self::read`].
+    pub(super) fn source(&self, what: &str, quiet: bool) -> Result<Source, CliError> {
+        let name = match self {
+            Self::Stdin => "<stdin>".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        };
+        Ok(Source::new(&name, &self.read(what, quiet)?))
     }
 
     /// Reads a text that is to be judged or revised, which `to` says. There must be something in it.

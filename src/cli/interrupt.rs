@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use super::error::CliError;
 use crate::types::ExitCode;
 
 /// Whose Ctrl-C is.
@@ -93,6 +94,21 @@ pub(super) fn cancel_on_signal() -> CancellationToken {
         }
     });
     token
+}
+
+/// Does this to its end, unless a signal comes first.
+///
+/// # Errors
+/// Those of what is done; or that it was interrupted.
+pub(super) async fn unless_cancelled<T>(
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(CliError::new(ExitCode::Interrupted, "interrupted")),
+        done = work => done,
+    }
 }
 
 #[expect(

@@ -61,26 +61,38 @@ impl Observer for Kept {
 /// Prints events on standard output, one JSON object a line.
 pub(super) struct Lines {
     deltas: bool,
-    reader: Reader,
     cancel: CancellationToken,
-    /// Why lines could not be written.
-    pub(super) failure: Option<CliError>,
+    /// Whether somebody reads, or why lines cannot be written.
+    state: Result<Reader, CliError>,
 }
 
 impl Lines {
-    /// `cancel` ends the run when nobody reads any more.
+    /// `deltas` says whether also those events are printed that do not last; `cancel` ends the run when nobody
+    /// reads any more.
     pub(super) fn new(deltas: bool, cancel: CancellationToken) -> Self {
         Self {
             deltas,
-            reader: Reader::There,
             cancel,
-            failure: None,
+            state: Ok(Reader::There),
         }
     }
 
-    /// Whether the reader has gone away.
-    pub(super) fn reader(&self) -> Reader {
-        self.reader
+    /// Prints a line, if the ones before could be printed; ends the run where this one cannot.
+    pub(super) fn print(&mut self, line: &str) {
+        if matches!(self.state, Ok(Reader::There)) {
+            self.state = printer::print(line);
+            if !matches!(self.state, Ok(Reader::There)) {
+                self.cancel.cancel();
+            }
+        }
+    }
+
+    /// Whether the reader was there to the end.
+    ///
+    /// # Errors
+    /// If a line could not be written.
+    pub(super) fn end(self) -> Result<Reader, CliError> {
+        self.state
     }
 
     /// The line that ends the events of a command that failed before a run began.
@@ -102,22 +114,8 @@ impl Lines {
 
 impl Observer for Lines {
     fn on_event(&mut self, event: &Stamped) {
-        if self.reader == Reader::Gone
-            || self.failure.is_some()
-            || !(event.event.is_lasting() || self.deltas)
-        {
-            return;
-        }
-        match printer::print(&line(event)) {
-            Ok(Reader::There) => {}
-            Ok(Reader::Gone) => {
-                self.reader = Reader::Gone;
-                self.cancel.cancel();
-            }
-            Err(error) => {
-                self.failure = Some(error);
-                self.cancel.cancel();
-            }
+        if event.event.is_lasting() || self.deltas {
+            self.print(&line(event));
         }
     }
 }

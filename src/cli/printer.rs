@@ -3,6 +3,8 @@
 
 use std::io::{self, ErrorKind, Write};
 
+use serde::Serialize;
+
 use super::error::CliError;
 
 /// Whether the reader of standard output is still there.
@@ -75,6 +77,17 @@ pub(super) fn with_final_newline(text: &str) -> String {
     let mut text = text.trim_end_matches('\n').to_owned();
     text.push('\n');
     text
+}
+
+/// JSON for programs and people: indented, with a final newline.
+///
+/// # Errors
+/// If the value cannot be written as JSON.
+pub(super) fn json(value: &(impl Serialize + ?Sized)) -> Result<String, CliError> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| CliError::failure(error.to_string()))?;
+    text.push('\n');
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -267,7 +267,10 @@ impl Observer for Progress {
 
     fn on_call(&mut self, stamped: &Stamped, call: &CallReport<'_>) {
         self.on_event(stamped);
-        if let Some(told) = self.verbosity.tell(&stamped.event, call) {
+        let Event::Call { iteration, .. } = stamped.event else {
+            return;
+        };
+        if let Some(told) = self.verbosity.tell(&format!("draft {iteration}"), call) {
             self.aside(|| printer::say(&told));
         }
     }

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::error::CliError;
+use super::printer;
 use super::settings::Plan;
 use super::store::SharedStore;
-use super::{paths, printer};
 use crate::memory::{self, BASELINE, strength};
 use crate::store::{Store, StoreError};
 use crate::types::Task;
@@ -14,10 +14,11 @@ use crate::types::Task;
 /// The most characters of a text that is shown on a line.
 const SHOWN: usize = 90;
 
-/// Gives the task what is known of such tasks from earlier runs, if that is asked for, and says what it is. `writer` is
-/// the model that writes, as `provider:model`.
+/// Gives the task what is known of such tasks from earlier runs, if that is asked for, and says what it is. `store` is
+/// the open one, if it is open; `writer` the model that writes, as `provider:model`.
 pub(super) fn recall(
     plan: &Plan,
+    store: Option<&SharedStore>,
     task: &mut Task,
     writer: &str,
     quiet: bool,
@@ -25,8 +26,12 @@ pub(super) fn recall(
     if plan.settings().memory != Some(true) {
         return Ok(());
     }
-    let known = match Store::open_existing(&paths::store()?)? {
-        Some(store) => store.memories()?,
+    let store = match store {
+        Some(store) => Some(store.clone()),
+        None => SharedStore::open_existing()?,
+    };
+    let known = match store {
+        Some(store) => store.lock().memories()?,
         None => Vec::new(),
     };
     let now = Timestamp::now();

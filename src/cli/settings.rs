@@ -100,8 +100,7 @@ pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan,
         loop_settings: LoopSettings {
             max_total_tokens: args.max_total_tokens,
             max_cost: args.max_cost,
-            max_time: duration("--max-time", args.max_time.as_deref())?
-                .map(|time| time.get().as_secs_f64()),
+            max_time: max_time(args.max_time.as_deref())?,
             ..LoopSettings::default()
         },
         ..model_flags(&args.model)?
@@ -415,8 +414,7 @@ fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
         early_stop: args.no_early_stop.then_some(false),
         max_total_tokens: args.max_total_tokens,
         max_cost: args.max_cost,
-        max_time: duration("--max-time", args.max_time.as_deref())?
-            .map(|time| time.get().as_secs_f64()),
+        max_time: max_time(args.max_time.as_deref())?,
     })
 }
 
@@ -439,7 +437,13 @@ pub(super) fn user_file(global: &GlobalArgs) -> Result<PathBuf, CliError> {
         })
 }
 
-pub(super) fn duration(flag: &str, text: Option<&str>) -> Result<Option<HumanDuration>, CliError> {
+/// What `--max-time` says, in seconds.
+pub(super) fn max_time(text: Option<&str>) -> Result<Option<f64>, CliError> {
+    let time = duration("--max-time", text)?;
+    Ok(time.map(|time| time.get().as_secs_f64()))
+}
+
+fn duration(flag: &str, text: Option<&str>) -> Result<Option<HumanDuration>, CliError> {
     text.map(|text| {
         text.parse()
             .map_err(|error| CliError::usage(format!("{flag}: {error}")))

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::args::GlobalArgs;
+use super::columns::set_apart;
+use super::printer;
 use crate::model::{CallReport, EndReason, Purpose};
 use crate::report;
-use crate::types::Event;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy)]
@@ -27,14 +28,12 @@ impl Verbosity {
         }
     }
 
-    /// What is told of a call; `None` if nothing is. Messages and replies hold no keys, and an address has none.
-    pub(super) fn tell(self, event: &Event, call: &CallReport<'_>) -> Option<String> {
-        let Event::Call { iteration, .. } = event else {
-            return None;
-        };
+    /// What is told of a call, which belongs to `place`; `None` if nothing is. Messages and replies hold no keys, and an
+    /// address has none.
+    pub(super) fn tell(self, place: &str, call: &CallReport<'_>) -> Option<String> {
         let mut out = String::new();
         if self.words {
-            let _ = writeln!(out, "draft {iteration}: {}", asked(call));
+            let _ = writeln!(out, "{place}: {}", asked(call));
             for message in &call.request.messages {
                 let _ = writeln!(out, "[{}]", message.role.as_str());
                 let _ = writeln!(out, "{}", set_apart(&message.content, "> "));
@@ -49,10 +48,17 @@ impl Verbosity {
             let _ = writeln!(out, "{}", set_apart(&call.reply.text, "< "));
         }
         if self.figures {
-            let _ = writeln!(out, "draft {iteration}: {}", figures(call));
+            let _ = writeln!(out, "{place}: {}", figures(call));
         }
         let told = out.trim_end();
         (!told.is_empty()).then(|| told.to_owned())
+    }
+
+    /// Says what is told of a call, where nothing is drawn.
+    pub(super) fn say(self, place: &str, call: &CallReport<'_>) {
+        if let Some(told) = self.tell(place, call) {
+            printer::say(&told);
+        }
     }
 }
 
@@ -116,13 +122,4 @@ fn figures(call: &CallReport<'_>) -> String {
         out.push(')');
     }
     out
-}
-
-/// A text with a mark before each line.
-fn set_apart(text: &str, mark: &str) -> String {
-    let lines = text.trim_end().lines();
-    let marked: Vec<String> = lines
-        .map(|line| format!("{mark}{line}").trim_end().to_owned())
-        .collect();
-    marked.join("\n")
 }

@@ -48,18 +48,18 @@ const fn variable(
 
 /// Every variable of our own. One that is set to nothing counts as not set.
 pub const VARIABLES: &[Variable] = &[
-    variable("REFLECT_CONFIG", None, Kind::Text, "the user's config file"),
+    variable("REFLECT_CONFIG", None, Kind::Text, "the configuration file"),
     variable(
         "REFLECT_STATE_DIR",
         None,
         Kind::Text,
-        "the directory of the run log",
+        "the folder of the run log",
     ),
     variable(
         "REFLECT_CACHE_DIR",
         None,
         Kind::Text,
-        "the directory of embedded models",
+        "the folder of embedded models",
     ),
     variable(
         "REFLECT_API_KEY",
@@ -107,7 +107,7 @@ pub const VARIABLES: &[Variable] = &[
         "REFLECT_CRITERIA_PATH",
         Some("criteria_path"),
         Kind::Paths,
-        "directories of criteria, separated as in PATH",
+        "folders of criteria, separated as in PATH",
     ),
     variable(
         "REFLECT_OFFLINE",

@@ -11,6 +11,17 @@ use crate::types::{Criteria, ScriptConfig, ScriptLanguage, Status};
 /// The most characters of what a script printed that are shown.
 const MAX_PRINTS: usize = 500;
 
+/// What runs scripts in a language.
+impl From<ScriptLanguage> for Language {
+    fn from(language: ScriptLanguage) -> Self {
+        match language {
+            ScriptLanguage::Lua => Self::Lua,
+            ScriptLanguage::Python => Self::Python,
+            ScriptLanguage::Prolog => Self::Prolog,
+        }
+    }
+}
+
 /// The `script` evaluator: code in Lua, Python or Prolog gives the verdict.
 pub(super) struct ScriptCheck {
     pool: Arc<ScriptPool>,
@@ -32,17 +43,10 @@ impl ScriptCheck {
         criteria: &Criteria,
         tools: &Tools,
     ) -> Result<Self, String> {
-        let language = match config.language {
-            ScriptLanguage::Lua => Language::Lua,
-            ScriptLanguage::Python => {
-                tools.exec()?;
-                Language::Python
-            }
-            ScriptLanguage::Prolog => {
-                tools.exec()?;
-                Language::Prolog
-            }
-        };
+        let language = Language::from(config.language);
+        if language != Language::Lua {
+            tools.exec()?;
+        }
         let criteria = criteria.criteria.iter().map(|criterion| {
             json!({
                 "name": criterion.name,

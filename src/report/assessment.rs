@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::markdown::{cell, one_line};
+use super::json::pretty;
+use super::markdown::{capitalized, cell, one_line};
 use super::text::thousands;
 use crate::reflector::{Insight, PlanAssessment};
 use crate::types::{ModelId, ReflectionCriteria, SCHEMA_VERSION};
@@ -43,7 +44,7 @@ pub fn assessment_json(report: &AssessmentReport<'_>) -> String {
         model: Option<&'a ModelId>,
         warnings: &'a [String],
     }
-    let mut text = serde_json::to_string_pretty(&Printed {
+    pretty(&Printed {
         schema_version: SCHEMA_VERSION,
         assessment: report.assessment,
         insights: report.insights,
@@ -51,9 +52,6 @@ pub fn assessment_json(report: &AssessmentReport<'_>) -> String {
         model: report.model,
         warnings: report.warnings,
     })
-    .unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"));
-    text.push('\n');
-    text
 }
 
 /// The verdict for people: a headline, what is wrong, what the failures have in common, what to do.
@@ -85,9 +83,7 @@ pub fn assessment_brief(assessment: &PlanAssessment) -> Vec<String> {
 pub fn assessment_markdown(report: &AssessmentReport<'_>) -> String {
     let mut out = format!("## {}\n", cell(&headline(report.assessment)));
     for (title, lines) in sections(report) {
-        let title =
-            title.get(..1).unwrap_or_default().to_uppercase() + title.get(1..).unwrap_or_default();
-        let _ = writeln!(out, "\n### {title}\n");
+        let _ = writeln!(out, "\n### {}\n", capitalized(title));
         for line in lines {
             let _ = writeln!(out, "- {}", one_line(&line));
         }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::json::pretty;
 use super::markdown::{self, cell, one_line, table};
 use super::text::{self, critique, duration, tokens};
 use crate::types::{Evaluation, Gathered, Models, RunRecord, SCHEMA_VERSION, TokenUsage};
@@ -52,13 +53,10 @@ pub fn critiques_json(records: &[(Option<String>, RunRecord)]) -> String {
             error: record.error.as_deref(),
         })
         .collect();
-    let text = match judgements.as_slice() {
-        [only] => serde_json::to_string_pretty(only),
-        all => serde_json::to_string_pretty(all),
-    };
-    let mut text = text.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"));
-    text.push('\n');
-    text
+    match judgements.as_slice() {
+        [only] => pretty(only),
+        all => pretty(all),
+    }
 }
 
 /// The verdict on one text for people: a headline, the criteria one by one, the issues.

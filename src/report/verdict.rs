@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::json::pretty;
 use super::markdown::{cell, one_line};
 use crate::types::{
     CriterionResult, Evaluation, Issue, Models, RunRecord, SCHEMA_VERSION, Severity, Status,
@@ -182,13 +183,10 @@ pub fn verdicts_json(records: &[(Option<String>, RunRecord)]) -> String {
         .iter()
         .map(|(file, record)| Verdict::of(file.as_deref(), record))
         .collect();
-    let text = match verdicts.as_slice() {
-        [only] => serde_json::to_string_pretty(only),
-        all => serde_json::to_string_pretty(all),
-    };
-    let mut text = text.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"));
-    text.push('\n');
-    text
+    match verdicts.as_slice() {
+        [only] => pretty(only),
+        all => pretty(all),
+    }
 }
 
 /// The verdict on one text for people: a headline, then what is wrong.

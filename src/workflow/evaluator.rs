@@ -16,11 +16,9 @@ use super::world::{ModelChoice, Scene};
 use crate::criteria;
 use crate::evaluate::{JudgeModel, Panel, Progress, Subject, read_returned};
 use crate::prompt::Prompts;
-use crate::sandbox::Language;
 use crate::source::{DataFormat, Reach, SourceError};
 use crate::types::{
-    CommandConfig, Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, ScriptLanguage,
-    Task,
+    CommandConfig, Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, Task,
 };
 
 /// The types, those of seed 001 first.
@@ -155,11 +153,7 @@ impl Evaluator {
     pub(super) fn programs(&self, list: &mut Vec<Program>) {
         match &self.judge {
             Judge::Code(config, part) => {
-                list.extend(Program::of_code(
-                    language(config.language),
-                    &config.code,
-                    part,
-                ));
+                list.extend(Program::of_code(config, part));
             }
             Judge::Panel(_) => {
                 let evaluators = self.criteria.criteria.iter().map(|it| &it.evaluator);
@@ -400,14 +394,6 @@ fn of_command(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), SourceE
         criterion.evaluator = Kind::Command(config.clone());
     }
     Ok((Judge::Panel(ModelChoice::default()), criteria))
-}
-
-pub(super) fn language(language: ScriptLanguage) -> Language {
-    match language {
-        ScriptLanguage::Lua => Language::Lua,
-        ScriptLanguage::Python => Language::Python,
-        ScriptLanguage::Prolog => Language::Prolog,
-    }
 }
 
 fn read(value: &Value, criteria: &Criteria) -> Result<Evaluation, Failure> {

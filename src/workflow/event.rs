@@ -1,6 +1,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::model::CallReport;
 use crate::types::{ExitCode, ModelId, SCHEMA_VERSION, Stamped, TokenUsage};
 
 /// What happens in a workflow, in order. The events of a loop are those of any run, each with its node.
@@ -115,6 +116,12 @@ impl<'a> Event<'a> {
 pub trait Observer: Send {
     /// Takes an event in.
     fn on_event(&mut self, event: &Event<'_>);
+
+    /// Takes in the event of a call that is over, with what was asked and answered: for those who show it. Without
+    /// this, the event is one like the others.
+    fn on_call(&mut self, event: &Event<'_>, _call: &CallReport<'_>) {
+        self.on_event(event);
+    }
 }
 
 impl<F: FnMut(&Event<'_>) + Send> Observer for F {

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::part::Part;
 use crate::sandbox::Language;
-use crate::types::{Evaluator, Origin, ScriptLanguage};
+use crate::types::{Evaluator, Origin, ScriptConfig};
 
 /// Something that a workflow runs on this machine, and that its user must have allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,10 +37,15 @@ impl Program {
     }
 
     /// Code, unless it is in Lua, which needs no leave.
-    pub(super) fn of_code(language: Language, code: &str, part: &Part) -> Option<Self> {
+    pub(super) fn of_code(config: &ScriptConfig, part: &Part) -> Option<Self> {
         let file = part.source().path().map(Into::into);
-        let what = ProgramKind::Script(language, code.to_owned());
-        (language != Language::Lua).then(|| Self::new(file, part.line(), what))
+        Self::of_script(config, file, part.line())
+    }
+
+    fn of_script(config: &ScriptConfig, file: Option<PathBuf>, line: usize) -> Option<Self> {
+        let language = Language::from(config.language);
+        let what = ProgramKind::Script(language, config.code.clone());
+        (language != Language::Lua).then(|| Self::new(file, line, what))
     }
 
     /// A command.
@@ -51,19 +56,14 @@ impl Program {
 
     /// What an evaluator of criteria runs, if it runs anything.
     pub(super) fn of_evaluator(evaluator: &Evaluator) -> Option<Self> {
-        let of = |origin: &Origin, what| Self::new(origin.file.clone(), origin.line, what);
         match evaluator {
             Evaluator::Command(config) => {
-                Some(of(&config.origin, ProgramKind::Command(config.shown())))
+                let Origin { file, line, .. } = config.origin.clone();
+                Some(Self::new(file, line, ProgramKind::Command(config.shown())))
             }
             Evaluator::Script(config) => {
-                let language = match config.language {
-                    ScriptLanguage::Lua => return None,
-                    ScriptLanguage::Python => Language::Python,
-                    ScriptLanguage::Prolog => Language::Prolog,
-                };
-                let what = ProgramKind::Script(language, config.code.clone());
-                Some(of(&config.origin, what))
+                let Origin { file, line, .. } = config.origin.clone();
+                Self::of_script(config, file, line)
             }
             _ => None,
         }

@@ -11,7 +11,7 @@ use super::event::{Event, Observer};
 use super::failure::Failure;
 use super::template::Names;
 use crate::evaluate::{Tools, VerdictCache};
-use crate::model::{CallEvent, ChatEvent, ChatModel, Sampling, Think};
+use crate::model::{CallEvent, CallReport, ChatEvent, ChatModel, Sampling, Think};
 use crate::prompt::Templates;
 use crate::types::{LoopSettings, Prices, TokenUsage};
 
@@ -112,6 +112,11 @@ impl World {
         self.recorder.lock().observer.on_event(event);
     }
 
+    /// The same for the event of a call, of which there is a report.
+    pub(super) fn emit_call(&self, event: &Event<'_>, call: &CallReport<'_>) {
+        self.recorder.lock().observer.on_call(event, call);
+    }
+
     /// What the calls so far have taken.
     pub(super) fn taken(&self) -> (u32, TokenUsage) {
         let recorded = self.recorder.lock();
@@ -159,13 +164,16 @@ impl Scene<'_> {
             return;
         }
         match event {
-            CallEvent::End(report) => self.world.emit(&Event::Call {
-                node: self.node,
-                model: report.model,
-                usage: report.usage,
-                duration_ms: milliseconds(report.duration),
-                error: report.error.map(ToString::to_string),
-            }),
+            CallEvent::End(report) => {
+                let event = Event::Call {
+                    node: self.node,
+                    model: report.model,
+                    usage: report.usage,
+                    duration_ms: milliseconds(report.duration),
+                    error: report.error.map(ToString::to_string),
+                };
+                self.world.emit_call(&event, &report);
+            }
             CallEvent::Chat(ChatEvent::Notice(message)) => self.world.emit(&Event::Warning {
                 message: message.clone(),
             }),

@@ -238,6 +238,25 @@ fn a_model_adds_suggestions_and_changes_no_verdict() {
 }
 
 #[test]
+fn the_call_is_told_of_who_wants_to_know() {
+    let ask = |flags: &[&str]| {
+        assess()
+            .args(["good.json", "--llm", "--provider", "scripted:m.toml"])
+            .args(flags)
+            .file("m.toml", "[[reply]]\njson = { suggestions = [] }\n")
+    };
+    ask(&[]).stderr_lacks("suggestions: scripted").run();
+    ask(&["-v"])
+        .stderr_has("suggestions: scripted:m.toml took ")
+        .stderr_lacks("[user]")
+        .run();
+    ask(&["-vv"])
+        .stderr_has("suggestions: scripted:m.toml was asked to judge")
+        .stderr_has("[user]\n> ")
+        .run();
+}
+
+#[test]
 fn a_model_that_fails_is_a_warning() {
     let cases = [
         ("text = 'I would rather not.'", "has no suggestions in it"),

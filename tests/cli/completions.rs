@@ -90,7 +90,13 @@ fn models_without_asking_a_server() {
 
 #[test]
 fn criteria_by_name_and_by_file() {
-    for words in [["draft", "-c"], ["criteria", "show"], ["criteria", "check"]] {
+    for words in [
+        ["draft", "-c"],
+        ["evaluate", "-c"],
+        ["batch", "-c"],
+        ["criteria", "show"],
+        ["criteria", "check"],
+    ] {
         let all = offered(world(), &[words[0], words[1], ""]);
         has(
             &all,
@@ -113,12 +119,19 @@ fn what_was_used_before() {
     let ran = with_server(&server, Protocol::Ollama)
         .args(["draft", "Write a line.", "-c", "criteria.toml"])
         .run();
-    let runs = offered(ran.then([""; 0]), &["history", "show", ""]);
-    // Flags may follow, too.
-    let runs: Vec<&String> = runs.iter().filter(|it| !it.starts_with('-')).collect();
-    assert_eq!(runs.len(), 2, "{runs:?}");
-    assert_eq!(runs[0], "last");
-    ran.then(["history", "show", runs[1]]).run();
+    let runs = |command: &str| {
+        let mut runs = offered(ran.then([""; 0]), &["history", command, ""]);
+        // Flags may follow, too.
+        runs.retain(|it| !it.starts_with('-'));
+        runs
+    };
+    let shown = runs("show");
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    assert_eq!(shown[0], "last");
+    for command in ["resume", "diff", "export", "rm"] {
+        assert_eq!(runs(command), shown, "{command}");
+    }
+    ran.then(["history", "show", &shown[1]]).run();
     let models = offered(ran.then([""; 0]), &["draft", "-m", "ollama:t"]);
     assert_eq!(models, ["ollama:test"]);
     assert_eq!(server.calls(), 4);

@@ -155,6 +155,34 @@ fn every_command_has_examples() {
     }
 }
 
+/// Prose is as wide as the help is, however wide that is: a line ends where the next word does not fit any more.
+#[test]
+fn prose_fills_its_lines() {
+    let reference = Test::new().args(["man", "--markdown"]).run().stdout;
+    let names = reference.split("\n## ").skip(1).map(|section| {
+        let name = section.lines().next().unwrap_or_default();
+        name.split(' ').skip(1).collect::<Vec<_>>()
+    });
+    let commands: Vec<Vec<&str>> = names.collect();
+    assert!(commands.len() > 40, "{}", commands.len());
+    for width in [80, 100] {
+        for command in &commands {
+            let test = Test::new().env("COLUMNS", width.to_string());
+            let help = test.args(command).arg("--help").stderr("").run().stdout;
+            for (line, next) in help.lines().zip(help.lines().skip(1)) {
+                let word = next.split(' ').next().unwrap_or_default();
+                let goes_on = !line.is_empty() && word.starts_with(char::is_lowercase);
+                let left = width - line.chars().count();
+                assert!(
+                    !goes_on || word.chars().count() >= left,
+                    "`reflect {} --help`, {width} columns wide, has a short line: {line:?}",
+                    command.join(" ")
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn manual_pages() {
     let ran = Test::new().arg("man").stderr("").run();

@@ -482,6 +482,71 @@ fn an_answer_is_improved_in_rounds_as_yaml_008_needs() {
     }
 }
 
+/// A node that asks a model, and a loop that does.
+const ASKS: &str = r#"
+nodes:
+  - name: plan
+    uses: llm.call
+    with:
+      prompt: "Plan a line."
+  - name: grow
+    uses: reflection.loop
+    with:
+      generator:
+        uses: llm.call
+        prompt: "Write a line."
+      evaluator:
+        type: llm
+        prompt: "Is this a line? {{ state.reflection_output }}"
+      max_iterations: 1
+"#;
+
+#[test]
+fn each_call_is_told_of_who_wants_to_know() {
+    let ask = |flag: &str| {
+        let server = answering([
+            Reply::text("A plan.").reasoning("Let me plan."),
+            Reply::text("A line.").reasoning("Let me write."),
+            Reply::text("{\"score\": 1, \"valid\": true}"),
+        ]);
+        run(&server, Protocol::OpenAi, ASKS)
+            .arg(flag)
+            .stdout("A line.\n")
+            .run()
+            .stderr
+    };
+    let all = |said: &str, wanted: &[&str], unwanted: &[&str]| {
+        for text in wanted {
+            assert!(said.contains(text), "no {text:?} in {said}");
+        }
+        for text in unwanted {
+            assert!(!said.contains(text), "{text:?} in {said}");
+        }
+    };
+    let figures = [
+        "node plan: openai:test took ",
+        "draft 1: openai:test took ",
+        "120 tokens (100 of them the prompt)",
+    ];
+    all(&ask("--no-log"), &[], &figures);
+    let said = ask("-v");
+    all(&said, &figures, &["[user]", "Let me"]);
+    // Of the writer, and of the judge.
+    assert_eq!(said.matches("draft 1: openai:test took ").count(), 2);
+    let words = [
+        "node plan: openai:test was asked to write at http://127.0.0.1:",
+        "[user]\n> Plan a line.",
+        "[answer]\n< A plan.",
+        "draft 1: openai:test was asked to write at http://127.0.0.1:",
+        "[user]\n> Write a line.",
+        "[answer]\n< A line.",
+        "> Is this a line? A line.",
+    ];
+    all(&ask("-vv"), &words, &[]);
+    let reasoning = ["~ Let me plan.", "~ Let me write."];
+    all(&ask("--show-reasoning"), &reasoning, &["[user]", " took "]);
+}
+
 /// What seed 002 shows of the language, with the needs of its syntax reference: `action` for the node, a schema, a
 /// corrector that is told of the errors as JSON, all of the loop's keys.
 const PROFILE: &str = r#"

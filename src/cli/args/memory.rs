@@ -16,7 +16,7 @@ Examples:
   reflect memory list
   reflect memory export > memory.jsonl
 
-It is in the same file as the run log (`reflect history path`), and nothing of it leaves this machine but what a run
+It is in the same file as the run log (`reflect history path`), and nothing of it leaves this machine but what a run \
 tells its model.")]
 pub(in crate::cli) enum MemoryCommand {
     /// List what is known, with how sure it is now
@@ -47,9 +47,11 @@ Examples:
   reflect memory import memory.jsonl
   reflect memory import context.json        a file as for `--context`
 
-Each line is an object: {\"content\": \"…\", \"confidence\": 0.85} for a fact, {\"name\": \"…\", \"content\": \"…\",
-\"successRate\": 0.9} for a procedure, {\"category\": \"…\", \"content\": \"…\", \"confidence\": 0.6, \"criteria\": \"…\"}
-for an insight. What is there already gets the new figures.")]
+Each line is an object:
+  fact: {\"content\": \"…\", \"confidence\": 0.85}
+  procedure: {\"name\": \"…\", \"content\": \"…\", \"successRate\": 0.9}
+  insight: {\"category\": \"…\", \"content\": \"…\", \"confidence\": 0.6, \"criteria\": \"…\"}
+What is there already gets the new figures.")]
     Import {
         /// The file; `-` for standard input
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -153,13 +155,16 @@ pub(in crate::cli) enum MemoryAddCommand {
 
 /// `reflect memory learn`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
   reflect memory learn
   reflect memory learn --since 30d --llm -m ollama:qwen3:8b
 
-It looks at the last 1000 runs, and keeps what at least two of them show and most of them do not refute. What it knows
-already is not kept twice. No model is asked without --llm.")]
+It looks at the last 1000 runs, and keeps what at least two of them show and most of them do not refute. What it knows \
+already is not kept twice. No model is asked without --llm.",
+    mut_arg("stronger_model", |arg| arg.hide(true)),
+)]
 pub(in crate::cli) struct LearnArgs {
     /// Only from runs since then: 30d, 12h, or a date
     #[arg(long, value_name = "AGE|DATE")]

@@ -15,9 +15,9 @@ Examples:
   reflect worker --engine restate://queue --listen 0.0.0.0:9080 --advertise gpu7:9080
   reflect batch tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o out.jsonl --engine restate://queue
 
-A worker takes its criteria and its models' names from the tasks; the addresses and keys of
-providers are those of its own configuration. It may be ended and started at any time: others go
-on with its tasks, and only calls that were under way are made again. The server and all workers
+A worker takes its criteria and its models' names from the tasks; the addresses and keys of \
+providers are those of its own configuration. It may be ended and started at any time: others go \
+on with its tasks, and only calls that were under way are made again. The server and all workers \
 must reach each other; nobody else should, for nothing is encrypted.")]
 pub(in crate::cli) struct WorkerArgs {
     /// The Restate server, as `restate://HOST[:PORT]`

@@ -6,11 +6,12 @@ use crate::cli::args::{AssessArgs, AssessFormat, GlobalArgs};
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
 use crate::cli::output::OutputFile;
+use crate::cli::verbose::Verbosity;
 use crate::cli::{interrupt, models, printer, settings};
 use crate::evaluate::{advice_prompt, advise};
+use crate::model::CallEvent;
 use crate::reflector::{self, Episode, PlanAssessment};
 use crate::report::{AssessmentReport, assessment_json, assessment_markdown, assessment_text};
-use crate::source::Source;
 use crate::types::{ExitCode, ModelId, Task};
 
 /// Judges the outcome and prints the verdict; or prints the schema of what is read.
@@ -19,9 +20,7 @@ pub(in crate::cli) async fn run(
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
     if args.schema {
-        let text = serde_json::to_string_pretty(&reflector::schema())
-            .map_err(|error| CliError::failure(error.to_string()))?;
-        printer::print(&printer::with_final_newline(&text))?;
+        printer::print(&printer::json(&reflector::schema())?)?;
         return Ok(ExitCode::Success);
     }
     settings::check_model(&args.model, args.llm)?;
@@ -33,7 +32,7 @@ pub(in crate::cli) async fn run(
     let mut warnings = Vec::new();
     let mut model = None;
     if args.llm {
-        let (asked, said) = suggest(&plan, &episode, &assessment, global.quiet).await?;
+        let (asked, said) = suggest(&plan, &episode, &assessment, global).await?;
         model = asked;
         match said {
             Ok(suggestions) => assessment.add_suggestions(suggestions),
@@ -78,13 +77,8 @@ pub(in crate::cli) async fn run(
 }
 
 fn read(file: &Path, quiet: bool) -> Result<Episode, CliError> {
-    let input = Input::of(file);
-    let text = input.read("the plan and its results", quiet)?;
-    let name = match input {
-        Input::Stdin => "<stdin>".to_owned(),
-        Input::File(path) => path.display().to_string(),
-    };
-    Ok(reflector::read(&Source::new(&name, &text))?)
+    let source = Input::of(file).source("the plan and its results", quiet)?;
+    Ok(reflector::read(&source)?)
 }
 
 /// Asks the model that judges: who it is, and what it says or why it says nothing.
@@ -96,17 +90,23 @@ async fn suggest(
     plan: &settings::Plan,
     episode: &Episode,
     assessment: &PlanAssessment,
-    quiet: bool,
+    global: &GlobalArgs,
 ) -> Result<(Option<ModelId>, Result<Vec<String>, String>), CliError> {
     let cancel = interrupt::cancel_on_signal();
     let asked: String = advice_prompt(episode, assessment)
         .into_iter()
         .map(|message| message.content)
         .collect();
+    let verbosity = Verbosity::of(global);
+    let observer = |event: CallEvent<'_>| {
+        if let CallEvent::End(call) = event {
+            verbosity.say("suggestions", &call);
+        }
+    };
     let ask = async {
-        match models::open_judge(plan, &Task::default(), &asked, quiet).await {
+        match models::open_judge(plan, &Task::default(), &asked, global.quiet).await {
             Ok(judge) => {
-                let said = advise(episode, assessment, &judge, &|_| {}).await;
+                let said = advise(episode, assessment, &judge, &observer).await;
                 Ok((Some(judge.model.id().clone()), said))
             }
             Err(error) if error.code == ExitCode::Provider => {
@@ -116,9 +116,5 @@ async fn suggest(
             Err(error) => Err(error),
         }
     };
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(CliError::new(ExitCode::Interrupted, "interrupted")),
-        said = ask => said,
-    }
+    interrupt::unless_cancelled(&cancel, ask).await
 }

@@ -112,7 +112,7 @@ fn write_new(path: &Path) -> Result<(), CliError> {
         use std::os::unix::fs::PermissionsExt as _;
         fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     }
-    fs_err::write(schema, schema_text()?).map_err(failed)
+    fs_err::write(schema, printer::json(&config::schema())?).map_err(failed)
 }
 
 /// Where the schema of a configuration file is for editors to find: `config.schema.json` for `config.toml`.
@@ -120,15 +120,8 @@ fn schema_beside(path: &Path) -> PathBuf {
     path.with_extension("schema.json")
 }
 
-fn schema_text() -> Result<String, CliError> {
-    let mut text = serde_json::to_string_pretty(&config::schema())
-        .map_err(|error| CliError::failure(error.to_string()))?;
-    text.push('\n');
-    Ok(text)
-}
-
 fn schema() -> Result<ExitCode, CliError> {
-    printer::print(&schema_text()?)?;
+    printer::print(&printer::json(&config::schema())?)?;
     Ok(ExitCode::Success)
 }
 
@@ -139,7 +132,7 @@ fn edit(global: &GlobalArgs) -> Result<ExitCode, CliError> {
         write_new(&path)?;
     } else if schema.exists() {
         // An earlier version of the program may have known other keys.
-        fs_err::write(schema, schema_text()?)
+        fs_err::write(schema, printer::json(&config::schema())?)
             .map_err(|error| CliError::failure(error.to_string()))?;
     }
     loop {

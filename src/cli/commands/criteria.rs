@@ -30,7 +30,7 @@ pub(in crate::cli) fn run(
             force,
         } => init(file, task_type, *force),
         CriteriaCommand::Schema => {
-            printer::print(&json_text(&criteria::schema())?)?;
+            printer::print(&printer::json(&criteria::schema())?)?;
             Ok(ExitCode::Success)
         }
     }
@@ -59,13 +59,6 @@ impl Place {
     fn read(&self, set: &Available) -> Result<Criteria, SourceError> {
         set.read(&|file| settings::reach(&self.config, false, file))
     }
-}
-
-fn json_text(value: &impl Serialize) -> Result<String, CliError> {
-    let mut text = serde_json::to_string_pretty(value)
-        .map_err(|error| CliError::failure(error.to_string()))?;
-    text.push('\n');
-    Ok(text)
 }
 
 /// A set, as `criteria list --json` prints it.
@@ -99,7 +92,7 @@ fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
         })
         .collect();
     if json {
-        printer::print(&json_text(&sets)?)?;
+        printer::print(&printer::json(&sets)?)?;
         return Ok(ExitCode::Success);
     }
     let origin = |set: &Listed| match &set.path {
@@ -140,7 +133,7 @@ fn show(global: &GlobalArgs, spec: &str, format: CriteriaFormat) -> Result<ExitC
     let criteria = place.read(&set)?;
     let text = match format {
         CriteriaFormat::Text => printer::without_controls(&in_words(&set, &criteria)).into_owned(),
-        CriteriaFormat::Json => json_text(&criteria)?,
+        CriteriaFormat::Json => printer::json(&criteria)?,
         CriteriaFormat::Toml => criteria::to_toml(&criteria)
             .ok_or_else(|| CliError::failure("the criteria cannot be written as TOML"))?,
     };

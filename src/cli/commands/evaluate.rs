@@ -74,16 +74,11 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
             .map(|text| text.content.as_str())
             .max_by_key(|text| text.len())
             .unwrap_or_default();
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => {
-                return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
-            }
-            opened = models::open_judge(&plan, &task, longest, global.quiet) => Some(JudgeModel {
-                cache: store::verdicts(&plan.criteria, store.as_ref()),
-                ..opened?
-            }),
-        }
+        let opening = models::open_judge(&plan, &task, longest, global.quiet);
+        Some(JudgeModel {
+            cache: store::verdicts(&plan.criteria, store.as_ref()),
+            ..interrupt::unless_cancelled(&cancel, opening).await?
+        })
     } else {
         None
     };
@@ -184,24 +179,19 @@ impl Prepared {
                 }
             })
         });
-        let ended = match lines {
-            Some(Lines {
-                failure: Some(error),
-                ..
-            }) => return Err(error),
-            Some(lines) => lines.reader(),
-            None => {
-                let text = match args.output.format {
-                    Format::Text | Format::Ndjson => {
-                        printer::without_controls(&each(&records, printed.text)).into_owned()
-                    }
-                    Format::Json => (printed.json)(&records),
-                    Format::Markdown => each(&records, printed.markdown),
-                };
-                match self.output {
-                    Some(file) => file.write(&text).map(|()| Reader::There)?,
-                    None => printer::print(&text)?,
+        let ended = if let Some(lines) = lines {
+            lines.end()?
+        } else {
+            let text = match args.output.format {
+                Format::Text | Format::Ndjson => {
+                    printer::without_controls(&each(&records, printed.text)).into_owned()
                 }
+                Format::Json => (printed.json)(&records),
+                Format::Markdown => each(&records, printed.markdown),
+            };
+            match self.output {
+                Some(file) => file.write(&text).map(|()| Reader::There)?,
+                None => printer::print(&text)?,
             }
         };
         reported.transpose()?;

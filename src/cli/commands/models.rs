@@ -85,7 +85,7 @@ async fn list(
         }
     }
     printer::print(&if json {
-        as_json(&found)?
+        printer::json(&found)?
     } else {
         table(&found)
     })?;
@@ -127,13 +127,6 @@ async fn of_provider(providers: &Providers<'_>, name: &str) -> Result<Vec<Availa
             fetched: true,
         })
         .collect())
-}
-
-fn as_json(models: &[Available]) -> Result<String, CliError> {
-    let mut text = serde_json::to_string_pretty(models)
-        .map_err(|error| CliError::failure(error.to_string()))?;
-    text.push('\n');
-    Ok(text)
 }
 
 fn table(models: &[Available]) -> String {

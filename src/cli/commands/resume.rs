@@ -211,11 +211,10 @@ impl Past {
 
     /// The limits in force from now on; an error if the run has come to its end.
     fn raised(&self, args: &ResumeArgs) -> Result<LoopSettings, CliError> {
-        let max_time = settings::duration("--max-time", args.max_time.as_deref())?;
         let flags = LoopSettings {
             max_iterations: args.max_iterations,
             max_total_tokens: args.max_total_tokens,
-            max_time: max_time.map(|time| time.get().as_secs_f64()),
+            max_time: settings::max_time(args.max_time.as_deref())?,
             max_cost: args.max_cost,
             ..LoopSettings::default()
         };
@@ -412,13 +411,8 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let writer_tools = exec::writer_tools(&past.setup.tools, args.allow_exec)?;
     let evidence = past.evidence(&plan, global.quiet)?;
     let given = past.start.text().map(|text| text.content.as_str());
-    let opened = tokio::select! {
-        biased;
-        () = cancel.cancelled() => {
-            return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
-        }
-        opened = models::open(&plan, recorded.task(), given, global.quiet) => opened?,
-    };
+    let opening = models::open(&plan, recorded.task(), given, global.quiet);
+    let opened = interrupt::unless_cancelled(&cancel, opening).await?;
     let calls = calls
         .into_iter()
         .filter_map(|(_, call)| kept::exchange(call));

@@ -8,7 +8,6 @@ use crate::cli::error::CliError;
 use crate::cli::input::{self, Input};
 use crate::engine::Start;
 use crate::evaluate::read_errors;
-use crate::source::Source;
 use crate::types::{ExitCode, Issue};
 
 /// Revises the text and prints the answer.
@@ -50,11 +49,7 @@ fn start(args: &ReviseArgs, quiet: bool) -> Result<Start, CliError> {
 
 /// What the user says is wrong with the text.
 fn issues(errors: &Input<'_>, quiet: bool) -> Result<Vec<Issue>, CliError> {
-    let name = match errors {
-        Input::Stdin => "<stdin>".to_owned(),
-        Input::File(path) => path.display().to_string(),
-    };
-    let issues = read_errors(&Source::new(&name, &errors.read("the errors", quiet)?))?;
+    let issues = read_errors(&errors.source("the errors", quiet)?)?;
     if issues.is_empty() {
         let name = errors.name();
         return Err(

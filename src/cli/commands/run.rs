@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use self::nodes::Nodes;
 use crate::cli::args::{GlobalArgs, WorkflowArgs, WorkflowFormat};
@@ -21,8 +19,10 @@ use crate::cli::output::OutputFile;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::{Progress, trying_again};
 use crate::cli::store::{self, SharedStore};
+use crate::cli::verbose::Verbosity;
 use crate::cli::{exec, interrupt, settings};
 use crate::engine::Observer as _;
+use crate::model::CallReport;
 use crate::types::{Event as LoopEvent, ExitCode};
 use crate::workflow::{self, Event, Failure, Observer, Outcome, ProgramKind, Workflow, World};
 
@@ -88,11 +88,9 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
         progress: None,
         log: store.clone().map(RunLog::new),
         nodes: Nodes::new(workflow.name(), plan.settings().reflector.criteria()),
-        lines: args.format == WorkflowFormat::Ndjson,
-        reader: Reader::There,
-        failure: None,
+        lines: (args.format == WorkflowFormat::Ndjson).then(|| Lines::new(false, cancel.clone())),
+        verbosity: Verbosity::of(global),
         global: global.clone(),
-        cancel: cancel.clone(),
     })));
     let trusted = args.allow_exec
         || args
@@ -147,20 +145,18 @@ fn finish(
     let mut code = outcome.exit_code;
     let mut views = watch.views();
     views.nodes.conclude(outcome, &views.global);
-    if let Some(error) = views.failure.take() {
-        return Err(error);
-    }
-    if views.reader == Reader::Gone {
+    let lines = views.lines.take();
+    drop(views);
+    if lines.map(Lines::end).transpose()? == Some(Reader::Gone) {
         return Ok(ExitCode::Success);
     }
-    drop(views);
     let text = match args.format {
         WorkflowFormat::Ndjson => None,
-        WorkflowFormat::Json => Some(pretty(&outcome.report(workflow.name()))?),
+        WorkflowFormat::Json => Some(printer::json(&outcome.report(workflow.name()))?),
         WorkflowFormat::Text if outcome.output.is_null() => None,
         WorkflowFormat::Text => Some(match &outcome.output {
             Value::String(text) => text.clone(),
-            other => pretty(other)?,
+            other => printer::json(other)?,
         }),
     };
     if let Some(text) = text {
@@ -186,11 +182,6 @@ fn finish(
         ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
         code => code,
     })
-}
-
-fn pretty(value: &impl Serialize) -> Result<String, CliError> {
-    serde_json::to_string_pretty(value)
-        .map_err(|error| CliError::failure(format!("the result is no JSON: {error}")))
 }
 
 /// An attempt of a loop that raised an error, on one line.
@@ -317,12 +308,10 @@ struct Views {
     log: Option<RunLog>,
     /// How the nodes ended, for the reflector.
     nodes: Nodes,
-    /// Whether every event is printed.
-    lines: bool,
-    reader: Reader,
-    failure: Option<CliError>,
+    /// Where every event is printed, if it is.
+    lines: Option<Lines>,
+    verbosity: Verbosity,
     global: GlobalArgs,
-    cancel: CancellationToken,
 }
 
 impl Watch {
@@ -333,12 +322,17 @@ impl Watch {
 
 impl Observer for Watch {
     fn on_event(&mut self, event: &Event<'_>) {
-        self.views().see(event);
+        self.views().see(event, None);
+    }
+
+    fn on_call(&mut self, event: &Event<'_>, call: &CallReport<'_>) {
+        self.views().see(event, Some(call));
     }
 }
 
 impl Views {
-    fn see(&mut self, event: &Event<'_>) {
+    /// Takes an event in. Of a call there is a report.
+    fn see(&mut self, event: &Event<'_>, call: Option<&CallReport<'_>>) {
         self.nodes.see(event);
         match event {
             Event::Loop { event, .. } => {
@@ -348,8 +342,16 @@ impl Views {
                 if matches!(event.event, LoopEvent::RunStart { .. }) {
                     self.progress = Some(Progress::new(&self.global));
                 }
-                if let Some(progress) = &mut self.progress {
-                    progress.on_event(event);
+                match (&mut self.progress, call) {
+                    (Some(progress), Some(call)) => progress.on_call(event, call),
+                    (Some(progress), None) => progress.on_event(event),
+                    (None, _) => {}
+                }
+            }
+            Event::Call { node, .. } => {
+                // No loop is under way: nothing is drawn.
+                if let Some(call) = call {
+                    self.verbosity.say(&format!("node {node}"), call);
                 }
             }
             Event::NodeStart { node, action } => {
@@ -371,8 +373,10 @@ impl Views {
             Event::Warning { message } => self.say(&format!("warning: {message}")),
             _ => {}
         }
-        if self.lines {
-            self.print(event);
+        if let Some(lines) = &mut self.lines
+            && let Some(line) = line(event)
+        {
+            lines.print(&line);
         }
     }
 
@@ -383,33 +387,21 @@ impl Views {
             None => printer::say(line),
         }
     }
+}
 
-    fn print(&mut self, event: &Event<'_>) {
-        if self.reader == Reader::Gone || self.failure.is_some() {
-            return;
+/// An event as it is printed, if it is.
+fn line(event: &Event<'_>) -> Option<String> {
+    let mut value = serde_json::to_value(event).unwrap_or_default();
+    if let Event::Loop { event, .. } = event {
+        if !event.event.is_lasting() {
+            return None;
         }
-        let mut value = serde_json::to_value(event).unwrap_or_default();
-        if let Event::Loop { event, .. } = event {
-            if !event.event.is_lasting() {
-                return;
-            }
-            // The end of a loop is not the end of the events.
-            if let LoopEvent::RunEnd { .. } = event.event {
-                value["event"] = Value::from("loop_end");
-            }
-        } else if let Value::Object(object) = &mut value {
-            object.insert("time".to_owned(), Value::from(Timestamp::now().to_string()));
+        // The end of a loop is not the end of the events.
+        if let LoopEvent::RunEnd { .. } = event.event {
+            value["event"] = Value::from("loop_end");
         }
-        match printer::print(&format!("{value}\n")) {
-            Ok(Reader::There) => {}
-            Ok(Reader::Gone) => {
-                self.reader = Reader::Gone;
-                self.cancel.cancel();
-            }
-            Err(error) => {
-                self.failure = Some(error);
-                self.cancel.cancel();
-            }
-        }
+    } else if let Value::Object(object) = &mut value {
+        object.insert("time".to_owned(), Value::from(Timestamp::now().to_string()));
     }
+    Some(format!("{value}\n"))
 }

@@ -108,15 +108,10 @@ async fn prepare(
     let report = OutputFile::prepare_if(args.output.report.as_deref())?;
     let store = SharedStore::open(&plan, args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
-    let opened = tokio::select! {
-        biased;
-        () = cancel.cancelled() => {
-            return Err(CliError::new(ExitCode::Interrupted, "interrupted"));
-        }
-        opened = models::open(&plan, &task, given, global.quiet) => opened?,
-    };
+    let opening = models::open(&plan, &task, given, global.quiet);
+    let opened = interrupt::unless_cancelled(&cancel, opening).await?;
     let writer = opened.writer.id().to_string();
-    recall::recall(&plan, &mut task, &writer, global.quiet)?;
+    recall::recall(&plan, store.as_ref(), &mut task, &writer, global.quiet)?;
     let max_cost = prices::limit(
         &plan,
         plan.config.prices(),
@@ -127,7 +122,7 @@ async fn prepare(
         Some(_) => Some(setup::of(
             &plan,
             setup::Given {
-                writer: opened.writer.id().to_string(),
+                writer,
                 at_given_address: opened.at_given_address,
                 tools: &args.tools,
                 evidence: &args.knowledge.evidence,
@@ -223,11 +218,7 @@ impl Prepared {
             report.write(&logged.unwrap_or_else(|| format.report(&record, &events)))
         });
         let ended = match lines {
-            Some(Lines {
-                failure: Some(error),
-                ..
-            }) => return Err(error),
-            Some(lines) => lines.reader(),
+            Some(lines) => lines.end()?,
             None => deliver(args, self.extract, global.quiet, &record, self.output)?,
         };
         reported.transpose()?;

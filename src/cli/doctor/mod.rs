@@ -217,15 +217,12 @@ impl Report {
             })
             .collect();
         let code = self.exit_code();
-        let mut text = serde_json::to_string_pretty(&json!({
+        printer::json(&json!({
             "schema_version": SCHEMA_VERSION,
             "well": code == ExitCode::Success,
             "exit_code": code,
             "checks": checks,
         }))
-        .map_err(|error| CliError::failure(error.to_string()))?;
-        text.push('\n');
-        Ok(text)
     }
 }
 

@@ -63,7 +63,13 @@ pub(super) async fn of_run(
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let models = models::foresee(&plan)?;
     let writer = (models.writer.as_ref()).map(|(name, _)| name.to_string());
-    recall::recall(&plan, &mut task, &writer.unwrap_or_default(), global.quiet)?;
+    recall::recall(
+        &plan,
+        None,
+        &mut task,
+        &writer.unwrap_or_default(),
+        global.quiet,
+    )?;
     let settings = &plan.settings().loop_settings;
     let revisions = settings.max_iterations().saturating_sub(1);
     let (first, work) = match &start {
@@ -295,10 +301,7 @@ fn plural(number: u64, what: &str) -> String {
 impl DryRun<'_> {
     fn print(&self, format: Format) -> Result<ExitCode, CliError> {
         let text = if format == Format::Json {
-            let mut text = serde_json::to_string_pretty(&self.json())
-                .map_err(|error| CliError::failure(error.to_string()))?;
-            text.push('\n');
-            text
+            printer::json(&self.json())?
         } else {
             printer::without_controls(&self.text()).into_owned()
         };

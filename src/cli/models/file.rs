@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 
 use super::connect::Providers;
-use super::name::{ModelName, Written, known_provider};
+use super::name::{ModelName, Written, is_known};
 use super::window::RunWindow;
 use super::{choose, judge_sampling};
 use crate::cli::error::CliError;
@@ -101,7 +101,7 @@ impl FileModels {
             let text = config.aliases().get(text).map_or(text, String::as_str);
             // As other tools write it: the provider, a slash, and its model.
             match text.split_once('/') {
-                Some((provider, model)) if known_provider(provider, config) => Written {
+                Some((provider, model)) if is_known(provider, config) => Written {
                     provider: Some(provider.to_owned()),
                     model: Some(model.to_owned()),
                 },

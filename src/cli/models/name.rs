@@ -102,11 +102,7 @@ pub(in crate::cli) fn known(config: &Config) -> Vec<String> {
 }
 
 /// Whether there is a provider of this name.
-pub(super) fn known_provider(provider: &str, config: &Config) -> bool {
-    is_known(provider, config)
-}
-
-fn is_known(provider: &str, config: &Config) -> bool {
+pub(super) fn is_known(provider: &str, config: &Config) -> bool {
     known(config).iter().any(|known| known == provider)
 }
 

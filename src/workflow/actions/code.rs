@@ -8,7 +8,6 @@ use crate::evaluate::Earlier;
 use crate::sandbox::{Language, Limits, ScriptRequest};
 use crate::source::SourceError;
 use crate::types::{HumanDuration, ScriptConfig, ScriptLanguage};
-use crate::workflow::evaluator::language;
 use crate::workflow::event::Event;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
@@ -109,8 +108,7 @@ impl Action for Code {
     }
 
     fn programs(&self, list: &mut Vec<Program>) {
-        let language = language(self.config.language);
-        list.extend(Program::of_code(language, &self.config.code, &self.part));
+        list.extend(Program::of_code(&self.config, &self.part));
     }
 }
 
@@ -120,7 +118,7 @@ pub(in crate::workflow) async fn run_script(
     output: &Value,
     scene: &Scene<'_>,
 ) -> Result<Value, Failure> {
-    let language = language(config.language);
+    let language = Language::from(config.language);
     let request = ScriptRequest {
         code: config.code.clone(),
         output: output.clone(),

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::llm_call::usage as usage_value;
 use super::{Action, Call, Kind, ReadAction};
-use crate::engine::{Studio, StudioError, Workshop, Written};
-use crate::model::{CallEvent, CallObserver};
+use crate::engine::{Observer, Studio, StudioError, Workshop, Written};
+use crate::model::{CallEvent, CallObserver, CallReport};
 use crate::source::SourceError;
 use crate::types::{
     ConvergenceReason, CriterionResult, Evaluation, ExitCode, LoopSettings, OnFailure, RunRecord,
@@ -21,7 +21,7 @@ use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::program::Program;
 use crate::workflow::template::{Names, text_of};
-use crate::workflow::world::{Scene, since};
+use crate::workflow::world::{Scene, World, since};
 
 pub(super) const KIND: Kind = Kind {
     name: "reflection.loop",
@@ -170,11 +170,29 @@ impl Reflection {
             .run(
                 &Task::new(""),
                 &mut bench,
-                &mut |event: &Stamped| world.emit(&Event::Loop { node, event }),
+                &mut Seen { world, node },
                 &world.cancel,
             )
             .await;
         bench.finish(&record)
+    }
+}
+
+/// Shows the events of a loop as those of its node.
+struct Seen<'a> {
+    world: &'a World,
+    node: &'a str,
+}
+
+impl Observer for Seen<'_> {
+    fn on_event(&mut self, event: &Stamped) {
+        let node = self.node;
+        self.world.emit(&Event::Loop { node, event });
+    }
+
+    fn on_call(&mut self, event: &Stamped, call: &CallReport<'_>) {
+        let node = self.node;
+        self.world.emit_call(&Event::Loop { node, event }, call);
     }
 }
 

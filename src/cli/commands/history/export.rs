@@ -17,13 +17,14 @@ pub(super) fn export(
     file: Option<&Path>,
 ) -> Result<String, CliError> {
     let run_id = store.find(run)?;
-    let events = store.events(run_id)?;
     let format = format
         .or_else(|| file.and_then(ReportFormat::of_file))
         .unwrap_or(ReportFormat::Markdown);
-    let text = match format {
-        ReportFormat::Html => kept::page(store, run_id)?,
-        _ => format.report(&RunRecord::from_events(&events), &events),
+    let text = if format == ReportFormat::Html {
+        kept::page(store, run_id)?
+    } else {
+        let events = store.events(run_id)?;
+        format.report(&RunRecord::from_events(&events), &events)
     };
     match OutputFile::prepare_if(file)? {
         Some(file) => file.write(&text).map(|()| String::new()),

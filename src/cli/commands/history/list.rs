@@ -42,10 +42,7 @@ pub(super) fn list(args: &ListArgs, store: Option<&Store>) -> Result<String, Cli
         None => Vec::new(),
     };
     if args.json {
-        let mut text = serde_json::to_string_pretty(&runs)
-            .map_err(|error| CliError::failure(error.to_string()))?;
-        text.push('\n');
-        return Ok(text);
+        return printer::json(&runs);
     }
     if runs.is_empty() && args.limit > 0 {
         printer::say(if filter == all {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
 
+use crate::cli::columns::set_apart;
 use crate::cli::error::CliError;
 use crate::cli::printer;
 use crate::report;
@@ -157,11 +158,7 @@ fn candidate_text(candidate: &Candidate) -> String {
 
 /// A text set apart from what is said about it.
 fn quoted(text: &str) -> String {
-    text.trim_end()
-        .lines()
-        .map(|line| format!("  | {line}").trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n")
+    set_apart(text, "  | ")
 }
 
 /// Why a version was revised as it was, in the order in which it was decided.

@@ -12,7 +12,6 @@ use crate::cli::input::Input;
 use crate::cli::output::OutputFile;
 use crate::cli::{paths, printer};
 use crate::memory::{MAX_LENGTH, is_faded, line, merge, parse};
-use crate::source::Source;
 use crate::store::{MemoryChanged, Store};
 use crate::types::{ExitCode, Fact, Knowledge, KnownInsight, KnownProcedure, Memory};
 
@@ -148,11 +147,7 @@ fn checked(what: &str, text: &str) -> Result<String, CliError> {
 }
 
 fn import(input: &Input<'_>, quiet: bool) -> Result<(), CliError> {
-    let name = match input {
-        Input::Stdin => "<stdin>".to_owned(),
-        Input::File(path) => path.display().to_string(),
-    };
-    let all = parse(&Source::new(&name, &input.read("memory", quiet)?))?;
+    let all = parse(&input.source("memory", quiet)?)?;
     if all.is_empty() {
         return Err(CliError::usage(format!("{} has no entry in it", input.name()))
             .hint("write one JSON object a line, for example {\"content\": \"…\", \"confidence\": 0.85}"));
