@@ -100,33 +100,38 @@ static BUILT_IN: LazyLock<Environment<'static>> = LazyLock::new(|| {
     );
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.add_filter("block", block);
-    let replaceable = ENTRIES.iter().map(|entry| (entry.name, entry.source));
-    let fixed = [
-        ("advise.j2", include_str!("templates/advise.j2")),
-        ("insights.j2", include_str!("templates/insights.j2")),
-        ("look_back.j2", include_str!("templates/look_back.j2")),
-        ("outline.j2", include_str!("templates/outline.j2")),
-        ("section.j2", include_str!("templates/section.j2")),
-        ("sections.j2", include_str!("templates/sections.j2")),
-        ("reflect_drop.j2", include_str!("templates/reflect_drop.j2")),
-        (
-            "reflect_failure.j2",
-            include_str!("templates/reflect_failure.j2"),
-        ),
-        ("reflect_tool.j2", include_str!("templates/reflect_tool.j2")),
-        ("repair.j2", include_str!("templates/repair.j2")),
-        (
-            "revise_edit_again.j2",
-            include_str!("templates/revise_edit_again.j2"),
-        ),
-    ];
-    for (name, source) in replaceable.chain(fixed) {
-        environment
-            .add_template(name, source)
-            .expect("our own templates are valid: a test renders them all");
-    }
+    // A run uses a few of them; what is not used is not read.
+    environment.set_loader(|name| Ok(source(name).map(str::to_owned)));
     environment
 });
+
+/// Templates that users cannot replace.
+const FIXED: [(&str, &str); 11] = [
+    ("advise.j2", include_str!("templates/advise.j2")),
+    ("insights.j2", include_str!("templates/insights.j2")),
+    ("look_back.j2", include_str!("templates/look_back.j2")),
+    ("outline.j2", include_str!("templates/outline.j2")),
+    ("section.j2", include_str!("templates/section.j2")),
+    ("sections.j2", include_str!("templates/sections.j2")),
+    ("reflect_drop.j2", include_str!("templates/reflect_drop.j2")),
+    (
+        "reflect_failure.j2",
+        include_str!("templates/reflect_failure.j2"),
+    ),
+    ("reflect_tool.j2", include_str!("templates/reflect_tool.j2")),
+    ("repair.j2", include_str!("templates/repair.j2")),
+    (
+        "revise_edit_again.j2",
+        include_str!("templates/revise_edit_again.j2"),
+    ),
+];
+
+/// The text of a built-in template.
+fn source(name: &str) -> Option<&'static str> {
+    let replaceable = ENTRIES.iter().map(|entry| (entry.name, entry.source));
+    let mut all = replaceable.chain(FIXED);
+    all.find_map(|(known, source)| (known == name).then_some(source))
+}
 
 const SYSTEM: &str = include_str!("templates/system.txt");
 

@@ -488,3 +488,12 @@ fn the_result_of_a_tool_is_material() {
     assert!(first[1].content.contains("the text that is to be written"));
     assert!(!first[1].content.contains("<draft>"));
 }
+
+#[test]
+fn every_template_can_be_read() {
+    let replaceable = ENTRIES.iter().map(|entry| entry.name);
+    for name in replaceable.chain(FIXED.map(|(name, _)| name)) {
+        assert!(BUILT_IN.get_template(name).is_ok(), "{name}");
+    }
+    assert!(BUILT_IN.get_template("no.j2").is_err());
+}

@@ -11,7 +11,8 @@ use std::time::Duration;
 fn a_plain_answer_comes_in_pieces() {
     for protocol in BOTH {
         let server = Server::start();
-        server.reply(Reply::pieces(&["One ", "two ", "drei ä€𝄞."]).usage(12, 7, Some(5)));
+        let pieces = Reply::pieces(&["One ", "two ", "drei ä€𝄞."]).wait(Duration::from_millis(60));
+        server.reply(pieces.usage(12, 7, Some(5)));
         let outcome = ask(&Setup::new(protocol), &server, writing());
         let texts = outcome.events.iter();
         let texts = texts
@@ -43,7 +44,9 @@ fn how_the_bytes_are_cut_does_not_matter() {
         assert_eq!(expected.reply.reasoning, "vorher üGrübeln");
         for size in [1, 2, 3, 5, 7, 16, 61, 100_000] {
             server.reply(reply().chunks(Chunks::Bytes(size)));
-            assert_eq!(call(&*model, writing()).events, expected.events, "{size}");
+            let cut = call(&*model, writing());
+            assert_eq!(cut.reply, expected.reply, "{size}");
+            assert_eq!(cut.notices(), expected.notices(), "{size}");
         }
     }
 }

@@ -4,6 +4,7 @@
 mod echo;
 mod fence;
 mod length;
+mod phrase;
 mod refusal;
 mod repetition;
 mod reply;

@@ -1,21 +1,20 @@
 use std::sync::LazyLock;
 
-use regex::Regex;
-
+use super::phrase::Phrase;
 use super::{NotADraft, Occasion, words};
 
 /// A refusal is short: longer texts that begin like one are letters and stories.
 const MOST_WORDS: usize = 120;
 
 /// How refusals begin, the model speaking of itself as the one who was asked.
-static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
+static REFUSAL: LazyLock<Phrase> = LazyLock::new(|| {
     const OPENER: &str = r"(?:(?:i'?m|i am) (?:so |very |really )?(?:sorry|afraid)|sorry|unfortunately|my apologies|i apologi[sz]e)[,.!]?\s*(?:but\s*)?(?:that\s*)?";
     const CANNOT: &str = r"i(?: cannot|'m unable to| am unable to| can not| can't|'m not able to| am not able to| won't| will not| don't feel comfortable)";
     const HELP: &str = r"(?:help (?:you )?with|assist|comply|fulfil|engage|create|generate|produce|provide|write|complete|continue|do that|revise|answer|respond|process|help$|help\.)";
     let pattern = format!(
-        r"(?i)^(?:(?:{OPENER})?{CANNOT} {HELP}|(?:{OPENER})?as an? (?:ai|artificial intelligence|(?:large )?language model)\b.{{0,60}}\bi\b|(?:{OPENER})?(?:i(?:'ll| will)? need (?:more|additional|further) (?:information|context|details)|there (?:is|was) no (?:draft|text)|(?:could|can) you (?:please )?(?:provide|share|paste|clarify)|please (?:provide|share|paste) (?:the|me|your|more)|(?:it (?:seems|looks like|appears) (?:that )?)?(?:you haven't|you have not|you did not|you didn't) (?:provide|share|include)))"
+        r"^(?:(?:{OPENER})?{CANNOT} {HELP}|(?:{OPENER})?as an? (?:ai|artificial intelligence|(?:large )?language model)\b.{{0,60}}\bi\b|(?:{OPENER})?(?:i(?:'ll| will)? need (?:more|additional|further) (?:information|context|details)|there (?:is|was) no (?:draft|text)|(?:could|can) you (?:please )?(?:provide|share|paste|clarify)|please (?:provide|share|paste) (?:the|me|your|more)|(?:it (?:seems|looks like|appears) (?:that )?)?(?:you haven't|you have not|you did not|you didn't) (?:provide|share|include)))"
     );
-    Regex::new(&pattern).expect("the pattern is valid: a test uses it")
+    Phrase::new(&pattern)
 });
 
 /// Whether the text refuses or asks back instead of being what was asked for. A task that is itself about

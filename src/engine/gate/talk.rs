@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use regex::Regex;
-
+use super::phrase::Phrase;
 use super::{NotADraft, Occasion, Removed, words};
 
 /// Announcements are short.
@@ -15,45 +14,45 @@ pub(super) const LONGEST_REMARK: usize = 60;
 const LARGEST_TAIL: f64 = 0.6;
 
 /// A line that announces the text, with what it announces.
-static ANNOUNCEMENT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)^[*_#>\s]*(?:(?:sure|certainly|of course|absolutely|ok(?:ay)?|great|understood|yes|alright|no problem|gladly|thank you|thanks)\b[^.:!\n]{0,40}[.!,:\u{2014}-]+\s*)?(?P<how>here(?:'s| is| are)|below (?:is|are)|the following is|this is|please find(?: below)?)\s+(?P<what>.{2,200}?)\s*(?P<end>[:.!]?)[*_\s]*$",
+static ANNOUNCEMENT: LazyLock<Phrase> = LazyLock::new(|| {
+    Phrase::new(
+        r"^[*_#>\s]*(?:(?:sure|certainly|of course|absolutely|ok(?:ay)?|great|understood|yes|alright|no problem|gladly|thank you|thanks)\b[^.:!\n]{0,40}(?:[.!,:-]|\xE2\x80\x94)+\s*)?(?P<how>here(?:'s| is| are)|below (?:is|are)|the following is|this is|please find(?: below)?)\s+(?P<what>.{2,300}?)\s*(?P<end>[:.!]?)[*_\s]*$",
     )
 });
 /// A line that agrees, and says nothing else.
-static OPENER: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)^(?:sure(?: thing)?|certainly|of course|absolutely|ok(?:ay)?|great|understood|alright|no problem|gladly)[.!,]*$",
+static OPENER: LazyLock<Phrase> = LazyLock::new(|| {
+    Phrase::new(
+        r"^(?:sure(?: thing)?|certainly|of course|absolutely|ok(?:ay)?|great|understood|alright|no problem|gladly)[.!,]*$",
     )
 });
 /// A line that is a label of the text: `**Revised version:**`.
-static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)^[*_#\s]*(?:my |your |the )?(?:revised|updated|improved|corrected|rewritten|edited|polished|final)\s+(?:version|draft|text|revision|answer|response|output)[*_\s]*:?[*_\s]*$",
+static LABEL: LazyLock<Phrase> = LazyLock::new(|| {
+    Phrase::new(
+        r"^[*_#\s]*(?:my |your |the )?(?:revised|updated|improved|corrected|rewritten|edited|polished|final)\s+(?:version|draft|text|revision|answer|response|output)[*_\s]*:?[*_\s]*$",
     )
 });
 /// The model speaks of what it has done with the text.
-static DONE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)^[*_(\s]*(?:note(?: that)?:?\s+)?(?:i(?:'ve| have)?\s+(?:now\s+|also\s+|carefully\s+)*(?:revised|updated|addressed|rewritten|rewrote|incorporated|corrected|edited|made (?:the|these|all|some|several)|adjusted|ensured|kept|fixed|mended|improved)|(?:this|the) (?:revised|updated|improved|corrected|above) (?:version|draft|text|revision))\b",
+static DONE: LazyLock<Phrase> = LazyLock::new(|| {
+    Phrase::new(
+        r"^[*_(\s]*(?:note(?: that)?:?\s+)?(?:i(?:'ve| have)?\s+(?:now\s+|also\s+|carefully\s+)*(?:revised|updated|addressed|rewritten|rewrote|incorporated|corrected|edited|made (?:the|these|all|some|several)|adjusted|ensured|kept|fixed|mended|improved)|(?:this|the) (?:revised|updated|improved|corrected|above) (?:version|draft|text|revision))\b",
     )
 });
 /// The model offers to go on.
-static OFFER: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)^[*_(\s]*(?:(?:please )?let me know|feel free|would you like|(?:i )?hope (?:this|that|the)|is there anything|if you(?:'d| would) like)\b",
+static OFFER: LazyLock<Phrase> = LazyLock::new(|| {
+    Phrase::new(
+        r"^[*_(\s]*(?:(?:please )?let me know|feel free|would you like|(?:i )?hope (?:this|that|the)|is there anything|if you(?:'d| would) like)\b",
     )
 });
 /// Somebody speaks of a version: the model of its draft, or the draft of its subject.
-static OF_A_VERSION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)^[*_(\s]*(?:this (?:version|draft|revision)|the (?:new|final|current) (?:version|draft|text|revision))\b",
+static OF_A_VERSION: LazyLock<Phrase> = LazyLock::new(|| {
+    Phrase::new(
+        r"^[*_(\s]*(?:this (?:version|draft|revision)|the (?:new|final|current) (?:version|draft|text|revision))\b",
     )
 });
 /// A heading over what was changed.
-static CHANGES: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)^[*_#\s]*(?:(?:key|main|major|notable) (?:changes|improvements|revisions|edits)(?: made)?|(?:summary|list|overview|explanation) of (?:the )?(?:changes|revisions|improvements|edits)(?: made)?|(?:changes|improvements|revisions|edits|corrections)(?: i)? made|what (?:i(?:'ve| have)? )?changed|what was changed|notes? on the (?:revision|changes)|revision notes?)\b[^\n]{0,40}?:?[*_\s]*$",
+static CHANGES: LazyLock<Phrase> = LazyLock::new(|| {
+    Phrase::new(
+        r"^[*_#\s]*(?:(?:key|main|major|notable) (?:changes|improvements|revisions|edits)(?: made)?|(?:summary|list|overview|explanation) of (?:the )?(?:changes|revisions|improvements|edits)(?: made)?|(?:changes|improvements|revisions|edits|corrections)(?: i)? made|what (?:i(?:'ve| have)? )?changed|what was changed|notes? on the (?:revision|changes)|revision notes?)\b[^\n]{0,40}?:?[*_\s]*$",
     )
 });
 
@@ -151,10 +150,6 @@ const COMMON: &[&str] = &[
     "below",
     "possible",
 ];
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("the patterns are constants, and tests use each of them")
-}
 
 /// Takes away what announces the text: a line of agreement, a line that says what follows, a label, and a rule
 /// after them. A line counts only if it speaks of the text as the task does, or as a draft: a story may begin
@@ -316,7 +311,7 @@ fn announces(line: &str, occasion: &Occasion<'_>) -> bool {
     let Some(found) = ANNOUNCEMENT.captures(last) else {
         return false;
     };
-    let what = words(&found["what"]);
+    let what = words(&String::from_utf8_lossy(&found["what"]));
     let prompt: HashSet<String> = words(occasion.prompt).into_iter().collect();
     let telling: Vec<&String> = what
         .iter()
@@ -332,7 +327,7 @@ fn announces(line: &str, occasion: &Occasion<'_>) -> bool {
         .is_some_and(|word| of_drafts(word) || prompt.contains(*word));
     // Without a colon, or with words that many texts begin with, it must speak of a draft as such.
     let names_a_draft = what.iter().any(|word| DRAFTS.contains(&word.as_str()));
-    let plainly = &found["end"] == ":" && !found["how"].eq_ignore_ascii_case("this is");
+    let plainly = &found["end"] == b":" && !found["how"].eq_ignore_ascii_case(b"this is");
     let ends = plainly || (names_a_draft && telling.len() <= 4);
     ends && first_known && 2 * known >= telling.len()
 }

@@ -183,8 +183,7 @@ impl Answer {
             return;
         }
         self.pieces += 1;
-        self.events
-            .push_back(ChatEvent::Reasoning(piece.to_owned()));
+        self.push_reasoning(piece.to_owned());
     }
 
     /// Log-probabilities of the tokens of a piece of text, each with its length in bytes. To be called
@@ -257,13 +256,13 @@ impl Answer {
 
     fn emit(&mut self, reasoning: String, answer: String) {
         if !reasoning.is_empty() {
-            self.events.push_back(ChatEvent::Reasoning(reasoning));
+            self.push_reasoning(reasoning);
         }
         if answer.is_empty() {
             return;
         }
         let runaway = self.count_blanks(&answer);
-        self.events.push_back(ChatEvent::Text(answer));
+        self.push_text(answer);
         if runaway && !self.ended {
             self.ended = true;
             self.reason = Some(EndReason::Length);
@@ -271,6 +270,22 @@ impl Answer {
                 "the model wrote more than {MAX_BLANKS} blanks in a row; its answer was stopped there"
             ));
             self.events.push_back(ChatEvent::End(EndReason::Length));
+        }
+    }
+
+    /// What comes at once is one event: whoever sees it has as much to do for a word as for a page.
+    fn push_text(&mut self, text: String) {
+        match self.events.back_mut() {
+            Some(ChatEvent::Text(before)) => before.push_str(&text),
+            _ => self.events.push_back(ChatEvent::Text(text)),
+        }
+    }
+
+    /// As with text.
+    fn push_reasoning(&mut self, text: String) {
+        match self.events.back_mut() {
+            Some(ChatEvent::Reasoning(before)) => before.push_str(&text),
+            _ => self.events.push_back(ChatEvent::Reasoning(text)),
         }
     }
 
@@ -328,6 +343,19 @@ pub(crate) mod tests {
             result = decoder.finish();
         }
         (decoder.events().drain(..).collect(), result)
+    }
+
+    /// The same events, with what comes at once in one.
+    pub(crate) fn joined(events: Vec<ChatEvent>) -> Vec<ChatEvent> {
+        let mut answer = Answer::new(&ChatRequest::new(Purpose::Write, Vec::new()));
+        for event in events {
+            match event {
+                ChatEvent::Text(text) => answer.push_text(text),
+                ChatEvent::Reasoning(text) => answer.push_reasoning(text),
+                other => answer.events.push_back(other),
+            }
+        }
+        answer.events.into()
     }
 
     /// Checks that a body means the same however it is cut in two, and byte by byte.

@@ -225,19 +225,10 @@ impl<A: Adapter> Call<'_, A> {
     async fn receive(&mut self, mut receiving: Box<Receiving<A::Wire>>) {
         let timeouts = self.adapter.endpoint().connection.client.timeouts();
         let Receiving { body, decoder, due } = &mut *receiving;
-        let result = match timeout_at((*due).min(self.deadline), body.wait()).await {
-            Ok(true) => {
+        let result = match timeout_at((*due).min(self.deadline), body.next()).await {
+            Ok(Ok(Some(bytes))) => {
                 let pieces = decoder.pieces();
-                let result = body.take().try_for_each(|chunk| match chunk {
-                    _ if decoder.has_ended() => Ok(()),
-                    Ok(bytes) => decoder.feed(&bytes),
-                    // The answer is complete; how the connection ends does not matter.
-                    Err(_) if decoder.is_complete() => {
-                        decoder.end();
-                        Ok(())
-                    }
-                    Err(error) => Err(transport_error(&error, &self.adapter.endpoint().url, true)),
-                });
+                let result = decoder.feed(bytes);
                 if decoder.is_complete() {
                     *due = (*due).min(Instant::now() + GRACE);
                 } else if decoder.pieces() > pieces {
@@ -245,12 +236,13 @@ impl<A: Adapter> Call<'_, A> {
                 }
                 result
             }
-            Ok(false) => decoder.finish(),
-            // Nothing more comes, but the answer is complete.
-            Err(_) if decoder.is_complete() => {
+            Ok(Ok(None)) => decoder.finish(),
+            // Nothing more comes, or the connection is lost; but the answer is complete.
+            Ok(Err(_)) | Err(_) if decoder.is_complete() => {
                 decoder.end();
                 Ok(())
             }
+            Ok(Err(error)) => Err(transport_error(&error, &self.adapter.endpoint().url, true)),
             Err(_) => {
                 let begun = decoder.pieces() > 0;
                 self.queue.append(decoder.events());
