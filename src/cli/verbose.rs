@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::args::GlobalArgs;
 use super::columns::set_apart;
 use super::printer;
-use crate::model::{CallReport, EndReason, Purpose};
+use crate::model::{CallEvent, CallReport, EndReason, Purpose};
 use crate::report;
 
 /// How much is told.
@@ -52,6 +52,15 @@ impl Verbosity {
         }
         let told = out.trim_end();
         (!told.is_empty()).then(|| told.to_owned())
+    }
+
+    /// Says what is told of the calls for one thing, where nothing is drawn.
+    pub(super) fn observer(self, place: &str) -> impl Fn(CallEvent<'_>) + Send + Sync {
+        move |event| {
+            if let CallEvent::End(call) = event {
+                self.say(place, &call);
+            }
+        }
     }
 
     /// Says what is told of a call, where nothing is drawn.

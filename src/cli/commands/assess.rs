@@ -9,7 +9,6 @@ use crate::cli::output::OutputFile;
 use crate::cli::verbose::Verbosity;
 use crate::cli::{interrupt, models, printer, settings};
 use crate::evaluate::{advice_prompt, advise};
-use crate::model::CallEvent;
 use crate::reflector::{self, Episode, PlanAssessment};
 use crate::report::{AssessmentReport, assessment_json, assessment_markdown, assessment_text};
 use crate::types::{ExitCode, ModelId, Task};
@@ -97,12 +96,7 @@ async fn suggest(
         .into_iter()
         .map(|message| message.content)
         .collect();
-    let verbosity = Verbosity::of(global);
-    let observer = |event: CallEvent<'_>| {
-        if let CallEvent::End(call) = event {
-            verbosity.say("suggestions", &call);
-        }
-    };
+    let observer = Verbosity::of(global).observer("suggestions");
     let ask = async {
         match models::open_judge(plan, &Task::default(), &asked, global.quiet).await {
             Ok(judge) => {

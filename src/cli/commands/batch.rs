@@ -88,11 +88,7 @@ pub(in crate::cli) async fn run(
         }
         Ok::<_, CliError>(Doer::Here(Box::new(loops)))
     };
-    let doer = tokio::select! {
-        biased;
-        () = drain.cancelled() => return Err(CliError::new(ExitCode::Interrupted, "interrupted")),
-        doer = opening => doer?,
-    };
+    let doer = interrupt::unless_cancelled(&drain, Box::pin(opening)).await?;
     let total = checked.as_ref().map(|checked| checked.entries);
     let all = total.map(|total| total + before.tally.rows());
     let chronicle = Chronicle::new(judged::name(&args.tasks), Some(doer.writer()));

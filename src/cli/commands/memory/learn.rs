@@ -8,6 +8,7 @@ use super::{list, take_in};
 use crate::cli::args::{GlobalArgs, LearnArgs};
 use crate::cli::commands::history::when;
 use crate::cli::error::CliError;
+use crate::cli::verbose::Verbosity;
 use crate::cli::{learning, models, paths, printer, settings};
 use crate::memory::{apply_wording, learn as lessons, wording_schema};
 use crate::model::{ChatRequest, Purpose, ResponseSchema, call};
@@ -79,7 +80,8 @@ async fn word(
         think: plan.settings().think.unwrap_or_default(),
         ..ChatRequest::new(Purpose::Write, word_insights(&texts))
     };
-    let problem = match call(&*model, request, &|_| {}).await {
+    let observer = Verbosity::of(global).observer("wording");
+    let problem = match call(&*model, request, &observer).await {
         Ok(reply) => match (apply_wording(learned, &reply.text), learned.len()) {
             (worded, all) if worded == all => return Ok(()),
             (worded, all) => format!("its reply has words of use for {worded} of {all}"),

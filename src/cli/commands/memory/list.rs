@@ -25,9 +25,7 @@ pub(super) fn list(args: &MemoryListArgs, known: &[Memory]) -> Result<String, Cl
     });
     if args.json {
         let all: Vec<Value> = shown.iter().map(|memory| object(memory, now)).collect();
-        let text = serde_json::to_string_pretty(&all)
-            .map_err(|error| CliError::failure(error.to_string()))?;
-        return Ok(text + "\n");
+        return printer::json(&all);
     }
     if shown.is_empty() {
         printer::say(if known.is_empty() {
