@@ -17,10 +17,9 @@ use crate::criteria;
 use crate::evaluate::{JudgeModel, Panel, Progress, Subject, read_returned};
 use crate::prompt::Prompts;
 use crate::sandbox::Language;
-use crate::source::{DataFormat, Reach, SourceError};
+use crate::source::{Data, DataFormat, Reach, SourceError};
 use crate::types::{
-    CommandConfig, Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, ScriptLanguage,
-    Task,
+    Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, ScriptLanguage, Task,
 };
 
 /// The types, those of seed 001 first.
@@ -98,7 +97,12 @@ impl Evaluator {
             .transpose()?;
         let (judge, criteria) = match kind {
             "criteria" => of_criteria(part, others)?,
-            "command" => of_command(part, others)?,
+            "command" => {
+                let own = ["type", "evaluator_type", "name", "score_threshold"];
+                let data = plain(part, &[&own[..], others].concat())?;
+                let criteria = criteria::command_of_data(&data)?;
+                (Judge::Panel(ModelChoice::default()), criteria)
+            }
             "schema" if !has("schema") => {
                 let known = ["type", "evaluator_type", "name", "score_threshold"];
                 part.check_keys(&[&known[..], others].concat())?;
@@ -321,10 +325,15 @@ fn spec(part: &Part, others: &[&str], kind: &'static str) -> Result<Criteria, So
     } else {
         &["score_threshold"]
     };
-    let data = part
-        .data()
-        .ok_or_else(|| part.wanted("an object with a `type`"))?;
-    criteria::spec_of_data(&data.without(&[own, others].concat()), Some(kind))
+    let data = plain(part, &[own, others].concat())?;
+    criteria::spec_of_data(&data, Some(kind))
+}
+
+/// An evaluator as it may stand elsewhere, too: without these keys.
+fn plain(part: &Part, keys: &[&str]) -> Result<Data, SourceError> {
+    let data = part.data();
+    let data = data.ok_or_else(|| part.wanted("an object with a `type`"))?;
+    Ok(data.without(keys))
 }
 
 /// A schema that everything meets stands for one that is not there.
@@ -377,29 +386,6 @@ fn of_criteria(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), Source
             .map_err(|error| name.error(error.message()))?
     };
     Ok((Judge::Panel(choice(part)?), criteria))
-}
-
-/// A command that checks the draft, as the `command` evaluator of criteria.
-fn of_command(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), SourceError> {
-    let own = ["type", "evaluator_type", "name", "score_threshold"];
-    let data = part
-        .data()
-        .map(|data| data.without(&[&own[..], others].concat()));
-    let value = data.map_or(Value::Null, |data| data.value().clone());
-    let mut config: CommandConfig = serde_json::from_value(value)
-        .map_err(|error| part.error(&format!("this is no command: {error}")))?;
-    if config.command.is_empty() {
-        return Err(part.error("the command is empty"));
-    }
-    config.origin.file = part.source().path().map(Into::into);
-    config.origin.line = part.line();
-    let mut criteria = anything()?;
-    "command".clone_into(&mut criteria.name);
-    for criterion in &mut criteria.criteria {
-        "command".clone_into(&mut criterion.name);
-        criterion.evaluator = Kind::Command(config.clone());
-    }
-    Ok((Judge::Panel(ModelChoice::default()), criteria))
 }
 
 pub(super) fn language(language: ScriptLanguage) -> Language {

@@ -352,6 +352,39 @@ fn what_is_nested_deeply_or_too_large_is_an_error_and_not_the_end() {
         deep("[", "]"),
         deep("{a: ", "}"),
         value(&format!("\"{{{{ {}1{} }}}}\"", "[".repeat(5000), "]".repeat(5000))),
+#[test]
+fn a_command_that_judges_is_checked_as_one_in_a_criteria_file() {
+    for (keys, said) in [
+        (
+            "command: [env], env: [OPENAI_API_KEY]",
+            "`OPENAI_API_KEY` is not passed on",
+        ),
+        ("command: [env], env: ['A=1']", "is no name of a variable"),
+        ("command: [x], timeout: 9h", "`timeout` must be at most 1h"),
+        ("command: [x], memory: 1MB", "`memory` must be from"),
+        (
+            "command: [x], processes: 0",
+            "`processes` must be from 1 to 4096",
+        ),
+        ("command: [x], extension: a/b", "the ending of a file name"),
+        ("command: [x], cwd: not/there", "there is no folder"),
+        (
+            "command: ['{draft_file}']",
+            "the draft itself cannot be the program",
+        ),
+        ("command: []", "`command` is empty"),
+        ("command: [x], extention: rs", "did you mean `extension`?"),
+        ("command: [x], processes: many", "this is no command"),
+    ] {
+        let text = format!(
+            "nodes:\n  - name: a\n    uses: reflection.loop\n    with:\n      generator: {{run: x}}\n      evaluator: {{type: command, score_threshold: 1, {keys}}}\n"
+        );
+        let error = error(&text);
+        assert!(error.to_string().contains(said), "{keys}: {error}");
+        assert_eq!(error.position().map(|(line, _)| line), Some(6), "{keys}");
+    }
+}
+
         value(&format!("\"{{{{ {}1{} }}}}\"", "(".repeat(5000), ")".repeat(5000))),
         value(&format!("\"{{{{ {} 1 }}}}\"", "not ".repeat(5000))),
         value(&format!("\"{{{{ 1 {} }}}}\"", "+ 1".repeat(5000))),
