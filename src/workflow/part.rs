@@ -199,8 +199,3 @@ pub(super) fn check(fields: &IndexMap<String, Part>, known: &[&str]) -> Result<(
         )),
     }
 }
-
-/// Whether a key is one of these.
-pub(super) fn is_one_of(key: &str, keys: &[&str]) -> bool {
-    keys.contains(&key)
-}
