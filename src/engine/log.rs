@@ -9,8 +9,8 @@ use super::spent::Spent;
 use super::tool::{self, ToolOutput};
 use crate::model::{CallEvent, CallReport, ChatEvent};
 use crate::types::{
-    CandidateStep, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence, ExitCode,
-    LoopSettings, Phase, Prices, RunRecord, SCHEMA_VERSION, Stamped, UserDecision,
+    CHARACTERS_PER_TOKEN, CandidateStep, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence,
+    ExitCode, LoopSettings, Phase, Prices, RunRecord, SCHEMA_VERSION, Stamped, UserDecision,
 };
 
 /// Sees every event of a run, in order, as it happens. What it does is done before the run goes on.
@@ -54,9 +54,6 @@ struct LogInner<'a> {
     /// How long the run took before it was resumed.
     used: Duration,
 }
-
-/// The usual estimate where a server does not count tokens: about four characters make one.
-const CHARACTERS_PER_TOKEN: usize = 4;
 
 impl<'a> Log<'a> {
     pub(super) fn new(observer: &'a mut dyn Observer, prices: Prices) -> Self {

@@ -1,7 +1,6 @@
 //! Texts with `{{ names }}` of the state in them, filled in when they are wanted and not before.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::bounds;
 use super::part::Part;
 use super::state::State;
-use crate::source::{Source, SourceError};
+use crate::source::{self, Source, SourceError};
 
 /// How much work one template may make, in instructions of its engine: loops over a thousand versions, and done
 /// in a second.
@@ -87,11 +86,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         if value.is_undefined() {
             return Err(undefined());
         }
-        let hash = Sha256::digest(shown(&value)?.as_bytes());
-        Ok(hash.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        }))
+        Ok(source::hex(&Sha256::digest(shown(&value)?)))
     });
     environment
 });
