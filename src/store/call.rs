@@ -3,7 +3,7 @@
 use rusqlite::{Row, params};
 use uuid::Uuid;
 
-use super::{Also, Store, StoreError, short_id};
+use super::{Also, Store, StoreError, short_id, to_sql};
 use crate::types::Stamped;
 
 /// A call that was answered.
@@ -80,10 +80,6 @@ fn common(a: &str, b: &str) -> usize {
     end
 }
 
-fn to_sql(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 fn from_sql(number: i64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -135,7 +131,7 @@ impl Store {
                 )?
                 .execute(params![
                     run,
-                    i64::try_from(seq).unwrap_or(i64::MAX),
+                    to_sql(seq),
                     call.key,
                     call.asked,
                     numbers.join(" "),

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::summary::from_word;
-use super::{Store, StoreError};
+use super::{Store, StoreError, to_sql};
 use crate::types::{Knowledge, Memory, MemoryChange, RunOutcome};
 
 /// A row: number, when it was taken in and last touched, the rest as JSON.
@@ -54,7 +54,7 @@ impl Store {
                 ids.iter().try_fold(0, |sum, id| {
                     let removed = connection
                         .prepare_cached("DELETE FROM memory WHERE id = ?1")?
-                        .execute([number(*id)])?;
+                        .execute([to_sql(*id)])?;
                     Ok(sum + removed)
                 })
             })
@@ -87,7 +87,7 @@ impl Store {
                 .query_map(
                     params![
                         run_id.to_string(),
-                        i64::try_from(limit).unwrap_or(i64::MAX)
+                        to_sql(limit)
                     ],
                     |row| {
                         let id: String = row.get(0)?;
@@ -167,18 +167,18 @@ fn apply(
             MemoryChange::Replace(id, what) => {
                 connection
                     .prepare_cached("UPDATE memory SET body = ?2 WHERE id = ?1")?
-                    .execute(params![number(id), body(&what)?])?;
+                    .execute(params![to_sql(id), body(&what)?])?;
                 done.replaced.push(id);
             }
             MemoryChange::Touch(id) => {
                 connection
                     .prepare_cached("UPDATE memory SET touched = ?2 WHERE id = ?1")?
-                    .execute(params![number(id), now])?;
+                    .execute(params![to_sql(id), now])?;
             }
             MemoryChange::Remove(id) => {
                 done.removed += connection
                     .prepare_cached("DELETE FROM memory WHERE id = ?1")?
-                    .execute([number(id)])?;
+                    .execute([to_sql(id)])?;
             }
         }
     }
@@ -207,10 +207,6 @@ pub(super) fn forget_runs(connection: &Connection, runs: &[Uuid]) -> rusqlite::R
     }
     // Nothing is touched, so that the time does not matter.
     apply(connection, Timestamp::UNIX_EPOCH, changes).map(drop)
-}
-
-fn number(id: u64) -> i64 {
-    i64::try_from(id).unwrap_or(i64::MAX)
 }
 
 fn body(what: &Knowledge) -> rusqlite::Result<String> {
