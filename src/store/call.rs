@@ -96,6 +96,7 @@ impl Store {
         call: KeptCall,
         transcript: &mut Transcript,
     ) -> Result<(), StoreError> {
+        let known = transcript.0.len();
         let also: Also<'_> = Box::new(|transaction, run| {
             let mut numbers = Vec::with_capacity(call.messages.len());
             for message in call.messages {
@@ -139,7 +140,12 @@ impl Store {
                 ])
                 .map(drop)
         });
-        self.append_with(run_id, seq, event, Some(also))
+        let appended = self.append_with(run_id, seq, event, Some(also));
+        if appended.is_err() {
+            // None of its messages is on disk.
+            transcript.0.truncate(known);
+        }
+        appended
     }
 
     /// The calls of a run that were answered, each with the number of its event, in the order in which they
@@ -348,6 +354,31 @@ mod tests {
         assert!(failed.is_err());
         assert!(store.calls(run_id).unwrap().0.is_empty());
         assert_eq!(store.events(run_id).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn later_calls_do_not_rest_on_one_that_is_not_on_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("runs.db")).unwrap();
+        let run_id = begin(&mut store);
+        let mut transcript = Transcript::default();
+        let asked = call("k", vec![message("user", "a")]);
+        // The call's number is taken, which shows once its messages are written.
+        store
+            .connection
+            .execute(
+                "INSERT INTO call (run, seq, key, asked, messages, reply)
+                 SELECT n, 1, '', '', '', '' FROM run",
+                [],
+            )
+            .unwrap();
+        let failed = store.append_call(run_id, 1, &event(), asked.clone(), &mut transcript);
+        assert!(failed.is_err());
+        store.connection.execute("DELETE FROM call", []).unwrap();
+        store
+            .append_call(run_id, 1, &event(), asked.clone(), &mut transcript)
+            .unwrap();
+        assert_eq!(store.calls(run_id).unwrap().0, [(1, asked)]);
     }
 
     proptest! {
