@@ -339,15 +339,15 @@ fn assessed(
 }
 
 /// The tasks of a plan, and the last result of each.
-struct Outcomes<'a> {
-    planned: IndexMap<&'a str, &'a PlannedTask>,
-    last: IndexMap<&'a str, &'a TaskResult>,
+pub(super) struct Outcomes<'a> {
+    pub(super) planned: IndexMap<&'a str, &'a PlannedTask>,
+    pub(super) last: IndexMap<&'a str, &'a TaskResult>,
     /// Results that belong to none of these tasks.
     strangers: IndexSet<&'a str>,
 }
 
 impl<'a> Outcomes<'a> {
-    fn new(plan: &'a Plan, results: &'a [TaskResult]) -> Self {
+    pub(super) fn new(plan: &'a Plan, results: &'a [TaskResult]) -> Self {
         let planned = pattern::tasks_by_id(plan);
         let mut last = IndexMap::new();
         let mut strangers = IndexSet::new();
@@ -366,7 +366,7 @@ impl<'a> Outcomes<'a> {
         }
     }
 
-    fn status(&self, id: &str) -> TaskStatus {
+    pub(super) fn status(&self, id: &str) -> TaskStatus {
         self.last
             .get(id)
             .map_or(TaskStatus::Pending, |result| result.status)
