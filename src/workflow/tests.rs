@@ -449,6 +449,18 @@ proptest! {
             "( {0,6}(- )?(name|nodes|uses|with|run|edges|from|to|output|generator|evaluator|type|schema|when): ?)?(\\[|\\{|\\}|\\]|&a|\\*a|llm\\.call|reflection\\.loop|\\{\\{ x \\}\\}|__end__|---|\\||'|a|1|é)*",
             0..12,
         )
+    // What the engine reads as code is looked at, wherever brackets and raw texts seem to end it.
+    for (text, said) in [
+        ("{{ {'a': {}}['a'] or x * n }}", "multiplies"),
+        (
+            "{% raw %}{{ ( {% endraw %}{% set a = x ~ x %}",
+            "keeps nothing",
+        ),
+        ("{%- raw +%}{{ [ {%+  endraw -%}{{ x * n }}", "multiplies"),
+    ] {
+        let fault = fill(text, &state).unwrap_err();
+        assert!(fault.contains(said), "{text}: {fault}");
+    }
     ) {
         let _ = parse(&lines.join("\n"), "w.yaml");
     }
