@@ -344,15 +344,10 @@ fn anything() -> Result<Criteria, SourceError> {
 
 /// The model that a part names.
 pub(super) fn choice(part: &Part) -> Result<ModelChoice, SourceError> {
-    let text = |key: &str| {
-        part.get(key)
-            .map(|part| part.text().map(str::to_owned))
-            .transpose()
-    };
     Ok(ModelChoice {
-        provider: text("provider")?,
-        model: text("model")?,
-        api_base: text("api_base")?,
+        provider: part.text_at("provider")?,
+        model: part.text_at("model")?,
+        api_base: part.text_at("api_base")?,
         judges: true,
         ..ModelChoice::default()
     })
