@@ -114,18 +114,18 @@ fn ended(call: &CallReport<'_>) -> String {
 fn figures(call: &CallReport<'_>) -> String {
     let took = report::duration(call.duration.as_secs_f64());
     let mut out = format!("{} took {took}", call.model);
-    if call.attempts > 1 {
-        let _ = write!(out, " and {} tries", call.attempts);
+    if call.reply.attempts > 1 {
+        let _ = write!(out, " and {} tries", call.reply.attempts);
     }
-    match call.usage.total {
+    match call.reply.usage.total {
         Some(total) => {
             let _ = write!(out, ", {} tokens", report::thousands(total));
         }
         None => out.push_str(", tokens not counted by the server"),
     }
-    if let Some(prompt) = call.usage.prompt {
+    if let Some(prompt) = call.reply.usage.prompt {
         let _ = write!(out, " ({} of them the prompt", report::thousands(prompt));
-        if let Some(cached) = call.usage.cached {
+        if let Some(cached) = call.reply.usage.cached {
             let _ = write!(out, ", {} of these cached", report::thousands(cached));
         }
         out.push(')');

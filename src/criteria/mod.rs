@@ -16,7 +16,7 @@ pub use check::warnings;
 pub use file::{load, parse, to_toml};
 pub use resolve::{Available, available, locate, resolve};
 pub use schema::schema;
-pub use spec::{load as load_spec, of_data as spec_of_data, parse as parse_spec};
+pub use spec::{command_of_data, load as load_spec, of_data as spec_of_data, parse as parse_spec};
 pub use start::starting_file;
 
 #[cfg(test)]

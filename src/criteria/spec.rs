@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use indexmap::IndexMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -15,8 +15,9 @@ use super::kinds::{self, Manner};
 use super::{check, json_schema};
 use crate::source::{self, Data, DataFormat, Reach, Source, SourceError, pointer};
 use crate::types::{
-    Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD, Evaluator,
-    JudgeExample, JudgeSettings, LlmConfig, LoopSettings, ProbeTexts, ScoreRange,
+    CommandConfig, Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD,
+    Evaluator, JudgeExample, JudgeSettings, LlmConfig, LoopSettings, Origin, ProbeTexts,
+    ScoreRange,
 };
 
 /// The types of evaluators, with the keys of each.
@@ -69,17 +70,44 @@ pub fn of_data(data: &Data, default: Option<&'static str>) -> Result<Criteria, S
         }
         Some(_) => return Err(data.error("/threshold", "`threshold`: a number is wanted here")),
     };
-    let name = spec.text("name")?.unwrap_or(spec.kind).to_owned();
+    let name = spec.text("name")?.unwrap_or(spec.kind);
+    let description = spec.text("description")?.unwrap_or_default();
+    Ok(set_of_one(name, description, threshold, evaluator))
+}
+
+/// Reads a command that stands in a larger file, with the keys, and the checks, of the evaluator `command`. No file
+/// of its own holds one.
+pub fn command_of_data(data: &Data) -> Result<Criteria, SourceError> {
+    let source = data.source();
+    let at = |key: &str| data.span(&pointer::join("", key));
+    let known = source::fields::<CommandConfig>();
+    let keys = data.value().as_object().into_iter().flat_map(Map::keys);
+    if let Some(key) = keys.into_iter().find(|key| !known.contains(&key.as_str())) {
+        return Err(source::unknown_key(source, at(key), key, known));
+    }
+    let mut config: CommandConfig = serde_json::from_value(data.value().clone())
+        .map_err(|error| data.error("", &format!("this is no command: {error}")))?;
+    config.origin = Origin {
+        file: source.path().map(Into::into),
+        line: source.position(data.span("").start).0,
+        script: None,
+    };
+    let config = kinds::command::checked(source, &at, config)?;
+    let evaluator = Evaluator::Command(config);
+    Ok(set_of_one("command", "", DEFAULT_HARD_FLOOR, evaluator))
+}
+
+fn set_of_one(name: &str, description: &str, threshold: f64, evaluator: Evaluator) -> Criteria {
     let criterion = Criterion {
-        description: spec.text("description")?.unwrap_or_default().to_owned(),
-        name: name.clone(),
+        description: description.to_owned(),
+        name: name.to_owned(),
         weight: 1.0,
         threshold,
         required: false,
         evaluator,
     };
-    Ok(Criteria {
-        name,
+    Criteria {
+        name: name.to_owned(),
         description: None,
         // There is only one score, and its own floor says what is good enough.
         threshold: 0.0,
@@ -87,7 +115,7 @@ pub fn of_data(data: &Data, default: Option<&'static str>) -> Result<Criteria, S
         judge_settings: JudgeSettings::default(),
         probe: ProbeTexts::default(),
         criteria: vec![criterion],
-    })
+    }
 }
 
 /// A single evaluator as it is written down: an object with known keys of the right type.

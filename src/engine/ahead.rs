@@ -96,26 +96,10 @@ impl<'a> Ahead<'a> {
 
     /// Ends a call that is not wanted, and tells what it has used.
     pub(super) fn end(self, observer: &CallObserver<'_>) {
-        let mut reply = Reply {
-            attempts: 1,
-            ..Reply::default()
-        };
+        let mut reply = Reply::begun();
         for event in self.seen.into_iter().flatten() {
-            match event {
-                ChatEvent::Text(text) => reply.text.push_str(&text),
-                ChatEvent::Reasoning(text) => reply.reasoning.push_str(&text),
-                ChatEvent::Usage(usage) => reply.usage = usage,
-                ChatEvent::Retry { .. } => {
-                    reply = Reply {
-                        attempts: reply.attempts + 1,
-                        ..Reply::default()
-                    };
-                }
-                _ => {}
-            }
+            reply.take(event);
         }
-        let messages = self.request.messages.iter();
-        let sent: usize = messages.map(|message| message.content.len()).sum();
         let unwanted = ModelError::new(ErrorClass::CutOff, "it was begun ahead and was not wanted");
         observer(CallEvent::End(CallReport {
             model: self.model.id(),
@@ -123,10 +107,7 @@ impl<'a> Ahead<'a> {
             request: &self.request,
             reply: &reply,
             replayed: false,
-            usage: reply.usage,
             duration: self.begun.elapsed(),
-            attempts: reply.attempts,
-            characters: sent + reply.text.len() + reply.reasoning.len(),
             error: Some(&unwanted),
         }));
     }

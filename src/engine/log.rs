@@ -9,8 +9,8 @@ use super::spent::Spent;
 use super::tool::{self, ToolOutput};
 use crate::model::{CallEvent, CallReport, ChatEvent};
 use crate::types::{
-    CandidateStep, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence, ExitCode,
-    LoopSettings, Phase, Prices, RunRecord, SCHEMA_VERSION, Stamped, UserDecision,
+    CHARACTERS_PER_TOKEN, CandidateStep, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence,
+    ExitCode, LoopSettings, Phase, Prices, RunRecord, SCHEMA_VERSION, Stamped, UserDecision,
 };
 
 /// Sees every event of a run, in order, as it happens. What it does is done before the run goes on.
@@ -54,9 +54,6 @@ struct LogInner<'a> {
     /// How long the run took before it was resumed.
     used: Duration,
 }
-
-/// The usual estimate where a server does not count tokens: about four characters make one.
-const CHARACTERS_PER_TOKEN: usize = 4;
 
 impl<'a> Log<'a> {
     pub(super) fn new(observer: &'a mut dyn Observer, prices: Prices) -> Self {
@@ -315,10 +312,10 @@ impl<'a> Log<'a> {
                         phase,
                         iteration,
                         model: report.model.clone(),
-                        usage: report.usage,
+                        usage: report.reply.usage,
                         cost,
                         duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
-                        attempts: report.attempts,
+                        attempts: report.reply.attempts,
                         error: report.error.map(ToString::to_string),
                     };
                     self.lock().take(event, Some(&report));
@@ -356,7 +353,7 @@ impl LogInner<'_> {
 
     /// What a call cost, if that is known.
     fn cost(&self, report: &CallReport<'_>) -> Option<f64> {
-        self.prices.of(report.model)?.cost(&report.usage)
+        self.prices.of(report.model)?.cost(&report.reply.usage)
     }
 
     /// Takes in what a call used: as many tokens as estimated where its server did not count them. What it cost, where
@@ -388,7 +385,7 @@ impl LogInner<'_> {
         let Some(mut events) = again else {
             // What a replayed call took is counted already, if not at its own place then with what came later; but for
             // what only its text tells.
-            if let Some(call) = call.filter(|call| replayed && call.usage.total.is_none()) {
+            if let Some(call) = call.filter(|call| replayed && call.reply.usage.total.is_none()) {
                 self.spend(event, estimate(call));
             }
             return replayed;
@@ -427,5 +424,5 @@ impl LogInner<'_> {
 
 /// The tokens of a call whose server does not count them.
 fn estimate(call: &CallReport<'_>) -> u64 {
-    (call.characters / CHARACTERS_PER_TOKEN) as u64
+    (call.characters() / CHARACTERS_PER_TOKEN) as u64
 }

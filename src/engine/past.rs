@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::prompt::{EarlierDraft, Past};
+use crate::source::one_line;
 use crate::types::{LoopSettings, RunRecord, Version};
 
 /// The most earlier drafts that a revision is shown.
@@ -126,11 +127,7 @@ fn in_vain(record: &RunRecord, version: &Version) -> Option<String> {
 }
 
 fn line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LINE_SIZE) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    one_line(text, LINE_SIZE)
 }
 
 #[cfg(test)]

@@ -15,13 +15,6 @@ struct Kind<'a> {
     decide: Option<fn(u32) -> UserDecision>,
 }
 
-fn judge(contains: &str, step: u8) -> String {
-    format!(
-        "[[reply]]\npurpose = 'judge'\ncontains = '{contains}'\ntimes = 0\nusage = {{ prompt = 90, completion = 10 }}\n\
-         json = {{ scores = {{ clear = {{ reason = 'r', score = {step} }} }}, issues = [], confidence = 0.5 }}\n"
-    )
-}
-
 fn write(contains: &str, times: u32, text: &str) -> String {
     format!(
         "[[reply]]\npurpose = 'write'\ncontains = '{contains}'\ntimes = {times}\ntext = '{text}'\n"

@@ -23,6 +23,13 @@ unit = 'words'
 max = 40
 ";
 
+fn judge(contains: &str, step: u8) -> String {
+    format!(
+        "[[reply]]\npurpose = 'judge'\ncontains = '{contains}'\ntimes = 0\nusage = {{ prompt = 90, completion = 10 }}\n\
+         json = {{ scores = {{ clear = {{ reason = 'r', score = {step} }} }}, issues = [], confidence = 0.5 }}\n"
+    )
+}
+
 /// Answers by what it is asked, so that it may be asked in any order. The second draft is refused once: it is
 /// far too long, and is stopped.
 fn model() -> Arc<ScriptedModel> {
@@ -31,12 +38,6 @@ fn model() -> Arc<ScriptedModel> {
 
 /// The same, which takes so many milliseconds to write.
 fn model_that_waits(delay: u64) -> Arc<ScriptedModel> {
-    let judge = |word: &str, step: u8| {
-        format!(
-            "[[reply]]\npurpose = 'judge'\ncontains = '{word}'\ntimes = 0\nusage = {{ prompt = 90, completion = 10 }}\n\
-             json = {{ scores = {{ clear = {{ reason = 'r', score = {step} }} }}, issues = [], confidence = 0.5 }}\n"
-        )
-    };
     let write = |contains: &str, text: &str| {
         format!(
             "[[reply]]\npurpose = 'write'\n{contains}times = 0\ndelay_ms = {delay}\ntext = '{text}'\n"

@@ -184,16 +184,17 @@ impl Run<'_, '_> {
             evaluation: evaluation.clone(),
         });
         // Without issues and likeness, which only the rules for progress look at.
-        match Verdict::new(&evaluation, BTreeSet::new(), None) {
-            Some(verdict) => {
+        let verdict = Verdict::new(&evaluation, BTreeSet::new(), None);
+        match (verdict, evaluation.failure()) {
+            (Some(verdict), _) => {
                 self.error = None;
                 Happened::Judged(verdict)
             }
-            None if evaluation.failure().is_some() => {
-                self.error = evaluation.failure();
+            (None, Some(failure)) => {
+                self.error = Some(failure);
                 Happened::CheckFailed
             }
-            None => {
+            (None, None) => {
                 self.error = evaluation.problem().map(str::to_owned);
                 Happened::Unreadable
             }

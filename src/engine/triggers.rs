@@ -10,7 +10,7 @@ use crate::types::{LoopSettings, Trigger};
 const SAME: f64 = 1e-9;
 /// The most characters of a reflection that the writer is told: a few sentences were asked for.
 const MAX_TEXT: usize = 2000;
-/// The bytes after which a reflection is read no further. Small models do not end; those that go in circles are
+/// The characters after which a reflection is read no further. Small models do not end; those that go in circles are
 /// found out before.
 const MAX_SAID: usize = 2 * MAX_TEXT;
 /// Replies that say that there is nothing to say.
@@ -65,7 +65,7 @@ pub(super) fn tool_result(tool: &str, failed: bool, settings: &LoopSettings) -> 
 
 /// Whether a reflection has said more than will be used.
 pub(super) fn is_enough(text: &str) -> bool {
-    text.len() > MAX_SAID
+    text.chars().nth(MAX_SAID).is_some()
 }
 
 /// What of a reply is told to the writer; nothing if it says that there is nothing to say.
@@ -197,6 +197,7 @@ mod tests {
     fn a_reflection_without_end_is_read_as_far_as_it_is_used() {
         let long = "Keep the roof, and mend the door. ".repeat(200);
         assert!(is_enough(&long) && !is_enough(&long[..MAX_TEXT]));
+        assert!(!is_enough(&"漢".repeat(MAX_TEXT)), "characters, not bytes");
         let kept = usable(&reply(&long, EndReason::Unwanted)).unwrap().unwrap();
         assert!(kept.starts_with("Keep the roof") && kept.len() <= MAX_TEXT + 4);
     }

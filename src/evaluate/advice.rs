@@ -10,6 +10,7 @@ use super::judge::JudgeModel;
 use crate::model::{CallObserver, ChatRequest, EndReason, Message, Purpose, ResponseSchema, call};
 use crate::prompt;
 use crate::reflector::{Assessment, Episode, PlanAssessment};
+use crate::source::one_line;
 
 /// The most suggestions that are asked for and taken.
 const MOST: usize = 5;
@@ -113,11 +114,7 @@ fn tidy(text: &str) -> String {
 }
 
 fn clip(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST_LINE) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    one_line(text, MOST_LINE)
 }
 
 /// The plan and what came of it, a line for each task.

@@ -1,21 +1,15 @@
 //! Choosing what is shown: the best passages for each question, as many as fit.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
-
-use sha2::{Digest as _, Sha256};
 
 use super::index::{Hit, Index};
 use super::passages;
 use super::walk::{self, Limits};
-use crate::source::SourceError;
-use crate::types::{Criteria, Evidence, EvidenceSource, Issue, Task};
+use crate::source::{self, SourceError};
+use crate::types::{CHARACTERS_PER_TOKEN, Criteria, Evidence, EvidenceSource, Issue, Task};
 
 /// Tokens of evidence in a prompt where nobody says how many.
 pub const DEFAULT_TOKENS: u32 = 2000;
-
-/// The usual estimate: about four characters make a token.
-const CHARACTERS_PER_TOKEN: usize = 4;
 
 /// What a passage costs besides its text: the tags with its place around it, in characters.
 const FRAME: usize = 80;
@@ -106,19 +100,8 @@ impl Gatherer {
 
     /// A hash of the texts and of where they stand: another one says that something has changed.
     pub fn hash(&self) -> String {
-        let mut hasher = Sha256::new();
-        for entry in self.index.entries() {
-            for part in [&entry.path, &entry.passage.text] {
-                hasher.update((part.len() as u64).to_le_bytes());
-                hasher.update(part);
-            }
-        }
-        let mut hash = String::with_capacity(64);
-        for byte in hasher.finalize() {
-            // Writing to a text does not fail.
-            let _ = write!(hash, "{byte:02x}");
-        }
-        hash
+        let entries = self.index.entries().iter();
+        source::hash_of(entries.flat_map(|entry| [&*entry.path, &*entry.passage.text]))
     }
 
     /// What people should know: what was left out.

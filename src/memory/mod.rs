@@ -31,16 +31,6 @@ pub use merge::merge;
 pub use recall::{Recalled, TOKENS, matching, recall};
 pub use wording::{apply_wording, wording_schema};
 
-/// A text on one line, cut where it is longer than this many characters.
-fn clip(text: &str, most: usize) -> String {
-    let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = words.char_indices().nth(most) {
-        words.truncate(end);
-        words.push('…');
-    }
-    words
-}
-
 /// How alike two short texts are, 0 to 1: Dice's coefficient of their sets of words.
 fn likeness(a: &str, b: &str) -> f64 {
     let set = |text| -> std::collections::HashSet<String> {
@@ -59,12 +49,6 @@ fn likeness(a: &str, b: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_are_cut_and_put_on_one_line() {
-        assert_eq!(clip("a\n b\t c", 9), "a b c");
-        assert_eq!(clip("äöü", 2), "äö…");
-    }
 
     #[test]
     fn likeness_is_of_words() {

@@ -4,13 +4,12 @@ use jiff::Timestamp;
 
 use super::confidence::{FLOOR, confidence, strength, success_rate};
 use crate::evidence::texts_like;
-use crate::types::{Criteria, Insight, Knowledge, KnownInsight, Memory, Procedure, Task};
+use crate::types::{
+    CHARACTERS_PER_TOKEN, Criteria, Insight, Knowledge, KnownInsight, Memory, Procedure, Task,
+};
 
 /// The most tokens that what is recalled adds to a prompt, at an estimated four characters a token.
 pub const TOKENS: u32 = 800;
-
-/// The usual estimate.
-const CHARACTERS_PER_TOKEN: usize = 4;
 
 /// What an entry costs besides its text: its figure and what stands around it, in characters.
 const FRAME: usize = 30;

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use super::chat::{ChatEvent, ChatModel, ChatRequest, EndReason};
 use super::error::ModelError;
 use super::reply::{Reply, complete_until};
-use crate::types::{ModelId, TokenUsage};
+use crate::types::ModelId;
 
 /// What an observer of calls is told.
 #[derive(Debug)]
@@ -23,20 +23,23 @@ pub struct CallReport<'a> {
     pub address: Option<String>,
     /// What was asked.
     pub request: &'a ChatRequest,
-    /// What was answered; of a failed call as much as there is.
+    /// What was answered, and what it took; of a failed call as much as there is.
     pub reply: &'a Reply,
     /// Whether nobody was asked, since the reply was recorded in a [`Journal`](super::Journal).
     pub replayed: bool,
-    /// Tokens, as far as the server told.
-    pub usage: TokenUsage,
     /// Waits included.
     pub duration: Duration,
-    /// Requests that were made, retries included.
-    pub attempts: u32,
-    /// Characters sent and received, for an estimate where the server does not count tokens.
-    pub characters: usize,
     /// Why it failed, if it did.
     pub error: Option<&'a ModelError>,
+}
+
+impl CallReport<'_> {
+    /// Characters sent and received, for an estimate where the server does not count tokens.
+    pub fn characters(&self) -> usize {
+        let messages = self.request.messages.iter();
+        let sent: usize = messages.map(|message| message.content.len()).sum();
+        sent + self.reply.text.len() + self.reply.reasoning.len()
+    }
 }
 
 /// Sees every event of every call, as it happens.
@@ -67,11 +70,6 @@ pub async fn call_until(
     mut stop: impl FnMut(&str) -> bool,
 ) -> Result<Reply, ModelError> {
     let begun = Instant::now();
-    let sent: usize = request
-        .messages
-        .iter()
-        .map(|message| message.content.len())
-        .sum();
     let recorded = model
         .journal()
         .and_then(|journal| journal.take(model.id(), &request));
@@ -92,10 +90,7 @@ pub async fn call_until(
         request: &request,
         reply: &reply,
         replayed,
-        usage: reply.usage,
         duration: begun.elapsed(),
-        attempts: reply.attempts,
-        characters: sent + reply.text.len() + reply.reasoning.len(),
         error: outcome.as_ref().err(),
     }));
     outcome.map(|()| reply)

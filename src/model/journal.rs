@@ -1,11 +1,9 @@
 //! Replies that are kept, by what was asked: a run that is resumed pays for none of them twice.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::call::CallReport;
 use super::chat::{
@@ -14,6 +12,7 @@ use super::chat::{
 use super::error::ModelError;
 use super::openai::StructuredOutput;
 use super::reply::Reply;
+use crate::source;
 use crate::types::ModelId;
 
 impl ChatRequest {
@@ -31,23 +30,10 @@ impl ChatRequest {
             self.top_logprobs,
             self.schema.as_ref().map(|schema| &schema.schema),
         ]);
-        let mut hasher = Sha256::new();
-        let mut part = |bytes: &[u8]| {
-            // With its length, so that no two lists of parts are the same bytes.
-            hasher.update((bytes.len() as u64).to_le_bytes());
-            hasher.update(bytes);
-        };
-        part(how.to_string().as_bytes());
-        for message in &self.messages {
-            part(message.role.as_str().as_bytes());
-            part(message.content.as_bytes());
-        }
-        let mut key = String::with_capacity(64);
-        for byte in hasher.finalize() {
-            // Writing to a text does not fail.
-            let _ = write!(key, "{byte:02x}");
-        }
-        key
+        let how = how.to_string();
+        let said = self.messages.iter();
+        let said = said.flat_map(|message| [message.role.as_str(), &message.content]);
+        source::hash_of(std::iter::once(&*how).chain(said))
     }
 }
 

@@ -25,6 +25,34 @@ pub struct Reply {
     pub attempts: u32,
 }
 
+impl Reply {
+    /// One of which nothing has come yet.
+    pub(crate) fn begun() -> Self {
+        Self {
+            attempts: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what has come of it.
+    pub(crate) fn take(&mut self, event: ChatEvent) {
+        match event {
+            ChatEvent::Text(piece) => self.text.push_str(&piece),
+            ChatEvent::Reasoning(piece) => self.reasoning.push_str(&piece),
+            ChatEvent::Logprobs(tokens) => self.logprobs.extend(tokens),
+            ChatEvent::Usage(usage) => self.usage = usage,
+            ChatEvent::Retry { .. } => {
+                *self = Self {
+                    attempts: self.attempts + 1,
+                    ..Self::default()
+                };
+            }
+            ChatEvent::Notice(_) => {}
+            ChatEvent::End(end) => self.end = Some(end),
+        }
+    }
+}
+
 /// Asks a model and gathers its answer; `observe` sees every event as it comes.
 ///
 /// The reply is returned in any case, since a failed call has used tokens and attempts, too; the
@@ -44,10 +72,7 @@ pub(super) async fn complete_until(
     mut observe: impl FnMut(&ChatEvent),
     mut stop: impl FnMut(&str) -> bool,
 ) -> (Reply, Result<(), ModelError>) {
-    let mut reply = Reply {
-        attempts: 1,
-        ..Reply::default()
-    };
+    let mut reply = Reply::begun();
     let (mut watch, mut watch_reasoning) = (Watch::default(), Watch::default());
     let mut stream = model.chat(request);
     while let Some(event) = stream.next().await {
@@ -56,40 +81,22 @@ pub(super) async fn complete_until(
             Err(error) => return (reply, Err(error)),
         };
         observe(&event);
-        match event {
-            ChatEvent::Text(piece) => {
-                reply.text.push_str(&piece);
-                if watch.is_runaway(&reply.text) {
-                    // Leaving here drops the stream, which ends the call.
-                    reply.end = Some(EndReason::Repetition);
-                    return (reply, Ok(()));
-                }
-                if stop(&reply.text) {
-                    reply.end = Some(EndReason::Unwanted);
-                    return (reply, Ok(()));
-                }
-            }
-            ChatEvent::Reasoning(piece) => {
-                reply.reasoning.push_str(&piece);
-                if watch_reasoning.is_runaway(&reply.reasoning) {
-                    reply.end = Some(EndReason::Repetition);
-                    return (reply, Ok(()));
-                }
-            }
-            ChatEvent::Logprobs(tokens) => reply.logprobs.extend(tokens),
-            ChatEvent::Usage(usage) => reply.usage = usage,
-            ChatEvent::Retry { .. } => {
-                (watch, watch_reasoning) = Default::default();
-                reply = Reply {
-                    attempts: reply.attempts + 1,
-                    ..Reply::default()
-                };
-            }
-            ChatEvent::Notice(_) => {}
-            ChatEvent::End(end) => {
-                reply.end = Some(end);
-                return (reply, Ok(()));
-            }
+        let wrote = matches!(event, ChatEvent::Text(_));
+        let reasoned = matches!(event, ChatEvent::Reasoning(_));
+        if matches!(event, ChatEvent::Retry { .. }) {
+            (watch, watch_reasoning) = Default::default();
+        }
+        reply.take(event);
+        if wrote && watch.is_runaway(&reply.text)
+            || reasoned && watch_reasoning.is_runaway(&reply.reasoning)
+        {
+            reply.end = Some(EndReason::Repetition);
+        } else if wrote && stop(&reply.text) {
+            reply.end = Some(EndReason::Unwanted);
+        }
+        if reply.end.is_some() {
+            // Leaving here drops the stream, which ends the call.
+            return (reply, Ok(()));
         }
     }
     let error = ModelError::new(

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minijinja::{Environment, Error, Value};
-use sha2::{Digest as _, Sha256};
 
 use super::catalogue::{ENTRIES, Entry};
 use super::{BUILT_IN, EarlierDraft, Feedback, Past, Prompts, Revise, own};
@@ -91,19 +89,8 @@ impl Templates {
 
     /// A hash of the texts of the user's own: another one says that something has changed.
     pub fn hash(&self) -> String {
-        let mut hasher = Sha256::new();
-        for (name, source) in &self.own {
-            for part in [name, source.text()] {
-                hasher.update((part.len() as u64).to_le_bytes());
-                hasher.update(part);
-            }
-        }
-        let mut hash = String::with_capacity(64);
-        for byte in hasher.finalize() {
-            // Writing to a text does not fail.
-            let _ = write!(hash, "{byte:02x}");
-        }
-        hash
+        let own = self.own.iter();
+        source::hash_of(own.flat_map(|(name, source)| [*name, source.text()]))
     }
 
     /// Fills a template in. One of the user's own that cannot be filled in, or does not show what it must, is

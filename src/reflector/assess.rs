@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::cause::{Basis, Cause, cause};
 use super::pattern::{self, FailurePattern};
 use super::{ErrorCategory, Plan, PlannedTask, TaskResult, TaskStatus, order};
+use crate::source::one_line;
 use crate::types::ReflectionCriteria;
 
 /// How sure it is that a task was done, or a plan, with nothing to find fault with; and with something.
@@ -207,11 +208,7 @@ fn is_empty(output: &Value) -> bool {
 
 /// A message on one line, shortened.
 fn shown(message: &str) -> String {
-    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    one_line(message, SHOWN)
 }
 
 /// Judges the outcome of a plan, by the last result of each task. Results that belong to no task of it are an issue.
@@ -342,15 +339,15 @@ fn assessed(
 }
 
 /// The tasks of a plan, and the last result of each.
-struct Outcomes<'a> {
-    planned: IndexMap<&'a str, &'a PlannedTask>,
-    last: IndexMap<&'a str, &'a TaskResult>,
+pub(super) struct Outcomes<'a> {
+    pub(super) planned: IndexMap<&'a str, &'a PlannedTask>,
+    pub(super) last: IndexMap<&'a str, &'a TaskResult>,
     /// Results that belong to none of these tasks.
     strangers: IndexSet<&'a str>,
 }
 
 impl<'a> Outcomes<'a> {
-    fn new(plan: &'a Plan, results: &'a [TaskResult]) -> Self {
+    pub(super) fn new(plan: &'a Plan, results: &'a [TaskResult]) -> Self {
         let planned = pattern::tasks_by_id(plan);
         let mut last = IndexMap::new();
         let mut strangers = IndexSet::new();
@@ -369,7 +366,7 @@ impl<'a> Outcomes<'a> {
         }
     }
 
-    fn status(&self, id: &str) -> TaskStatus {
+    pub(super) fn status(&self, id: &str) -> TaskStatus {
         self.last
             .get(id)
             .map_or(TaskStatus::Pending, |result| result.status)

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
-use super::assess::share;
-use super::{Episode, ErrorCategory, PlannedTask, TaskResult, TaskStatus, cause, pattern};
+use super::assess::{Outcomes, share};
+use super::{Episode, ErrorCategory, TaskStatus, cause};
 use crate::types::ReflectionCriteria;
 
 /// A tool of which so many results are known has shown how it works.
@@ -60,15 +60,9 @@ impl InsightCategory {
 /// What is to be learned from an episode: which tools work, how tasks fail, which take much longer than their like.
 /// Keeps nothing: whoever wants to remember it stores it.
 pub fn learn_from_episode(episode: &Episode, criteria: &ReflectionCriteria) -> Vec<Insight> {
-    let tasks = pattern::tasks_by_id(&episode.plan);
-    let mut last: IndexMap<&str, &TaskResult> = IndexMap::new();
-    for result in &episode.results {
-        last.insert(result.task_id.as_str(), result);
-    }
     let lesson = Lesson {
         episode,
-        tasks: &tasks,
-        last: &last,
+        outcomes: Outcomes::new(&episode.plan, &episode.results),
     };
     let mut insights = lesson.tools(criteria);
     insights.extend(lesson.failures());
@@ -78,8 +72,7 @@ pub fn learn_from_episode(episode: &Episode, criteria: &ReflectionCriteria) -> V
 
 struct Lesson<'a> {
     episode: &'a Episode,
-    tasks: &'a IndexMap<&'a str, &'a PlannedTask>,
-    last: &'a IndexMap<&'a str, &'a TaskResult>,
+    outcomes: Outcomes<'a>,
 }
 
 impl<'a> Lesson<'a> {
@@ -102,13 +95,13 @@ impl<'a> Lesson<'a> {
     }
 
     fn tool(&self, id: &str) -> Option<&'a str> {
-        self.tasks.get(id)?.tool.as_deref()
+        self.outcomes.planned.get(id)?.tool.as_deref()
     }
 
     /// How well each tool works of which that can be said.
     fn tools(&self, criteria: &ReflectionCriteria) -> Vec<Insight> {
         let mut by_tool: IndexMap<&str, (usize, Vec<&str>)> = IndexMap::new();
-        for (id, result) in self.last {
+        for (id, result) in &self.outcomes.last {
             let Some(tool) = self.tool(id) else {
                 continue;
             };
@@ -146,7 +139,8 @@ impl<'a> Lesson<'a> {
     fn failures(&self) -> Vec<Insight> {
         let mut by_cause: BTreeMap<ErrorCategory, Vec<&str>> = BTreeMap::new();
         for result in &self.episode.results {
-            if result.status == TaskStatus::Failed && self.tasks.contains_key(&*result.task_id) {
+            let is_planned = self.outcomes.planned.contains_key(&*result.task_id);
+            if result.status == TaskStatus::Failed && is_planned {
                 let category = cause(result.error.as_ref()).category;
                 by_cause
                     .entry(category)
@@ -183,10 +177,7 @@ impl<'a> Lesson<'a> {
             insights.push(mode(text, attempts, &ids));
             let mended: IndexSet<&str> = ids
                 .into_iter()
-                .filter(|id| {
-                    let last = self.last.get(id);
-                    last.is_some_and(|last| last.status == TaskStatus::Success)
-                })
+                .filter(|id| self.outcomes.status(id) == TaskStatus::Success)
                 .collect();
             if !mended.is_empty() {
                 let count = mended.len();
@@ -203,9 +194,8 @@ impl<'a> Lesson<'a> {
     /// Tasks that took much longer than those of the same tool.
     fn times(&self, criteria: &ReflectionCriteria) -> Vec<Insight> {
         let mut by_tool: IndexMap<Option<&str>, Vec<(&str, f64)>> = IndexMap::new();
-        for (id, result) in self.last {
-            if self.tasks.contains_key(id)
-                && result.status == TaskStatus::Success
+        for (id, result) in &self.outcomes.last {
+            if result.status == TaskStatus::Success
                 && let Some(seconds) = result.duration()
             {
                 by_tool
@@ -269,7 +259,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reflector::{Plan, TaskError};
+    use crate::reflector::{Plan, PlannedTask, TaskError, TaskResult};
 
     fn learned(tasks: &[(&str, Option<&str>, TaskResult)]) -> Vec<Insight> {
         let planned = tasks.iter().map(|(id, tool, _)| PlannedTask {

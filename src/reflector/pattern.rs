@@ -219,18 +219,16 @@ fn of_tools(tasks: &IndexMap<&str, &PlannedTask>, attempts: &[&TaskResult]) -> V
         .filter(|(_, (failures, done))| failures.len() >= REPEATED.max(*done))
         .map(|(tool, (failures, done))| {
             let (count, all) = (failures.len(), failures.len() + done);
-            let fix = common_category(&failures).map_or_else(
+            let description = format!("the tool `{tool}` failed {count} of {all} times");
+            let pattern = pattern(PatternType::ToolFailure, &failures, description, None);
+            let fix = pattern.category.map_or_else(
                 || format!("check how `{tool}` works, or use another tool in its place"),
                 |category| format!("`{tool}`: {}", category.suggestion()),
             );
             FailurePattern {
                 tool: Some(tool.to_owned()),
-                ..pattern(
-                    PatternType::ToolFailure,
-                    &failures,
-                    format!("the tool `{tool}` failed {count} of {all} times"),
-                    Some(fix),
-                )
+                suggested_fix: Some(fix),
+                ..pattern
             }
         })
         .collect()

@@ -69,18 +69,21 @@ fn spelling(source: &Source) -> Result<(), Fault> {
     };
     known_keys(&whole, "", source::fields::<Episode>())?;
     known_keys(&whole["plan"], "/plan", source::fields::<Plan>())?;
-    let items = |list: &Value| list.as_array().cloned().unwrap_or_default();
-    for (place, task) in items(&whole["plan"]["tasks"]).iter().enumerate() {
+    for (place, task) in items(&whole["plan"]["tasks"]) {
         let pointer = format!("/plan/tasks/{place}");
         known_keys(task, &pointer, source::fields::<PlannedTask>())?;
     }
-    for (place, result) in items(&whole["results"]).iter().enumerate() {
+    for (place, result) in items(&whole["results"]) {
         let pointer = format!("/results/{place}");
         known_keys(result, &pointer, source::fields::<TaskResult>())?;
         let pointer = format!("{pointer}/error");
         known_keys(&result["error"], &pointer, source::fields::<ErrorFields>())?;
     }
     Ok(())
+}
+
+fn items(list: &Value) -> impl Iterator<Item = (usize, &Value)> {
+    list.as_array().into_iter().flatten().enumerate()
 }
 
 fn known_keys(value: &Value, pointer: &str, known: &[&str]) -> Result<(), Fault> {

@@ -3,7 +3,7 @@
 use rusqlite::{Row, params};
 use uuid::Uuid;
 
-use super::{Also, Store, StoreError, short_id};
+use super::{Also, Store, StoreError, short_id, to_sql};
 use crate::types::Stamped;
 
 /// A call that was answered.
@@ -80,10 +80,6 @@ fn common(a: &str, b: &str) -> usize {
     end
 }
 
-fn to_sql(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 fn from_sql(number: i64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -100,6 +96,7 @@ impl Store {
         call: KeptCall,
         transcript: &mut Transcript,
     ) -> Result<(), StoreError> {
+        let known = transcript.0.len();
         let also: Also<'_> = Box::new(|transaction, run| {
             let mut numbers = Vec::with_capacity(call.messages.len());
             for message in call.messages {
@@ -135,7 +132,7 @@ impl Store {
                 )?
                 .execute(params![
                     run,
-                    i64::try_from(seq).unwrap_or(i64::MAX),
+                    to_sql(seq),
                     call.key,
                     call.asked,
                     numbers.join(" "),
@@ -143,7 +140,12 @@ impl Store {
                 ])
                 .map(drop)
         });
-        self.append_with(run_id, seq, event, Some(also))
+        let appended = self.append_with(run_id, seq, event, Some(also));
+        if appended.is_err() {
+            // None of its messages is on disk.
+            transcript.0.truncate(known);
+        }
+        appended
     }
 
     /// The calls of a run that were answered, each with the number of its event, in the order in which they
@@ -352,6 +354,31 @@ mod tests {
         assert!(failed.is_err());
         assert!(store.calls(run_id).unwrap().0.is_empty());
         assert_eq!(store.events(run_id).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn later_calls_do_not_rest_on_one_that_is_not_on_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("runs.db")).unwrap();
+        let run_id = begin(&mut store);
+        let mut transcript = Transcript::default();
+        let asked = call("k", vec![message("user", "a")]);
+        // The call's number is taken, which shows once its messages are written.
+        store
+            .connection
+            .execute(
+                "INSERT INTO call (run, seq, key, asked, messages, reply)
+                 SELECT n, 1, '', '', '', '' FROM run",
+                [],
+            )
+            .unwrap();
+        let failed = store.append_call(run_id, 1, &event(), asked.clone(), &mut transcript);
+        assert!(failed.is_err());
+        store.connection.execute("DELETE FROM call", []).unwrap();
+        store
+            .append_call(run_id, 1, &event(), asked.clone(), &mut transcript)
+            .unwrap();
+        assert_eq!(store.calls(run_id).unwrap().0, [(1, asked)]);
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::summary::from_word;
-use super::{Store, StoreError};
+use super::{Store, StoreError, to_sql};
 use crate::types::{Knowledge, Memory, MemoryChange, RunOutcome};
 
 /// A row: number, when it was taken in and last touched, the rest as JSON.
@@ -90,7 +90,7 @@ impl Store {
                 .query_map(
                     params![
                         run_id.to_string(),
-                        i64::try_from(limit).unwrap_or(i64::MAX)
+                        to_sql(limit)
                     ],
                     |row| {
                         let id: String = row.get(0)?;
@@ -169,13 +169,13 @@ fn apply(
             MemoryChange::Replace(id, what) => {
                 connection
                     .prepare_cached("UPDATE memory SET body = ?2 WHERE id = ?1")?
-                    .execute(params![number(id), body(&what)?])?;
+                    .execute(params![to_sql(id), body(&what)?])?;
                 done.replaced.push(id);
             }
             MemoryChange::Touch(id) => {
                 connection
                     .prepare_cached("UPDATE memory SET touched = ?2 WHERE id = ?1")?
-                    .execute(params![number(id), now])?;
+                    .execute(params![to_sql(id), now])?;
             }
             MemoryChange::Remove(id) => done.removed += remove(connection, id)?,
         }
@@ -187,7 +187,7 @@ fn apply(
 fn remove(connection: &Connection, id: u64) -> rusqlite::Result<usize> {
     connection
         .prepare_cached("DELETE FROM memory WHERE id = ?1")?
-        .execute([number(id)])
+        .execute([to_sql(id)])
 }
 
 /// Takes runs out of what insights rest on. One whose words are those of such a run goes.
@@ -212,10 +212,6 @@ pub(super) fn forget_runs(connection: &Connection, runs: &[Uuid]) -> rusqlite::R
     }
     // Nothing is touched, so that the time does not matter.
     apply(connection, Timestamp::UNIX_EPOCH, changes).map(drop)
-}
-
-fn number(id: u64) -> i64 {
-    i64::try_from(id).unwrap_or(i64::MAX)
 }
 
 /// The id of the entry in this row.

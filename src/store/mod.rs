@@ -132,7 +132,7 @@ impl Store {
             for seq in void {
                 transaction
                     .prepare_cached("DELETE FROM event WHERE run = ?1 AND seq = ?2")?
-                    .execute(params![run, i64::try_from(*seq).unwrap_or(i64::MAX)])?;
+                    .execute(params![run, to_sql(*seq)])?;
             }
             transaction.commit()
         };
@@ -236,6 +236,11 @@ impl Store {
     }
 }
 
+/// A number as `SQLite` keeps it, which knows none that is larger.
+fn to_sql(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
 /// What is to be on disk together with an event; it is given the number of the run.
 type Also<'a> = Box<dyn FnOnce(&Transaction<'_>, i64) -> rusqlite::Result<()> + 'a>;
 
@@ -258,12 +263,7 @@ fn add(
         .prepare_cached(
             "INSERT INTO event (run, seq, time, body) SELECT n, ?2, ?3, ?4 FROM run WHERE id = ?1",
         )?
-        .execute(params![
-            run,
-            i64::try_from(seq).unwrap_or(i64::MAX),
-            event.time.as_millisecond(),
-            body
-        ])?;
+        .execute(params![run, to_sql(seq), event.time.as_millisecond(), body])?;
     Ok(added > 0)
 }
 

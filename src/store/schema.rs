@@ -81,7 +81,7 @@ const MIGRATIONS: &[&str] = &[
 
 /// The newest format that this version knows.
 fn newest() -> i64 {
-    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+    super::to_sql(MIGRATIONS.len())
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {

@@ -50,5 +50,5 @@ pub use reflection::{Reflection, Trigger};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
 pub use setup::Setup;
 pub use task::{ContextBlock, Fact, Insight, PastMessage, Procedure, Task};
-pub use usage::TokenUsage;
+pub use usage::{CHARACTERS_PER_TOKEN, TokenUsage};
 pub use version::{EditCounts, Version};

@@ -2,6 +2,9 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+/// About how many characters make a token: the usual estimate where a server does not count them.
+pub const CHARACTERS_PER_TOKEN: usize = 4;
+
 /// Tokens as the server counted them. A figure that the server did not give is `None`, never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

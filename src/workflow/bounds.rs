@@ -51,32 +51,13 @@ pub(super) struct Growth {
 
 /// Looks for it in a template.
 pub(super) fn check_template(text: &str) -> Result<(), Growth> {
-    let mut at = 0;
     let (mut loops, mut branches) = (0_usize, 0_usize);
-    while let Some(found) = text[at..].find('{') {
-        let begin = at + found;
-        let (close, statement) = match text.as_bytes().get(begin + 1) {
-            Some(b'{') => ("}}", false),
-            Some(b'%') => ("%}", true),
-            Some(b'#') => {
-                at = text[begin..]
-                    .find("#}")
-                    .map_or(text.len(), |end| begin + end);
-                continue;
-            }
-            _ => {
-                at = begin + 1;
-                continue;
-            }
-        };
-        let inner = begin + 2;
-        let end = end_of(text, inner, close);
-        // A sign at its edge is about the blanks around it.
-        let piece = &text[inner..end];
-        let lead = piece.len() - piece.trim_start_matches(['-', '+']).len();
-        let code = inner + lead..inner + piece.trim_end_matches(['-', '+']).len().max(lead);
+    for Piece {
+        code, is_statement, ..
+    } in pieces(text)
+    {
         let mut in_header = false;
-        if statement {
+        if is_statement {
             let plain = text[code.clone()].trim_start();
             let word = plain
                 .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
@@ -108,9 +89,76 @@ pub(super) fn check_template(text: &str) -> Result<(), Growth> {
             }
         }
         check_code(text, code, in_header)?;
-        at = end.max(begin + 1);
     }
     Ok(())
+}
+
+/// A piece of a template that is code.
+pub(super) struct Piece {
+    /// All of it.
+    pub(super) whole: Range<usize>,
+    /// What stands between its marks.
+    pub(super) code: Range<usize>,
+    /// Whether it is `{% … %}`, and no expression that is shown.
+    pub(super) is_statement: bool,
+}
+
+/// The code of a template. The engine must see the same pieces: what is overlooked here is not bounded.
+pub(super) fn pieces(text: &str) -> impl Iterator<Item = Piece> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let begin = at + text[at..].find('{')?;
+            let inner = begin + 2;
+            let (close, is_statement) = match text.as_bytes().get(begin + 1) {
+                Some(b'{') => ("}}", false),
+                Some(b'%') if is_tag(without_sign(&text[inner..]), "raw") => {
+                    at = end_of_raw(text, inner);
+                    continue;
+                }
+                Some(b'%') => ("%}", true),
+                Some(b'#') => {
+                    at = text[inner..]
+                        .find("#}")
+                        .map_or(text.len(), |end| inner + end + 2);
+                    continue;
+                }
+                _ => {
+                    at = begin + 1;
+                    continue;
+                }
+            };
+            let end = end_of(text, inner, close);
+            at = text.len().min(end + 2);
+            // A sign at its edge is about the blanks around it.
+            let piece = &text[inner..end];
+            let lead = piece.len() - piece.trim_start_matches(['-', '+']).len();
+            let code = inner + lead..inner + piece.trim_end_matches(['-', '+']).len().max(lead);
+            return Some(Piece {
+                whole: begin..at,
+                code,
+                is_statement,
+            });
+        }
+    })
+}
+
+fn without_sign(code: &str) -> &str {
+    code.strip_prefix(['-', '+']).unwrap_or(code)
+}
+
+/// Whether a statement is nothing but this word.
+fn is_tag(code: &str, word: &str) -> bool {
+    let blank = |c: char| c.is_ascii_whitespace();
+    let behind = code.trim_start_matches(blank).strip_prefix(word);
+    behind.is_some_and(|code| without_sign(code.trim_start_matches(blank)).starts_with("%}"))
+}
+
+/// Where the text goes on that is to be read, where one that is not to be read begins here.
+fn end_of_raw(text: &str, begin: usize) -> usize {
+    let mut marks = text[begin..].match_indices("{%");
+    let end = marks.find(|(at, _)| is_tag(without_sign(&text[begin + at + 2..]), "endraw"));
+    end.map_or(text.len(), |(at, _)| begin + at + 2)
 }
 
 /// Looks for it in an expression.
@@ -118,18 +166,24 @@ pub(super) fn check_expression(text: &str) -> Result<(), Growth> {
     check_code(text, 0..text.len(), false)
 }
 
-/// Where a piece of code ends that begins here.
+/// Where a piece of code ends that begins here: at the first mark that stands in no text and in no brackets.
 fn end_of(text: &str, begin: usize, close: &str) -> usize {
     let mut quote = None;
     let mut escaped = false;
+    let mut brackets = 0_isize;
     for (at, c) in text[begin..].char_indices() {
         match quote {
             Some(_) if escaped => escaped = false,
             Some(_) if c == '\\' => escaped = true,
             Some(open) if c == open => quote = None,
-            None if c == '\'' || c == '"' => quote = Some(c),
-            None if text[begin + at..].starts_with(close) => return begin + at,
-            _ => {}
+            Some(_) => {}
+            None if brackets == 0 && text[begin + at..].starts_with(close) => return begin + at,
+            None => match c {
+                '\'' | '"' => quote = Some(c),
+                '(' | '[' | '{' => brackets += 1,
+                ')' | ']' | '}' => brackets -= 1,
+                _ => {}
+            },
         }
     }
     text.len()

@@ -16,10 +16,8 @@ use super::world::{ModelChoice, Scene};
 use crate::criteria;
 use crate::evaluate::{JudgeModel, Panel, Progress, Subject, read_returned};
 use crate::prompt::Prompts;
-use crate::source::{DataFormat, Reach, SourceError};
-use crate::types::{
-    CommandConfig, Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, Task,
-};
+use crate::source::{Data, DataFormat, Reach, SourceError};
+use crate::types::{Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, Task};
 
 /// The types, those of seed 001 first.
 const TYPES: [&str; 5] = ["schema", "llm", "custom", "command", "criteria"];
@@ -96,7 +94,12 @@ impl Evaluator {
             .transpose()?;
         let (judge, criteria) = match kind {
             "criteria" => of_criteria(part, others)?,
-            "command" => of_command(part, others)?,
+            "command" => {
+                let own = ["type", "evaluator_type", "name", "score_threshold"];
+                let data = plain(part, &[&own[..], others].concat())?;
+                let criteria = criteria::command_of_data(&data)?;
+                (Judge::Panel(ModelChoice::default()), criteria)
+            }
             "schema" if !has("schema") => {
                 let known = ["type", "evaluator_type", "name", "score_threshold"];
                 part.check_keys(&[&known[..], others].concat())?;
@@ -315,10 +318,15 @@ fn spec(part: &Part, others: &[&str], kind: &'static str) -> Result<Criteria, So
     } else {
         &["score_threshold"]
     };
-    let data = part
-        .data()
-        .ok_or_else(|| part.wanted("an object with a `type`"))?;
-    criteria::spec_of_data(&data.without(&[own, others].concat()), Some(kind))
+    let data = plain(part, &[own, others].concat())?;
+    criteria::spec_of_data(&data, Some(kind))
+}
+
+/// An evaluator as it may stand elsewhere, too: without these keys.
+fn plain(part: &Part, keys: &[&str]) -> Result<Data, SourceError> {
+    let data = part.data();
+    let data = data.ok_or_else(|| part.wanted("an object with a `type`"))?;
+    Ok(data.without(keys))
 }
 
 /// A schema that everything meets stands for one that is not there.
@@ -329,15 +337,10 @@ fn anything() -> Result<Criteria, SourceError> {
 
 /// The model that a part names.
 pub(super) fn choice(part: &Part) -> Result<ModelChoice, SourceError> {
-    let text = |key: &str| {
-        part.get(key)
-            .map(|part| part.text().map(str::to_owned))
-            .transpose()
-    };
     Ok(ModelChoice {
-        provider: text("provider")?,
-        model: text("model")?,
-        api_base: text("api_base")?,
+        provider: part.text_at("provider")?,
+        model: part.text_at("model")?,
+        api_base: part.text_at("api_base")?,
         judges: true,
         ..ModelChoice::default()
     })
@@ -371,29 +374,6 @@ fn of_criteria(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), Source
             .map_err(|error| name.error(error.message()))?
     };
     Ok((Judge::Panel(choice(part)?), criteria))
-}
-
-/// A command that checks the draft, as the `command` evaluator of criteria.
-fn of_command(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), SourceError> {
-    let own = ["type", "evaluator_type", "name", "score_threshold"];
-    let data = part
-        .data()
-        .map(|data| data.without(&[&own[..], others].concat()));
-    let value = data.map_or(Value::Null, |data| data.value().clone());
-    let mut config: CommandConfig = serde_json::from_value(value)
-        .map_err(|error| part.error(&format!("this is no command: {error}")))?;
-    if config.command.is_empty() {
-        return Err(part.error("the command is empty"));
-    }
-    config.origin.file = part.source().path().map(Into::into);
-    config.origin.line = part.line();
-    let mut criteria = anything()?;
-    "command".clone_into(&mut criteria.name);
-    for criterion in &mut criteria.criteria {
-        "command".clone_into(&mut criterion.name);
-        criterion.evaluator = Kind::Command(config.clone());
-    }
-    Ok((Judge::Panel(ModelChoice::default()), criteria))
 }
 
 fn read(value: &Value, criteria: &Criteria) -> Result<Evaluation, Failure> {

@@ -255,15 +255,10 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
     let schema = read_schema(&whole)?;
     let mut variables = object("variables")?;
     variables.extend(object("initial_state")?);
-    let text = |key: &str| {
-        whole
-            .get(key)
-            .map(|part| part.text().map(str::to_owned))
-            .transpose()
-    };
+    let name = whole.text_at("name")?;
     Ok(Workflow {
-        name: text("name")?.unwrap_or_else(|| "workflow".to_owned()),
-        description: text("description")?,
+        name: name.unwrap_or_else(|| "workflow".to_owned()),
+        description: whole.text_at("description")?,
         nodes: read,
         graph,
         variables,

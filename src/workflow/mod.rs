@@ -15,6 +15,7 @@ mod event;
 mod failure;
 mod file;
 mod graph;
+mod marks;
 mod part;
 mod program;
 mod run;

@@ -110,6 +110,15 @@ impl Part {
         self.value().as_str().ok_or_else(|| self.wanted("a text"))
     }
 
+    /// The text under a key, if it is there.
+    ///
+    /// # Errors
+    /// If something else is there.
+    pub(super) fn text_at(&self, key: &str) -> Result<Option<String>, SourceError> {
+        let part = self.get(key);
+        part.map(|part| part.text().map(str::to_owned)).transpose()
+    }
+
     /// The truth value that it is.
     pub(super) fn flag(&self) -> Result<bool, SourceError> {
         self.value()
@@ -198,9 +207,4 @@ pub(super) fn check(fields: &IndexMap<String, Part>, known: &[&str]) -> Result<(
             known,
         )),
     }
-}
-
-/// Whether a key is one of these.
-pub(super) fn is_one_of(key: &str, keys: &[&str]) -> bool {
-    keys.contains(&key)
 }

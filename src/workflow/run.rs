@@ -290,7 +290,7 @@ impl Walk<'_> {
         };
         let score = score_of(&result);
         if !answers_as_loop {
-            let after = self.after(node, at, &result);
+            let is_last = || self.is_last(node, at, &result, spreads);
             for (triggers, own) in [(&node.triggers, true), (&self.workflow.triggers, false)] {
                 let Some(triggers) = triggers else {
                     continue;
@@ -299,7 +299,7 @@ impl Walk<'_> {
                     number,
                     action_name: node.action_name,
                     scores: (self.score, score),
-                    is_last: own || after,
+                    is_last: &|| own || is_last(),
                 };
                 let reflected = triggers
                     .after_step(&step, &*node.action, &result, &scene)
@@ -331,34 +331,32 @@ impl Walk<'_> {
             duration_ms: time,
         });
         self.steps.push((node.name.clone(), time));
-        self.take(node, result, spreads);
+        take(&mut self.names.state, node, result, spreads);
         self.names.state.check_size()
     }
 
     /// Whether nothing follows a node, once its result is in the state.
-    fn after(&self, node: &Node, at: usize, result: &Value) -> bool {
+    fn is_last(&self, node: &Node, at: usize, result: &Value, spreads: bool) -> bool {
         let mut names = self.names.clone();
-        if let Value::Object(object) = result {
-            names.state.merge(object.clone());
-        }
+        take(&mut names.state, node, result.clone(), spreads);
         let next = self.workflow.graph.after(at, &node.name, &names);
         matches!(next, Ok(None))
     }
+}
 
-    fn take(&mut self, node: &Node, result: Value, spreads: bool) {
-        let state = &mut self.names.state;
-        match (&node.output, result) {
-            (Some(name), Value::Object(object)) => {
-                if spreads {
-                    state.merge(object.clone());
-                }
-                state.set(name, Value::Object(object));
+/// Takes a node's result into the state: under the name that the node gives it, or key by key.
+fn take(state: &mut State, node: &Node, result: Value, spreads: bool) {
+    match (&node.output, result) {
+        (Some(name), Value::Object(object)) => {
+            if spreads {
+                state.merge(object.clone());
             }
-            (Some(name), result) => state.set(name, result),
-            (None, Value::Object(object)) => state.merge(object),
-            (None, Value::Null) => {}
-            (None, result) => state.set("result", result),
+            state.set(name, Value::Object(object));
         }
+        (Some(name), result) => state.set(name, result),
+        (None, Value::Object(object)) => state.merge(object),
+        (None, Value::Null) => {}
+        (None, result) => state.set("result", result),
     }
 }
 

@@ -35,11 +35,7 @@ impl Settings {
             "max_tokens",
             "timeout",
         ])?;
-        let text = |key: &str| {
-            llm.get(key)
-                .map(|part| part.text().map(str::to_owned))
-                .transpose()
-        };
+        let text = |key| llm.text_at(key);
         Ok(Self {
             llm: ModelChoice {
                 provider: text("provider")?,

@@ -1,7 +1,6 @@
 //! Texts with `{{ names }}` of the state in them, filled in when they are wanted and not before.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -12,9 +11,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::bounds;
+use super::marks::{self, Marked};
 use super::part::Part;
 use super::state::State;
-use crate::source::{Source, SourceError};
+use crate::source::{self, Source, SourceError};
 
 /// How much work one template may make, in instructions of its engine: loops over a thousand versions, and done
 /// in a second.
@@ -52,7 +52,7 @@ impl Object for Names {
 /// Without other templates: what a template shows is what it is given.
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
-    // A name that is not there is empty in a condition and in a loop; what is printed must be there.
+    // A name that is not there is empty in a condition and in a loop; what is shown is marked, and must be there.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     environment.set_formatter(|out, _, value| {
         if !value.is_undefined() {
@@ -73,6 +73,10 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_fuel(Some(FUEL));
     environment.set_debug(true);
     bounds::bound(&mut environment);
+    marks::add_filter(&mut environment);
+    for name in ["length", "count"] {
+        environment.add_filter(name, length);
+    }
     environment.add_filter("tojson", to_json);
     environment.add_filter("json", to_json);
     environment.add_filter("fromjson", |text: TemplateValue| match text.as_str() {
@@ -87,11 +91,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         if value.is_undefined() {
             return Err(undefined());
         }
-        let hash = Sha256::digest(shown(&value)?.as_bytes());
-        Ok(hash.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        }))
+        Ok(source::hex(&Sha256::digest(shown(&value)?)))
     });
     environment
 });
@@ -108,6 +108,14 @@ static STRICT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 fn is_left_out(value: &TemplateValue) -> bool {
     let names: BTreeMap<&str, TemplateValue> = [("it", value.clone())].into();
     STRICT.render_str("{{ it }}", names).is_ok()
+}
+
+/// How much there is: of what is not there, nothing.
+fn length(value: &TemplateValue) -> Result<usize, Error> {
+    if value.is_undefined() {
+        return Ok(0);
+    }
+    minijinja::filters::length(value)
 }
 
 fn undefined() -> Error {
@@ -160,13 +168,12 @@ pub(super) fn is_template(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
 }
 
-/// The expression, where the text is nothing else: `{{ it }}`.
-fn lone(text: &str) -> Option<&str> {
-    let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
-    let inner = inner.strip_prefix('-').unwrap_or(inner);
-    let inner = inner.strip_suffix('-').unwrap_or(inner);
-    (bounds::check_expression(inner).is_ok() && ENVIRONMENT.compile_expression(inner).is_ok())
-        .then_some(inner)
+/// Where the expression stands, where the text is nothing else: `{{ it }}`.
+fn lone(text: &str) -> Option<Range<usize>> {
+    let begin = text.len() - text.trim_start().len();
+    let piece = bounds::pieces(text).next()?;
+    let is_all = piece.whole == (begin..text.trim_end().len()) && text.trim_end().ends_with("}}");
+    (is_all && !piece.is_statement).then_some(piece.code)
 }
 
 /// What is wrong with a template, and where in it.
@@ -188,35 +195,40 @@ impl From<bounds::Growth> for Fault {
 }
 
 impl Fault {
-    fn of(error: &Error, text: &str, begin: usize) -> Self {
+    fn of(error: &Error, text: &str, marked: &Marked) -> Self {
+        if let Some(name) = marked.missing(error) {
+            return Self::missing(text, name);
+        }
         let span = error
             .range()
-            .map(|range| range.start + begin..range.end + begin)
+            .map(|range| marked.place(range.start)..marked.place(range.end))
             .filter(|range| text.get(range.clone()).is_some());
+        if let Some(span) = span.clone()
+            && error.kind() == ErrorKind::UndefinedError
+        {
+            return Self::missing(text, span);
+        }
         let kind = error.kind().to_string();
         let said = match error.detail() {
             Some(detail) => format!("{kind}: {detail}"),
             None => kind,
         };
-        let is_undefined = error.kind() == ErrorKind::UndefinedError;
-        let span = if is_undefined {
-            span.map(|span| whole_path(text, before_filter(text, span)))
-        } else {
-            span
-        };
-        let what = span.clone().and_then(|span| text.get(span));
-        let message = match what {
-            Some(what) if is_undefined => {
-                let what = what.trim_matches(|c: char| "{}-".contains(c) || c.is_whitespace());
-                format!("`{what}` is not there: nothing has set it so far")
-            }
-            _ => said.split_whitespace().collect::<Vec<_>>().join(" "),
-        };
         Self {
-            message,
-            hint: is_undefined
-                .then(|| "give it with `--input`, or write `| default('')` behind it".to_owned()),
+            message: said.split_whitespace().collect::<Vec<_>>().join(" "),
+            hint: None,
             span,
+        }
+    }
+
+    /// That what stands here is not there.
+    fn missing(text: &str, span: Range<usize>) -> Self {
+        let is_edge = |c: char| "{}-".contains(c) || c.is_whitespace();
+        let begin = span.end - text[span.clone()].trim_start_matches(is_edge).len();
+        let what = text[span].trim_matches(is_edge);
+        Self {
+            message: format!("`{what}` is not there: nothing has set it so far"),
+            hint: Some("give it with `--input`, or write `| default('')` behind it".to_owned()),
+            span: Some(begin..begin + what.len()),
         }
     }
 
@@ -230,32 +242,6 @@ impl Fault {
             .error(span, &self.message)
             .help_if(self.hint.clone())
     }
-}
-
-/// What a filter was applied to, where the place is that of the filter.
-fn before_filter(text: &str, span: Range<usize>) -> Range<usize> {
-    let before = text.get(..span.start).unwrap_or_default();
-    let Some(value) = before.trim_end().strip_suffix('|') else {
-        return span;
-    };
-    let value = value.trim_end();
-    let begin = value.rfind(['{', '%', '(', '|']).map_or(0, |at| at + 1);
-    let begin = begin + value[begin..].len() - value[begin..].trim_start().len();
-    if begin < value.len() {
-        begin..value.len()
-    } else {
-        span
-    }
-}
-
-/// The place of a path such as `state.a[0]`, where the place is that of its last steps.
-fn whole_path(text: &str, span: Range<usize>) -> Range<usize> {
-    if !text[span.clone()].starts_with(['.', '[']) {
-        return span;
-    }
-    let before = text.get(..span.start).unwrap_or_default();
-    let in_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']');
-    before.trim_end_matches(in_path).len()..span.end
 }
 
 /// Where a piece of a template stands in the file. YAML takes indentation away, so that it is looked for line by
@@ -289,9 +275,10 @@ pub(super) fn check(part: &Part) -> Result<(), SourceError> {
     match part.value() {
         Value::String(text) if is_template(text) => {
             bounds::check_template(text).map_err(|growth| Fault::from(growth).at(part, text))?;
-            match ENVIRONMENT.template_from_str(text) {
+            let marked = Marked::template(text);
+            match ENVIRONMENT.template_from_str(marked.text()) {
                 Ok(_) => Ok(()),
-                Err(error) => Err(Fault::of(&error, text, 0).at(part, text)),
+                Err(error) => Err(Fault::of(&error, text, &marked).at(part, text)),
             }
         }
         Value::Array(_) => part.items().iter().try_for_each(check),
@@ -305,62 +292,60 @@ pub(super) fn fill(text: &str, names: &Names) -> Result<Value, Fault> {
     if !is_template(text) {
         return Ok(Value::String(text.to_owned()));
     }
+    let Some(code) = lone(text) else {
+        return render(text, names).map(Value::String);
+    };
     bounds::check_template(text)?;
-    let root = || TemplateValue::from_object(names.clone());
-    if let Some(expression) = lone(text) {
-        let begin = text.find(expression).unwrap_or_default();
-        let fault = |error: &Error| Fault::of(error, text, begin);
-        let compiled = ENVIRONMENT
-            .compile_expression(expression)
-            .map_err(|error| fault(&error))?;
-        let value = compiled.eval(root()).map_err(|error| fault(&error))?;
-        if value.is_undefined() && is_left_out(&value) {
-            return Ok(Value::String(String::new()));
-        }
-        if value.is_undefined() {
-            let mut fault = fault(&undefined());
-            let lead = expression.len() - expression.trim_start().len();
-            let begin = begin + lead;
-            fault.span = Some(begin..begin + expression.trim().len());
-            fault.message = format!(
-                "`{}` is not there: nothing has set it so far",
-                expression.trim()
-            );
-            return Err(fault);
-        }
-        return json_of(&value).map_err(|error| fault(&error));
+    let marked = Marked::expression(text, code.clone());
+    let value = evaluate(text, &marked, names)?;
+    if !value.is_undefined() {
+        return json_of(&value).map_err(|error| Fault::of(&error, text, &marked));
     }
-    render(text, names).map(Value::String)
+    if is_left_out(&value) {
+        return Ok(Value::String(String::new()));
+    }
+    Err(Fault::missing(text, code))
+}
+
+fn evaluate(text: &str, marked: &Marked, names: &Names) -> Result<TemplateValue, Fault> {
+    ENVIRONMENT
+        .compile_expression(marked.text())
+        .and_then(|compiled| compiled.eval(TemplateValue::from_object(names.clone())))
+        .map_err(|error| Fault::of(&error, text, marked))
 }
 
 /// Fills a text in, whatever it is.
 fn render(text: &str, names: &Names) -> Result<String, Fault> {
     bounds::check_template(text)?;
+    let marked = Marked::template(text);
     ENVIRONMENT
-        .template_from_str(text)
+        .template_from_str(marked.text())
         .and_then(|template| bounds::render(&template, TemplateValue::from_object(names.clone())))
-        .map_err(|error| Fault::of(&error, text, 0))
+        .map_err(|error| Fault::of(&error, text, &marked))
 }
 
 /// Whether a condition holds: an expression, with or without braces.
 pub(super) fn holds(text: &str, names: &Names) -> Result<bool, Fault> {
-    let expression = lone(text).unwrap_or(text);
-    let begin = text.find(expression).unwrap_or_default();
-    let fault = |error: Error| Fault::of(&error, text, begin);
-    if is_template(expression) {
-        let said = render(text, names)?;
-        let word = said.trim().to_lowercase();
-        return Ok(!matches!(
-            word.as_str(),
-            "" | "false" | "none" | "null" | "0"
-        ));
-    }
-    bounds::check_expression(expression)?;
-    ENVIRONMENT
-        .compile_expression(expression)
-        .and_then(|compiled| compiled.eval(TemplateValue::from_object(names.clone())))
-        .map(|value| value.is_true())
-        .map_err(fault)
+    let code = match lone(text) {
+        Some(code) => {
+            bounds::check_template(text)?;
+            code
+        }
+        None if is_template(text) => {
+            let said = render(text, names)?;
+            let word = said.trim().to_lowercase();
+            return Ok(!matches!(
+                word.as_str(),
+                "" | "false" | "none" | "null" | "0"
+            ));
+        }
+        None => {
+            bounds::check_expression(text)?;
+            0..text.len()
+        }
+    };
+    let value = evaluate(text, &Marked::nothing(text, code), names)?;
+    Ok(value.is_true())
 }
 
 /// Says what is wrong with a condition before anything runs.
@@ -372,7 +357,10 @@ pub(super) fn check_condition(part: &Part) -> Result<(), SourceError> {
     bounds::check_expression(text).map_err(|growth| Fault::from(growth).at(part, text))?;
     match ENVIRONMENT.compile_expression(text) {
         Ok(_) => Ok(()),
-        Err(error) => Err(Fault::of(&error, text, 0).at(part, text)),
+        Err(error) => {
+            let condition = Marked::nothing(text, 0..text.len());
+            Err(Fault::of(&error, text, &condition).at(part, text))
+        }
     }
 }
 

@@ -54,6 +54,120 @@ fn what_is_not_there_is_empty_in_conditions_and_loops_and_an_error_where_it_is_p
     }
 }
 
+/// A state in which `x` and `y` are not there.
+fn few() -> Value {
+    json!({ "a": "A", "l": [1, 2], "empty": [], "o": { "k": "v" } })
+}
+
+#[test]
+fn a_name_that_is_not_there_is_an_error_wherever_it_is_shown() {
+    for (text, missing) in [
+        ("{{ x }}", "x"),
+        ("{{ x }}.", "x"),
+        ("{{ x.y.z }}", "x.y.z"),
+        ("{{ o.y }}", "o.y"),
+        ("{{ o['y'].z[0] }}", "o['y'].z[0]"),
+        ("{{ l[7] ~ '' }}", "l[7]"),
+        ("{{ l[x:] }}", "x"),
+        ("{{ x ~ 'a' }}", "x"),
+        ("{{ 'a' ~ a ~ state.x }}", "state.x"),
+        ("Dear {{- x ~ '!' -}} !", "x"),
+        ("{{ 1 + x }}", "x"),
+        ("{{ -x }}", "x"),
+        ("{{ x | upper }}", "x"),
+        ("{{ state.x | trim }}", "state.x"),
+        ("{{ x | string }}", "x"),
+        ("{{ x | length }}", "x"),
+        ("{{ x | tojson }}", "x"),
+        ("{{ x | map(attribute='message') | join('; ') }}", "x"),
+        ("{{ empty | first }}", "empty | first"),
+        ("{{ empty | first ~ 'a' }}", "empty | first"),
+        ("{{ a | replace('A', x) }}", "x"),
+        ("{{ [x] }}", "x"),
+        ("{{ [a, [x]] }}!", "x"),
+        ("{{ {'a': x} }}", "x"),
+        ("{{ {'a': {'b': x}} }}", "x"),
+        ("{{ (x) ~ 'a' }}", "x"),
+        ("{{ range(x) }}", "x"),
+        ("{{ dict(k=x) }}", "x"),
+        ("{{ x.upper() }}", "x"),
+        ("{{ x.y.upper() }}", "x.y"),
+        ("{{ '-'.join(x) }}", "x"),
+        ("{{ x ~ 'a' if a }}", "x"),
+        ("{{ 'b' if not a else x ~ 'a' }}", "x"),
+        ("{{ y or x ~ 'a' }}", "x"),
+        ("{{ x | default(y) }}", "y"),
+        ("{{ (x | default('d')) ~ y }}", "y"),
+        ("{% for i in l %}{{ i.y ~ 'a' }}{% endfor %}", "i.y"),
+        ("{% if a %}{{ x ~ 'a' }}{% endif %}", "x"),
+        ("{# {{ x }} #}{{ y ~ '}}' }}", "y"),
+    ] {
+        let fault = fill(text, &few()).expect_err(text);
+        let begin = text.find(missing).unwrap_or_default();
+        let span = format!("Some({begin}..{})", begin + missing.len());
+        let said = format!("`{missing}` is not there");
+        assert!(
+            fault.contains(&said) && fault.contains(&span),
+            "{text}: {fault}"
+        );
+    }
+    // Other errors are where they were, too.
+    let fault = fill("{{ a ~ a }} {{ l[0] | shout }}", &few()).unwrap_err();
+    assert!(
+        fault.contains("shout") && fault.contains("Some(22..27)"),
+        "{fault}"
+    );
+    for text in [
+        "{% set y = x %}",
+        "{% macro m(b) %}{{ b ~ x }}{% endmacro %}",
+    ] {
+        let fault = fill(text, &few()).unwrap_err();
+        assert!(fault.contains("keeps nothing"), "{fault}");
+    }
+}
+
+#[test]
+fn a_name_that_is_not_there_is_empty_wherever_it_is_looked_at() {
+    for (text, result) in [
+        ("{{ x | default('d') }}", "d"),
+        ("{{ x | d('d') | upper }}", "D"),
+        ("{{ x.y.z | default('d') ~ 'a' }}", "da"),
+        ("{{ x | upper | default('d') }}", ""),
+        ("{{ empty | first | default('d') }}", "d"),
+        ("{{ [x | default('d')] | join }}", "d"),
+        ("{{ x or 'd' }}", "d"),
+        ("{{ (x or 'd') ~ 'a' }}", "da"),
+        ("{{ (x and y) or a }}", "A"),
+        ("{{ 'a' if x else 'b' }}", "b"),
+        ("{{ x if y.z > 1 else 'b' }}", "b"),
+        ("{{ x ~ 'a' if y }}", ""),
+        ("{{ not x }}!", "true!"),
+        ("{{ x == 1 }}!", "false!"),
+        ("{{ 1 not in [x] }}!", "true!"),
+        ("{{ x is defined }}!", "false!"),
+        ("{{ x.y is not defined and a is string }}!", "true!"),
+        ("{{ a is eq x }}!", "false!"),
+        ("{% if x %}a{% endif %}", ""),
+        ("{% if x ~ '' %}a{% endif %}", ""),
+        ("{% if x.y | length > 1 or [x] %}a{% endif %}", "a"),
+        ("{% for i in x %}a{% endfor %}", ""),
+        ("{% for i in x.y.z %}a{% else %}b{% endfor %}", "b"),
+        ("{% raw %}{{ x ~ 'a' }}{% endraw %}", "{{ x ~ 'a' }}"),
+        ("{{ '{{ x }}' ~ a }}", "{{ x }}A"),
+        // What is there, is shown as it is.
+        ("{{ o.k ~ l[0] ~ -l[-1] ~ a.lower() }}", "v1-2a"),
+        ("{{ ['x', a] | join('~') }}.", "x~A."),
+        ("{{ a ~ 'b' 'c' ~ \"d'\" ~ 1.5 ~ 2e3 }}", "Abcd'1.52000.0"),
+        ("{{ {'k': {'l': a}}['k'].l ~ l[1:] | length }}", "A1"),
+        (
+            "{% for i in l %}{{ loop.index ~ i }},{% endfor %}",
+            "11,22,",
+        ),
+    ] {
+        assert_eq!(fill(text, &few()), Ok(json!(result)), "{text}");
+    }
+}
+
 #[test]
 fn what_an_if_leaves_out_is_empty_and_no_error() {
     let state = json!({ "yes": true, "name": "Ann" });
@@ -240,6 +354,39 @@ fn code_says_where_it_is_and_lua_needs_no_leave() {
 }
 
 #[test]
+fn a_command_that_judges_is_checked_as_one_in_a_criteria_file() {
+    for (keys, said) in [
+        (
+            "command: [env], env: [OPENAI_API_KEY]",
+            "`OPENAI_API_KEY` is not passed on",
+        ),
+        ("command: [env], env: ['A=1']", "is no name of a variable"),
+        ("command: [x], timeout: 9h", "`timeout` must be at most 1h"),
+        ("command: [x], memory: 1MB", "`memory` must be from"),
+        (
+            "command: [x], processes: 0",
+            "`processes` must be from 1 to 4096",
+        ),
+        ("command: [x], extension: a/b", "the ending of a file name"),
+        ("command: [x], cwd: not/there", "there is no folder"),
+        (
+            "command: ['{draft_file}']",
+            "the draft itself cannot be the program",
+        ),
+        ("command: []", "`command` is empty"),
+        ("command: [x], extention: rs", "did you mean `extension`?"),
+        ("command: [x], processes: many", "this is no command"),
+    ] {
+        let text = format!(
+            "nodes:\n  - name: a\n    uses: reflection.loop\n    with:\n      generator: {{run: x}}\n      evaluator: {{type: command, score_threshold: 1, {keys}}}\n"
+        );
+        let error = error(&text);
+        assert!(error.to_string().contains(said), "{keys}: {error}");
+        assert_eq!(error.position().map(|(line, _)| line), Some(6), "{keys}");
+    }
+}
+
+#[test]
 fn bombs_are_bounded() {
     let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for (from, to) in [
@@ -302,6 +449,18 @@ fn templates_do_not_grow_without_bounds() {
             "{text}: {}",
             &fault[..fault.len().min(300)]
         );
+    }
+    // What the engine reads as code is looked at, wherever brackets and raw texts seem to end it.
+    for (text, said) in [
+        ("{{ {'a': {}}['a'] or x * n }}", "multiplies"),
+        (
+            "{% raw %}{{ ( {% endraw %}{% set a = x ~ x %}",
+            "keeps nothing",
+        ),
+        ("{%- raw +%}{{ [ {%+  endraw -%}{{ x * n }}", "multiplies"),
+    ] {
+        let fault = fill(text, &state).unwrap_err();
+        assert!(fault.contains(said), "{text}: {fault}");
     }
     let raw = format!(
         "{{% for i in range(9999) %}}{}{{% endfor %}}",

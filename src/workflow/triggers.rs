@@ -6,7 +6,7 @@ use super::actions::reflection::{Beginning, Reflection};
 use super::actions::{Action, Call};
 use super::event::Event;
 use super::failure::Failure;
-use super::part::{self, Part};
+use super::part::Part;
 use super::program::Program;
 use super::settings::Settings;
 use super::world::Scene;
@@ -58,7 +58,8 @@ pub(super) struct Step<'a> {
     pub(super) action_name: &'a str,
     /// The score before it and its own, where there are such.
     pub(super) scores: (Option<f64>, Option<f64>),
-    pub(super) is_last: bool,
+    /// Whether nothing follows it.
+    pub(super) is_last: &'a dyn Fn() -> bool,
 }
 
 impl Triggers {
@@ -109,7 +110,7 @@ impl Triggers {
             .map(u64::from);
         let any = interval.is_some() || error || !tools.is_empty() || drop.is_some();
         let mut params = fields;
-        params.retain(|key, _| !part::is_one_of(key, &KEYS[..5]));
+        params.retain(|key, _| !KEYS[..5].contains(&key.as_str()));
         let call = Call {
             owner: part.clone(),
             body: part.clone(),
@@ -159,7 +160,7 @@ impl Triggers {
         {
             return Some(("step_interval", format!("step {} is done", step.number)));
         }
-        (self.completion && step.is_last).then(|| ("completion", "all is done".to_owned()))
+        (self.completion && (step.is_last)()).then(|| ("completion", "all is done".to_owned()))
     }
 
     /// Reflects on the result of a step, if it sets a trigger off; then the loop's result takes its place.

@@ -156,8 +156,8 @@ impl Scene<'_> {
     pub(super) fn observe(&self, event: CallEvent<'_>) {
         if let CallEvent::End(report) = &event {
             let mut recorded = self.world.recorder.lock();
-            recorded.calls += report.attempts;
-            recorded.usage += report.usage;
+            recorded.calls += report.reply.attempts;
+            recorded.usage += report.reply.usage;
         }
         if let Some(calls) = self.calls {
             calls(event);
@@ -168,7 +168,7 @@ impl Scene<'_> {
                 let event = Event::Call {
                     node: self.node,
                     model: report.model,
-                    usage: report.usage,
+                    usage: report.reply.usage,
                     duration_ms: milliseconds(report.duration),
                     error: report.error.map(ToString::to_string),
                 };

@@ -166,6 +166,26 @@ fn commands_get_values_as_arguments_and_on_standard_input() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_command_that_judges_runs_where_the_file_says() {
+    let text = "\
+nodes:
+  - name: draft
+    uses: reflection.loop
+    with:
+      generator: {run: return 'x', language: lua}
+      evaluator: {type: command, command: [test, -f, marker], cwd: data}
+      max_iterations: 1
+";
+    Test::new()
+        .file("sub/w.yaml", text)
+        .file("sub/data/marker", "")
+        .args(["run", "sub/w.yaml", "--allow-exec"])
+        .stdout("x\n")
+        .run();
+}
+
+#[test]
 fn a_file_is_checked_without_running_and_mistakes_show_their_place() {
     grow(1, "return_best")
         .arg("--check")

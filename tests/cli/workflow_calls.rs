@@ -320,6 +320,22 @@ nodes:
             ran.stderr
         );
     }
+    // Which node is the last one may hang on what it gave, by the name that it goes by.
+    let edges = "
+edges:
+  - {from: one, to: two, when: state.first.x == 1}
+  - {from: one, to: __end__}
+  - {from: two, to: three}
+";
+    let file_with_edges = file.replace("x = 1}', ", "x = 1}', output: first, ") + edges;
+    let completion = file_with_edges.replace("TRIGGER", "triggers: [completion]");
+    let ran = lua(&completion, &[]).run();
+    assert_eq!(
+        ran.stderr.matches("reflecting (").count(),
+        1,
+        "{}",
+        ran.stderr
+    );
     lua(&file.replace("TRIGGER", "quality_drop_threshold: 0.8"), &[])
         .stderr_lacks("reflecting (")
         .run();

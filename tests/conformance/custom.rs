@@ -182,7 +182,8 @@ fn languages() -> Vec<&'static str> {
     languages
 }
 
-fn has(program: &str) -> bool {
+/// Whether a program is there; said aloud where it is not, unless all tests are required.
+pub(crate) fn has(program: &str) -> bool {
     let there = std::process::Command::new(program)
         .arg("--version")
         .output()

@@ -17,6 +17,7 @@ use reflect::workflow::{
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::custom::has;
 use crate::rows::of_features;
 
 /// Rows that we read otherwise on purpose, and why.
@@ -591,20 +592,6 @@ fn a_thousand_iterations_keep_a_complete_history() {
     );
 }
 
-/// Whether Python is there; said aloud where it is not, unless all tests are required.
-fn has_python() -> bool {
-    let there = std::process::Command::new("python3")
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success());
-    let required = std::env::var_os("REFLECT_TEST_REQUIRE_ALL").is_some_and(|v| v == "1");
-    assert!(there || !required, "`python3` is required and missing");
-    if !there {
-        println!("SKIPPED: `python3` is not installed");
-    }
-    there
-}
-
 /// Runs a file of ours that needs what an example of the reference needs.
 fn file(name: &str, input: &Value, script: &str) -> Outcome {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -635,7 +622,7 @@ fn of<'o>(outcome: &'o Outcome, path: &str) -> &'o Value {
 
 #[test]
 fn code_generates_and_corrects_as_in_yaml_001_and_002() {
-    if !has_python() {
+    if !has("python3") {
         return;
     }
     let outcome = file("two_steps.yaml", &json!({ "subject": "climate" }), "");
@@ -659,7 +646,7 @@ fn code_generates_and_corrects_as_in_yaml_001_and_002() {
 
 #[test]
 fn templates_are_filled_in_for_each_iteration_as_yaml_003_needs() {
-    if !has_python() {
+    if !has("python3") {
         return;
     }
     let script = [
@@ -676,7 +663,7 @@ fn templates_are_filled_in_for_each_iteration_as_yaml_003_needs() {
 
 #[test]
 fn json_is_taken_out_of_the_answer_as_yaml_004_needs() {
-    if !has_python() {
+    if !has("python3") {
         return;
     }
     let script = reply(
@@ -696,7 +683,7 @@ fn json_is_taken_out_of_the_answer_as_yaml_004_needs() {
 
 #[test]
 fn pass_is_a_verdict_and_history_has_evaluations_as_yaml_005_and_006_need() {
-    if !has_python() {
+    if !has("python3") {
         return;
     }
     let script = [
@@ -743,7 +730,7 @@ fn an_action_of_another_tool_is_refused_with_its_place_as_yaml_007_recommends() 
 
 #[test]
 fn the_complete_example_runs_as_in_yaml_009() {
-    if !has_python() {
+    if !has("python3") {
         return;
     }
     let script = [

@@ -1,8 +1,7 @@
-use std::fmt::Write as _;
-
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::source::hex;
 use crate::types::{Criteria, LoopSettings, Setup, Task};
 
 /// A task, with all that a machine needs to do it besides keys and addresses of its own.
@@ -80,14 +79,6 @@ impl JobPlan {
         let text = serde_json::to_string(self).unwrap_or_default();
         hex(&Sha256::digest(text)[..16])
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a text does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

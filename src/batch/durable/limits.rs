@@ -14,10 +14,7 @@ use super::ingress::Ingress;
 use super::job::Rates;
 use crate::batch::pace::Rate;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream, ModelError, ModelInfo};
-use crate::types::ModelId;
-
-/// The usual estimate where nobody counts tokens: about four characters make one.
-const CHARACTERS_PER_TOKEN: usize = 4;
+use crate::types::{CHARACTERS_PER_TOKEN, ModelId};
 
 /// Tokens that an answer is taken to have before it has come.
 const ANSWER: usize = 256;

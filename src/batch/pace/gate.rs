@@ -10,10 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::controller::{Concurrency, Controller};
 use super::rate::Rate;
 use crate::model::{ChatEvent, ErrorClass, ModelError};
-use crate::types::TokenUsage;
-
-/// The usual estimate where nobody counts tokens: about four characters make one.
-const CHARACTERS_PER_TOKEN: usize = 4;
+use crate::types::{CHARACTERS_PER_TOKEN, TokenUsage};
 
 /// Tokens that an answer is taken to have before the first has come.
 const FIRST_ANSWER: f64 = 256.0;

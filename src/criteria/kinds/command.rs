@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::path::Path;
 
 use toml::{Spanned, de::DeTable};
@@ -16,10 +17,22 @@ pub(super) const KIND: Kind = Kind {
 fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
     let whole = table.span();
     let outline = table.clone();
-    let place = |key| place_of(&outline, key);
+    let at = |key: &str| place_of(&outline, key);
     let mut config: CommandConfig = source::table_into(source, table)?;
     config.origin = origin(source, &whole);
-    check_command(source, &outline, &config.command)?;
+    checked(source, &at, config).map(Evaluator::Command)
+}
+
+/// The configuration of a command, whose keys are at these places, with its paths as they are seen from the file.
+///
+/// # Errors
+/// What is wrong with it.
+pub(in crate::criteria) fn checked(
+    source: &Source,
+    at: &dyn Fn(&str) -> Range<usize>,
+    mut config: CommandConfig,
+) -> Result<CommandConfig, SourceError> {
+    check_command(source, at("command"), &config.command)?;
     let plain = config.extension.trim_start_matches('.').to_owned();
     if plain.is_empty()
         || plain.len() > 32
@@ -32,7 +45,7 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
             config.extension
         );
         return Err(source
-            .error(place("extension"), &message)
+            .error(at("extension"), &message)
             .help("for example: extension = \"rs\""));
     }
     config.extension = plain;
@@ -42,13 +55,13 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
             "`processes` must be from 1 to {most}, not {}",
             config.processes
         );
-        return Err(source.error(place("processes"), &message));
+        return Err(source.error(at("processes"), &message));
     }
     let time = (config.timeout, CommandConfig::MAX_TIMEOUT);
     let range = CommandConfig::MIN_MEMORY..=CommandConfig::MAX_MEMORY;
-    check_limits(source, &outline, time, (config.memory, range))?;
+    check_limits(source, at, time, (config.memory, range))?;
     for name in &config.env {
-        check_variable(source, &outline, name)?;
+        check_variable(source, at("env"), name)?;
     }
     // What a file says is meant from where the file is, not from where the user happens to be.
     if let Some(folder) = source.path().and_then(Path::parent) {
@@ -62,17 +75,16 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
     }
     if let Some(cwd) = config.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
         let message = format!("`cwd`: there is no folder `{}`", cwd.display());
-        return Err(source.error(place("cwd"), &message));
+        return Err(source.error(at("cwd"), &message));
     }
-    Ok(Evaluator::Command(config))
+    Ok(config)
 }
 
 fn check_command(
     source: &Source,
-    table: &Spanned<DeTable<'_>>,
+    place: Range<usize>,
     command: &[String],
 ) -> Result<(), SourceError> {
-    let place = place_of(table, "command");
     let Some(program) = command.first().filter(|program| !program.is_empty()) else {
         return Err(source
             .error(place, "`command` is empty")
@@ -93,12 +105,7 @@ fn check_command(
 
 /// Names of variables that hold keys, or that are ours, are not passed on, whoever allowed the command: a
 /// criteria file that wants a key wants it for something else.
-fn check_variable(
-    source: &Source,
-    table: &Spanned<DeTable<'_>>,
-    name: &str,
-) -> Result<(), SourceError> {
-    let place = place_of(table, "env");
+fn check_variable(source: &Source, place: Range<usize>, name: &str) -> Result<(), SourceError> {
     let upper = name.to_ascii_uppercase();
     if upper.ends_with("API_KEY") || upper.starts_with("REFLECT_") {
         return Err(source.error(

@@ -1,6 +1,6 @@
 //! How each evaluator's own keys are read from a criteria file, one file each.
 
-mod command;
+pub(super) mod command;
 mod compare;
 mod contains;
 mod length;
@@ -141,19 +141,19 @@ fn origin(source: &Source, table: &Range<usize>) -> Origin {
 /// of memory with its range.
 fn check_limits(
     source: &Source,
-    table: &Spanned<DeTable<'_>>,
+    at: &dyn Fn(&str) -> Range<usize>,
     (time, longest): (HumanDuration, HumanDuration),
     (memory, range): (HumanSize, RangeInclusive<HumanSize>),
 ) -> Result<(), SourceError> {
     if time > longest {
         return Err(source.error(
-            place_of(table, "timeout"),
+            at("timeout"),
             &format!("`timeout` must be at most {longest}, not {time}"),
         ));
     }
     if !range.contains(&memory) {
         return Err(source.error(
-            place_of(table, "memory"),
+            at("memory"),
             &format!(
                 "`memory` must be from {} to {}, not {memory}",
                 range.start(),

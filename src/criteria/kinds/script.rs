@@ -37,7 +37,7 @@ struct Keys {
 fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
     let whole = table.span();
     let outline = table.clone();
-    let place = |key| place_of(&outline, key);
+    let place = |key: &str| place_of(&outline, key);
     let keys: Keys = source::table_into(source, table)?;
     let (code, script, code_place) = match (keys.code, keys.file) {
         (Some(code), None) => (code, None, place("code")),
@@ -72,7 +72,7 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
     };
     let time = (config.timeout, ScriptConfig::MAX_TIMEOUT);
     let range = ScriptConfig::MIN_MEMORY..=ScriptConfig::MAX_MEMORY;
-    check_limits(source, &outline, time, (config.memory, range))?;
+    check_limits(source, &place, time, (config.memory, range))?;
     Ok(Evaluator::Script(config))
 }
 

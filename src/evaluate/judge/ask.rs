@@ -84,13 +84,14 @@ impl Asker {
         inquiry: &Inquiry,
         read: impl Fn(&Said) -> Result<T, String>,
     ) -> Option<T> {
-        let request = self.request(inquiry, 0);
+        let cache = self.cache.as_ref()?;
+        let request = self.request(inquiry, inquiry.messages.clone(), 0);
         let journal = self.model.journal();
         if journal.is_some_and(|journal| journal.holds(self.model.id(), &request)) {
             // In this very run it was asked, and is taken from there as an answer of its own.
             return None;
         }
-        let kept = self.cache.as_ref()?.get(&self.key(inquiry))?;
+        let kept = cache.get(&self.key(inquiry, &request))?;
         read(&serde_json::from_str(&kept).ok()?).ok()
     }
 
@@ -111,8 +112,7 @@ impl Asker {
         let mut problem = String::new();
         for try_number in 0..TRIES {
             let offset = attempt.saturating_mul(MAX_SAMPLES * TRIES) + try_number;
-            let mut request = self.request(inquiry, offset);
-            request.messages.clone_from(&conversation);
+            let mut request = self.request(inquiry, conversation.clone(), offset);
             request.sampling.max_tokens = Some(cap);
             let reply = call(&*self.model, request, observer).await?;
             problem = match &reply.end {
@@ -159,22 +159,23 @@ impl Asker {
         if let Some(cache) = &self.cache
             && let Ok(text) = serde_json::to_string(said)
         {
-            cache.put(&self.key(inquiry), &text);
+            let request = self.request(inquiry, inquiry.messages.clone(), 0);
+            cache.put(&self.key(inquiry, &request), &text);
         }
     }
 
-    /// The key under which an answer is kept. With a server that has no seeds, the requests of several samples
+    /// The key under which an answer to the first request is kept. With a server that has no seeds, the requests of several samples
     /// do not differ, and their answers do.
-    fn key(&self, inquiry: &Inquiry) -> String {
-        let key = cache::key(&*self.model, &self.request(inquiry, 0));
+    fn key(&self, inquiry: &Inquiry, first: &ChatRequest) -> String {
+        let key = cache::key(&*self.model, first);
         match inquiry.sample {
             0 => key,
             sample => format!("{key}-{sample}"),
         }
     }
 
-    fn request(&self, inquiry: &Inquiry, offset: u32) -> ChatRequest {
-        let mut request = ChatRequest::new(Purpose::Judge, inquiry.messages.clone());
+    fn request(&self, inquiry: &Inquiry, messages: Vec<Message>, offset: u32) -> ChatRequest {
+        let mut request = ChatRequest::new(Purpose::Judge, messages);
         let offset = u64::from(inquiry.sample * TRIES) + u64::from(offset);
         request.sampling = Sampling {
             seed: self.sampling.seed.map(|seed| seed.wrapping_add(offset)),

@@ -262,6 +262,25 @@ struct Current {
     judged: Option<Judged>,
 }
 
+/// Adds up what calls take.
+#[derive(Default)]
+struct Meter(Mutex<TokenUsage>);
+
+impl Meter {
+    fn observe<'a>(&'a self, calls: &'a CallObserver<'a>) -> impl Fn(CallEvent<'_>) + 'a {
+        move |event| {
+            if let CallEvent::End(report) = &event {
+                *self.0.lock().unwrap_or_else(PoisonError::into_inner) += report.reply.usage;
+            }
+            calls(event);
+        }
+    }
+
+    fn used(&self) -> TokenUsage {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A loop under way.
 struct Bench<'a> {
     plan: &'a Reflection,
@@ -295,22 +314,16 @@ impl Bench<'_> {
         action: &dyn Action,
         calls: &CallObserver<'_>,
     ) -> Result<Value, Failure> {
-        let usage = Mutex::new(TokenUsage::default());
-        let observe = |event: CallEvent<'_>| {
-            if let CallEvent::End(report) = &event {
-                *usage.lock().unwrap_or_else(PoisonError::into_inner) += report.usage;
-            }
-            calls(event);
-        };
+        let meter = Meter::default();
+        let observe = meter.observe(calls);
         let scene = Scene {
             names: &self.names,
             calls: Some(&observe),
             ..self.scene
         };
         let result = action.run(&scene).await;
-        let used = *usage.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(current) = &mut self.current {
-            current.usage += used;
+            current.usage += meter.used();
         }
         result
     }
@@ -639,13 +652,8 @@ impl Studio for Bench<'_> {
         let draft = current.draft.clone();
         let mut names = self.names.clone();
         names.show_draft(&draft);
-        let usage = Mutex::new(TokenUsage::default());
-        let observe = |event: CallEvent<'_>| {
-            if let CallEvent::End(report) = &event {
-                *usage.lock().unwrap_or_else(PoisonError::into_inner) += report.usage;
-            }
-            calls(event);
-        };
+        let meter = Meter::default();
+        let observe = meter.observe(calls);
         let scene = Scene {
             names: &names,
             calls: Some(&observe),
@@ -653,9 +661,8 @@ impl Studio for Bench<'_> {
         };
         let judged = self.plan.evaluator.judge(&draft, &scene, attempt).await;
         drop(names);
-        let used = *usage.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(current) = &mut self.current {
-            current.usage += used;
+            current.usage += meter.used();
         }
         let judged = match judged {
             Ok(judged) => judged,

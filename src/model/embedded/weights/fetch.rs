@@ -1,5 +1,4 @@
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +8,7 @@ use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 
 use super::{ModelSpec, Origin, hub, pip};
+use crate::source::hex;
 
 /// How often it is looked whether another process is done with the same file.
 const LOCK_POLL: Duration = Duration::from_millis(200);
@@ -270,13 +270,7 @@ fn check(path: &Path, expected: Option<&str>) -> Result<(), String> {
             n => hash.update(&buffer[..n]),
         }
     }
-    let found = hash
-        .finalize()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
+    let found = hex(&hash.finalize());
     if found == expected {
         Ok(())
     } else {
