@@ -1,21 +1,58 @@
-use std::sync::LazyLock;
-
 use super::phrase::Phrase;
 use super::{NotADraft, Occasion, words};
 
 /// A refusal is short: longer texts that begin like one are letters and stories.
 const MOST_WORDS: usize = 120;
 
+/// How excuses begin.
+macro_rules! opener {
+    () => {
+        r"(?:(?:i'?m|i am) (?:so |very |really )?(?:sorry|afraid)|sorry|unfortunately|my apologies|i apologi[sz]e)[,.!]?\s*(?:but\s*)?(?:that\s*)?"
+    };
+}
+
 /// How refusals begin, the model speaking of itself as the one who was asked.
-static REFUSAL: LazyLock<Phrase> = LazyLock::new(|| {
-    const OPENER: &str = r"(?:(?:i'?m|i am) (?:so |very |really )?(?:sorry|afraid)|sorry|unfortunately|my apologies|i apologi[sz]e)[,.!]?\s*(?:but\s*)?(?:that\s*)?";
-    const CANNOT: &str = r"i(?: cannot|'m unable to| am unable to| can not| can't|'m not able to| am not able to| won't| will not| don't feel comfortable)";
-    const HELP: &str = r"(?:help (?:you )?with|assist|comply|fulfil|engage|create|generate|produce|provide|write|complete|continue|do that|revise|answer|respond|process|help$|help\.)";
-    let pattern = format!(
-        r"^(?:(?:{OPENER})?{CANNOT} {HELP}|(?:{OPENER})?as an? (?:ai|artificial intelligence|(?:large )?language model)\b.{{0,60}}\bi\b|(?:{OPENER})?(?:i(?:'ll| will)? need (?:more|additional|further) (?:information|context|details)|there (?:is|was) no (?:draft|text)|(?:could|can) you (?:please )?(?:provide|share|paste|clarify)|please (?:provide|share|paste) (?:the|me|your|more)|(?:it (?:seems|looks like|appears) (?:that )?)?(?:you haven't|you have not|you did not|you didn't) (?:provide|share|include)))"
-    );
-    Phrase::new(&pattern)
-});
+static REFUSAL: Phrase = Phrase::new(
+    &[
+        "i'm",
+        "im ",
+        "i am",
+        "i'll",
+        "i can",
+        "i don't",
+        "i need",
+        "i will",
+        "i won't",
+        "i apologi",
+        "sorry",
+        "unfortunately",
+        "my apologies",
+        "as a",
+        "there is no",
+        "there was no",
+        "could you",
+        "can you",
+        "please provide",
+        "please share",
+        "please paste",
+        "it seems",
+        "it looks like",
+        "it appears",
+        "you haven't",
+        "you have not",
+        "you did",
+    ],
+    concat!(
+        r"^(?:(?:",
+        opener!(),
+        r")?i(?: cannot|'m unable to| am unable to| can not| can't|'m not able to| am not able to| won't| will not| don't feel comfortable) ",
+        r"(?:help (?:you )?with|assist|comply|fulfil|engage|create|generate|produce|provide|write|complete|continue|do that|revise|answer|respond|process|help$|help\.)|(?:",
+        opener!(),
+        r")?as an? (?:ai|artificial intelligence|(?:large )?language model)\b.{0,60}\bi\b|(?:",
+        opener!(),
+        r")?(?:i(?:'ll| will)? need (?:more|additional|further) (?:information|context|details)|there (?:is|was) no (?:draft|text)|(?:could|can) you (?:please )?(?:provide|share|paste|clarify)|please (?:provide|share|paste) (?:the|me|your|more)|(?:it (?:seems|looks like|appears) (?:that )?)?(?:you haven't|you have not|you did not|you didn't) (?:provide|share|include)))",
+    ),
+);
 
 /// Whether the text refuses or asks back instead of being what was asked for. A task that is itself about
 /// refusing or excusing is believed.
@@ -59,4 +96,14 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
         "The last reply was a refusal or a question. Nobody can answer questions: write the text that the task \
          asks for, with what is known.",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_refusal_begins_in_another_way() {
+        crate::engine::gate::phrase::tests::check_openings(&REFUSAL);
+    }
 }

@@ -1,7 +1,6 @@
 //! Talk about the draft: what models say before and after it, although they are told not to.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use super::phrase::Phrase;
 use super::{NotADraft, Occasion, Removed, words};
@@ -14,47 +13,141 @@ pub(super) const LONGEST_REMARK: usize = 60;
 const LARGEST_TAIL: f64 = 0.6;
 
 /// A line that announces the text, with what it announces.
-static ANNOUNCEMENT: LazyLock<Phrase> = LazyLock::new(|| {
-    Phrase::new(
-        r"^[*_#>\s]*(?:(?:sure|certainly|of course|absolutely|ok(?:ay)?|great|understood|yes|alright|no problem|gladly|thank you|thanks)\b[^.:!\n]{0,40}(?:[.!,:-]|\xE2\x80\x94)+\s*)?(?P<how>here(?:'s| is| are)|below (?:is|are)|the following is|this is|please find(?: below)?)\s+(?P<what>.{2,300}?)\s*(?P<end>[:.!]?)[*_\s]*$",
-    )
-});
+static ANNOUNCEMENT: Phrase = Phrase::new(
+    &[
+        "sure",
+        "certainly",
+        "of course",
+        "absolutely",
+        "ok",
+        "great",
+        "understood",
+        "alright",
+        "no problem",
+        "gladly",
+        "yes",
+        "thank",
+        "here's",
+        "here is",
+        "here are",
+        "below is",
+        "below are",
+        "the following is",
+        "this is",
+        "please find",
+    ],
+    r"^[*_#>\s]*(?:(?:sure|certainly|of course|absolutely|ok(?:ay)?|great|understood|yes|alright|no problem|gladly|thank you|thanks)\b[^.:!\n]{0,40}(?:[.!,:-]|\xE2\x80\x94)+\s*)?(?P<how>here(?:'s| is| are)|below (?:is|are)|the following is|this is|please find(?: below)?)\s+(?P<what>.{2,300}?)\s*(?P<end>[:.!]?)[*_\s]*$",
+);
 /// A line that agrees, and says nothing else.
-static OPENER: LazyLock<Phrase> = LazyLock::new(|| {
-    Phrase::new(
-        r"^(?:sure(?: thing)?|certainly|of course|absolutely|ok(?:ay)?|great|understood|alright|no problem|gladly)[.!,]*$",
-    )
-});
+static OPENER: Phrase = Phrase::new(
+    &[
+        "sure",
+        "certainly",
+        "of course",
+        "absolutely",
+        "ok",
+        "great",
+        "understood",
+        "alright",
+        "no problem",
+        "gladly",
+    ],
+    r"^(?:sure(?: thing)?|certainly|of course|absolutely|ok(?:ay)?|great|understood|alright|no problem|gladly)[.!,]*$",
+);
 /// A line that is a label of the text: `**Revised version:**`.
-static LABEL: LazyLock<Phrase> = LazyLock::new(|| {
-    Phrase::new(
-        r"^[*_#\s]*(?:my |your |the )?(?:revised|updated|improved|corrected|rewritten|edited|polished|final)\s+(?:version|draft|text|revision|answer|response|output)[*_\s]*:?[*_\s]*$",
-    )
-});
+static LABEL: Phrase = Phrase::new(
+    &[
+        "my ",
+        "your ",
+        "revised",
+        "updated",
+        "improved",
+        "corrected",
+        "rewritten",
+        "edited",
+        "polished",
+        "final",
+        "the revised",
+        "the updated",
+        "the improved",
+        "the corrected",
+        "the rewritten",
+        "the edited",
+        "the polished",
+        "the final",
+    ],
+    r"^[*_#\s]*(?:my |your |the )?(?:revised|updated|improved|corrected|rewritten|edited|polished|final)\s+(?:version|draft|text|revision|answer|response|output)[*_\s]*:?[*_\s]*$",
+);
 /// The model speaks of what it has done with the text.
-static DONE: LazyLock<Phrase> = LazyLock::new(|| {
-    Phrase::new(
-        r"^[*_(\s]*(?:note(?: that)?:?\s+)?(?:i(?:'ve| have)?\s+(?:now\s+|also\s+|carefully\s+)*(?:revised|updated|addressed|rewritten|rewrote|incorporated|corrected|edited|made (?:the|these|all|some|several)|adjusted|ensured|kept|fixed|mended|improved)|(?:this|the) (?:revised|updated|improved|corrected|above) (?:version|draft|text|revision))\b",
-    )
-});
+static DONE: Phrase = Phrase::new(
+    &[
+        "note",
+        "i ",
+        "i've",
+        "this revised",
+        "this updated",
+        "this improved",
+        "this corrected",
+        "this above",
+        "the revised",
+        "the updated",
+        "the improved",
+        "the corrected",
+        "the above",
+    ],
+    r"^[*_(\s]*(?:note(?: that)?:?\s+)?(?:i(?:'ve| have)?\s+(?:now\s+|also\s+|carefully\s+)*(?:revised|updated|addressed|rewritten|rewrote|incorporated|corrected|edited|made (?:the|these|all|some|several)|adjusted|ensured|kept|fixed|mended|improved)|(?:this|the) (?:revised|updated|improved|corrected|above) (?:version|draft|text|revision))\b",
+);
 /// The model offers to go on.
-static OFFER: LazyLock<Phrase> = LazyLock::new(|| {
-    Phrase::new(
-        r"^[*_(\s]*(?:(?:please )?let me know|feel free|would you like|(?:i )?hope (?:this|that|the)|is there anything|if you(?:'d| would) like)\b",
-    )
-});
+static OFFER: Phrase = Phrase::new(
+    &[
+        "please let me know",
+        "let me know",
+        "feel free",
+        "would you like",
+        "i hope",
+        "hope ",
+        "is there anything",
+        "if you",
+    ],
+    r"^[*_(\s]*(?:(?:please )?let me know|feel free|would you like|(?:i )?hope (?:this|that|the)|is there anything|if you(?:'d| would) like)\b",
+);
 /// Somebody speaks of a version: the model of its draft, or the draft of its subject.
-static OF_A_VERSION: LazyLock<Phrase> = LazyLock::new(|| {
-    Phrase::new(
-        r"^[*_(\s]*(?:this (?:version|draft|revision)|the (?:new|final|current) (?:version|draft|text|revision))\b",
-    )
-});
+static OF_A_VERSION: Phrase = Phrase::new(
+    &[
+        "this version",
+        "this draft",
+        "this revision",
+        "the new ",
+        "the final ",
+        "the current ",
+    ],
+    r"^[*_(\s]*(?:this (?:version|draft|revision)|the (?:new|final|current) (?:version|draft|text|revision))\b",
+);
 /// A heading over what was changed.
-static CHANGES: LazyLock<Phrase> = LazyLock::new(|| {
-    Phrase::new(
-        r"^[*_#\s]*(?:(?:key|main|major|notable) (?:changes|improvements|revisions|edits)(?: made)?|(?:summary|list|overview|explanation) of (?:the )?(?:changes|revisions|improvements|edits)(?: made)?|(?:changes|improvements|revisions|edits|corrections)(?: i)? made|what (?:i(?:'ve| have)? )?changed|what was changed|notes? on the (?:revision|changes)|revision notes?)\b[^\n]{0,40}?:?[*_\s]*$",
-    )
-});
+static CHANGES: Phrase = Phrase::new(
+    &[
+        "key ",
+        "main ",
+        "major ",
+        "notable ",
+        "summary of",
+        "list of",
+        "overview of",
+        "explanation of",
+        "changes",
+        "improvements",
+        "revisions",
+        "edits",
+        "corrections",
+        "what i",
+        "what changed",
+        "what was changed",
+        "note on the",
+        "notes on the",
+        "revision note",
+    ],
+    r"^[*_#\s]*(?:(?:key|main|major|notable) (?:changes|improvements|revisions|edits)(?: made)?|(?:summary|list|overview|explanation) of (?:the )?(?:changes|revisions|improvements|edits)(?: made)?|(?:changes|improvements|revisions|edits|corrections)(?: i)? made|what (?:i(?:'ve| have)? )?changed|what was changed|notes? on the (?:revision|changes)|revision notes?)\b[^\n]{0,40}?:?[*_\s]*$",
+);
 
 /// Words that tell that a remark is about the draft as a draft.
 const ABOUT_DRAFTS: &[&str] = &[
@@ -386,4 +479,25 @@ fn line(text: &str) -> (&str, &str) {
 /// A line with the apostrophes that keyboards have.
 fn plain(line: &str) -> String {
     line.trim().replace('\u{2019}', "'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::gate::phrase::tests::check_openings;
+
+    #[test]
+    fn no_phrase_begins_in_another_way() {
+        for phrase in [
+            &ANNOUNCEMENT,
+            &OPENER,
+            &LABEL,
+            &DONE,
+            &OFFER,
+            &OF_A_VERSION,
+            &CHANGES,
+        ] {
+            check_openings(phrase);
+        }
+    }
 }
