@@ -1,5 +1,3 @@
-use std::collections::HashMap;
-
 use super::{NotADraft, Occasion, raw_words};
 
 /// So many words in a row are looked at together.
@@ -38,33 +36,21 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
 /// the like are no phrases.
 fn different(text: &str) -> Option<f64> {
     let text = text.to_lowercase();
-    let words: Vec<&str> = raw_words(&text).collect();
-    // Words by number: the same number, the same word.
-    let mut numbers: HashMap<&str, u32> = HashMap::with_capacity(words.len());
-    let words: Vec<(u32, bool)> = words
-        .into_iter()
+    let words: Vec<(u64, bool)> = raw_words(&text)
         .map(|word| {
-            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-            let number = *numbers.entry(word).or_insert(next);
-            (number, word.chars().any(char::is_alphabetic))
+            (
+                hash(word.bytes().map(u64::from)),
+                word.chars().any(char::is_alphabetic),
+            )
         })
         .collect();
-    // The numbers of a phrase one after the other make one number, which is quick to sort.
-    let mut phrases: Vec<u128> = Vec::with_capacity(words.len());
+    let mut phrases: Vec<u64> = Vec::with_capacity(words.len());
     for window in words.windows(PHRASE) {
-        let mut phrase = [0; PHRASE];
-        for (place, (number, _)) in phrase.iter_mut().zip(window) {
-            *place = *number;
-        }
         let repeats = (1..PHRASE)
-            .filter(|&at| phrase[..at].contains(&phrase[at]))
+            .filter(|&at| window[..at].iter().any(|(word, _)| *word == window[at].0))
             .count();
         if repeats <= 1 && window.iter().all(|(_, letters)| *letters) {
-            phrases.push(
-                phrase
-                    .iter()
-                    .fold(0, |all, number| (all << u32::BITS) | u128::from(*number)),
-            );
+            phrases.push(hash(window.iter().map(|(word, _)| *word)));
         }
     }
     let all = phrases.len();
@@ -73,4 +59,11 @@ fn different(text: &str) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "texts have fewer words")]
     let share = phrases.len() as f64 / all.max(1) as f64;
     (all >= FEWEST).then_some(share)
+}
+
+/// FNV-1a. Who makes two phrases look the same only makes a text seem to repeat itself.
+fn hash(parts: impl Iterator<Item = u64>) -> u64 {
+    parts.fold(0xCBF2_9CE4_8422_2325, |hash, part| {
+        (hash ^ part).wrapping_mul(0x100_0000_01B3)
+    })
 }
