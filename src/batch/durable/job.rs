@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::batch::replan::Adjustment;
 use crate::types::{Criteria, LoopSettings, Setup, Task};
 
 /// A task, with all that a machine needs to do it besides keys and addresses of its own.
@@ -21,6 +22,9 @@ pub struct Job {
     /// Whether somebody outside decides after each draft how it goes on.
     #[serde(default)]
     pub asks: bool,
+    /// What is done otherwise, where the task has failed before and this is a further attempt at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adjustment: Option<Adjustment>,
 }
 
 /// How tasks are done: the same for all tasks with the same criteria.
@@ -52,11 +56,12 @@ impl Rates {
 
 impl Job {
     /// What the job is known by: that of the same task, to be done in the same way, for a batch of the same name. The
-    /// `turn` is 0; a task that failed is done again as another turn.
+    /// `turn` is 0; a job that failed is done again as another turn. Each further attempt at a task in another way is a
+    /// job of its own.
     pub fn key(&self, batch: &str, turn: u32) -> String {
         let setup = &self.plan.setup;
         // Neither where it was submitted from nor what it costs makes it another task.
-        let what = serde_json::json!([
+        let mut what = serde_json::json!([
             batch,
             turn,
             self.id,
@@ -70,7 +75,19 @@ impl Job {
             setup.tools,
             setup.evidence_hash,
         ]);
+        if let (Some(adjustment), Some(parts)) = (&self.adjustment, what.as_array_mut()) {
+            parts.push(serde_json::json!(adjustment));
+        }
         hex(&Sha256::digest(what.to_string())[..16])
+    }
+
+    /// The task with all that its writer is told.
+    pub fn as_told(&self) -> Task {
+        let mut task = self.task.clone();
+        if let Some(adjustment) = &self.adjustment {
+            adjustment.tell(&mut task);
+        }
+        task
     }
 }
 
@@ -116,7 +133,18 @@ pub(super) mod tests {
             },
             rates: Rates::default(),
             asks: false,
+            adjustment: None,
         }
+    }
+
+    /// What is done otherwise at this attempt, after a failure of the network.
+    fn adjustment(attempt: u32) -> Adjustment {
+        let adjustment = serde_json::json!({
+            "attempt": attempt,
+            "stronger": false,
+            "guidance": {"category": "replan", "content": "Write less.", "confidence": 0.5},
+        });
+        serde_json::from_value(adjustment).unwrap()
     }
 
     #[test]
@@ -132,6 +160,8 @@ pub(super) mod tests {
         for change in [
             |job: &mut Job| job.id = "b".to_owned(),
             |job: &mut Job| job.asks = true,
+            |job: &mut Job| job.adjustment = Some(adjustment(2)),
+            |job: &mut Job| job.adjustment = Some(adjustment(3)),
             |job: &mut Job| job.task = Task::new("Write two lines."),
             |job: &mut Job| job.plan.settings.max_iterations = Some(9),
             |job: &mut Job| job.plan.criteria.threshold = 0.1,
@@ -147,12 +177,47 @@ pub(super) mod tests {
         assert_eq!(others.len(), number);
     }
 
+    /// What was handed in by an earlier version is found again.
+    #[test]
+    fn the_key_of_a_first_attempt_is_of_nothing_else() {
+        let job = job();
+        let setup = &job.plan.setup;
+        let parts = serde_json::json!([
+            "nightly",
+            1,
+            "a",
+            false,
+            {"prompt": "Write a line."},
+            job.plan.criteria,
+            job.plan.settings,
+            {"model": "a/b"},
+            setup.prompts,
+            null,
+            [],
+            null,
+        ]);
+        let digest = hex(&Sha256::digest(parts.to_string())[..16]);
+        assert_eq!(job.key("nightly", 1), digest);
+        let json = serde_json::to_value(&job).unwrap();
+        assert!(json.get("adjustment").is_none(), "{json}");
+    }
+
+    #[test]
+    fn the_writer_is_told_of_the_attempts_before() {
+        let mut job = job();
+        assert_eq!(job.as_told(), job.task);
+        job.adjustment = Some(adjustment(2));
+        assert_eq!(job.as_told().insights[0].content, "Write less.");
+    }
+
     #[test]
     fn a_job_comes_back_from_json() {
-        let one = job();
+        let mut one = job();
+        one.adjustment = Some(adjustment(2));
         let text = serde_json::to_string(&one).unwrap();
         let back: Job = serde_json::from_str(&text).unwrap();
         assert_eq!(back.key("", 0), one.key("", 0));
         assert_eq!(back.plan, one.plan);
+        assert_eq!(back.adjustment, one.adjustment);
     }
 }

@@ -1,7 +1,7 @@
 //! A run of the loop, told in steps that somebody keeps.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,8 @@ pub struct Tape {
     kept: watch::Receiver<u64>,
     /// What was decided last, and about which draft.
     decided: watch::Receiver<Option<(u32, UserDecision)>>,
+    /// Why the last call failed, if it did, and was made here.
+    failure: Arc<Mutex<Option<ModelError>>>,
 }
 
 /// Who keeps the steps of a run.
@@ -117,6 +119,7 @@ impl Tape {
             told: Arc::default(),
             kept: is_kept,
             decided: is_decided,
+            failure: Arc::default(),
         };
         let keeper = Keeper {
             steps,
@@ -149,7 +152,8 @@ impl Tape {
 
     /// The run has ended with this. If it was interrupted, nothing has come of it, and somebody else goes on.
     pub fn end(&self, line: u64, id: String, record: &RunRecord) {
-        if let Some(row) = Row::of(line, id, record, None) {
+        let failure = self.failure();
+        if let Some(row) = Row::of(line, id, record, failure.as_ref()) {
             self.tell(Step::Ended(Box::new(row)));
         }
     }
@@ -162,6 +166,10 @@ impl Tape {
             ..Row::invalid(line, Some(id), problem)
         };
         self.tell(Step::Ended(Box::new(row)));
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<ModelError>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, step: Step) {
@@ -218,6 +226,7 @@ impl Observer for Teller {
 
     fn on_call(&mut self, event: &Stamped, call: &CallReport<'_>) {
         self.keep(event);
+        *self.tape.failure() = call.error.cloned();
         // What was asked is not kept: it comes about again.
         self.stretch.call = call.error.is_none().then(|| Exchange {
             asked: Asked::of(call),
@@ -300,6 +309,7 @@ mod tests {
     use super::*;
     use crate::engine::{Loop, Recorded};
     use crate::model::{Journal, ScriptedModel};
+    use crate::reflector::ErrorCategory;
     use crate::types::{Task, Version};
 
     /// The second draft is short enough.
@@ -400,6 +410,24 @@ mod tests {
         };
         let past = Past::default();
         tokio::join!(run(past, &tape, SCRIPT), hold);
+    }
+
+    /// By its words alone a refusal would be taken for a failure of time, and the task be tried again.
+    #[tokio::test]
+    async fn the_row_says_what_kind_of_failure_it_was() {
+        let (tape, mut keeper) = Tape::new();
+        let script = "[[reply]]\nerror = { class = 'rejected', message = 'it timed out' }\n";
+        let keep = async {
+            while let Some(step) = keeper.next().await {
+                keeper.kept();
+                if let Step::Ended(row) = step {
+                    return row.error_category;
+                }
+            }
+            None
+        };
+        let (_, category) = tokio::join!(run(Past::default(), &tape, script), keep);
+        assert_eq!(category, Some(ErrorCategory::Validation));
     }
 
     #[test]

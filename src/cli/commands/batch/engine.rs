@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::batch::durable::{EngineAddress, EngineError, Ingress, Job, JobPlan, Notice, Rates};
-use crate::batch::{Item, Remote, Row};
+use crate::batch::{Adjustment, Item, Means, Remote, RemoteTask, Row};
 use crate::cli::args::{BatchArgs, GlobalArgs};
 use crate::cli::commands::worker::unusable;
 use crate::cli::error::CliError;
@@ -25,10 +25,18 @@ pub(super) struct Engine<'a> {
     /// Tells this batch from others with the same tasks.
     name: String,
     evidence: Option<Arc<Gatherer>>,
-    usual: JobPlan,
-    others: RefCell<HashMap<String, Result<JobPlan, String>>>,
+    usual: Way,
+    others: RefCell<HashMap<String, Result<Way, String>>>,
     /// What was in the way last.
     told: RefCell<Option<EngineError>>,
+}
+
+/// How tasks with the same criteria are done.
+#[derive(Clone)]
+struct Way {
+    plan: JobPlan,
+    /// What there is to do them otherwise with.
+    means: Means,
 }
 
 impl<'a> Engine<'a> {
@@ -43,13 +51,15 @@ impl<'a> Engine<'a> {
             printer::say("warning: workers tell their tasks nothing from memory");
         }
         let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
-        let usual = job_plan(plan, args, evidence.as_deref())?;
+        let usual = way(plan, args, evidence.as_deref())?;
         let ingress = Ingress::new(address);
         ingress.check().await.map_err(|it| unusable(&it))?;
         if !global.quiet {
             printer::say(&format!(
                 "model: {}, on the workers of {address}",
-                usual.setup.settings["model"].as_str().unwrap_or_default()
+                usual.plan.setup.settings["model"]
+                    .as_str()
+                    .unwrap_or_default()
             ));
         }
         Ok(Self {
@@ -66,12 +76,12 @@ impl<'a> Engine<'a> {
 
     /// The model that writes.
     pub(super) fn writer(&self) -> String {
-        let model = self.usual.setup.settings["model"].as_str();
+        let model = self.usual.plan.setup.settings["model"].as_str();
         model.unwrap_or_default().to_owned()
     }
 
     /// How tasks with these criteria are done.
-    fn plan_for(&self, criteria: Option<&str>) -> Result<JobPlan, String> {
+    fn way_for(&self, criteria: Option<&str>) -> Result<Way, String> {
         let named = criteria.filter(|name| Some(*name) != self.args.criteria.as_deref());
         let Some(name) = named else {
             return Ok(self.usual.clone());
@@ -81,7 +91,7 @@ impl<'a> Engine<'a> {
             return known.clone();
         }
         let made = settings::batch(self.args, Some(name), self.global)
-            .and_then(|plan| job_plan(plan, self.args, self.evidence.as_deref()))
+            .and_then(|plan| way(plan, self.args, self.evidence.as_deref()))
             .map_err(|error| error.message);
         if others.len() >= MOST {
             others.clear();
@@ -105,13 +115,9 @@ impl<'a> Engine<'a> {
     }
 }
 
-#[async_trait::async_trait(?Send)]
 impl Remote for Engine<'_> {
-    async fn task(&self, line: u64, id: String, item: Item) -> Row {
-        let plan = match self.plan_for(item.criteria.as_deref()) {
-            Ok(plan) => plan,
-            Err(problem) => return Row::invalid(line, Some(id), problem),
-        };
+    fn task(&self, line: u64, id: String, item: Item) -> Result<Box<dyn RemoteTask + '_>, String> {
+        let Way { plan, means } = self.way_for(item.criteria.as_deref())?;
         let job = Job {
             id,
             line,
@@ -122,25 +128,46 @@ impl Remote for Engine<'_> {
                 tokens_per_minute: self.args.tokens_per_minute,
             },
             asks: self.args.await_decisions,
+            adjustment: None,
         };
-        let again = self.args.retry_failed;
+        Ok(Box::new(HandedIn {
+            engine: self,
+            job,
+            means,
+        }))
+    }
+}
+
+/// A task that workers do.
+struct HandedIn<'a> {
+    engine: &'a Engine<'a>,
+    job: Job,
+    means: Means,
+}
+
+#[async_trait::async_trait(?Send)]
+impl RemoteTask for HandedIn<'_> {
+    fn means(&self) -> Means {
+        self.means.clone()
+    }
+
+    async fn attempt(&mut self, adjustment: Option<Adjustment>) -> Row {
+        self.job.adjustment = adjustment;
+        let Self { engine, job, .. } = self;
+        let again = engine.args.retry_failed;
         let tell = |notice: Notice<'_>| match notice {
-            Notice::Waits(error) => self.tell(error),
-            Notice::HandedIn(url) if job.asks && !self.global.quiet => {
+            Notice::Waits(error) => engine.tell(error),
+            Notice::HandedIn(url) if job.asks && !engine.global.quiet => {
                 printer::say(&format!("task `{}`: {url}/question, {url}/decide", job.id));
             }
             Notice::HandedIn(_) => {}
         };
-        self.ingress.done(&job, &self.name, again, tell).await
+        engine.ingress.done(job, &engine.name, again, tell).await
     }
 }
 
-/// What workers are told of a plan. Paths are made absolute: workers run in other folders.
-fn job_plan(
-    mut plan: Plan,
-    args: &BatchArgs,
-    evidence: Option<&Gatherer>,
-) -> Result<JobPlan, CliError> {
+/// What workers are told of a plan, and what else they could do. Paths are made absolute: workers run in other folders.
+fn way(mut plan: Plan, args: &BatchArgs, evidence: Option<&Gatherer>) -> Result<Way, CliError> {
     let foreseen = models::foresee(&plan)?;
     let Some((writer, _)) = foreseen.writer else {
         return Err(CliError::usage(
@@ -165,9 +192,16 @@ fn job_plan(
         evidence: &paths,
     };
     let setup = setup::of(&plan, given, evidence, templates.as_deref())?;
-    Ok(JobPlan {
-        settings: plan.settings().loop_settings.clone(),
-        criteria: plan.criteria,
-        setup,
+    let settings = plan.settings().loop_settings.clone();
+    Ok(Way {
+        means: Means {
+            stronger: foreseen.stronger,
+            strategy: settings.clone().or(&plan.criteria.loop_settings).strategy(),
+        },
+        plan: JobPlan {
+            settings,
+            criteria: plan.criteria,
+            setup,
+        },
     })
 }

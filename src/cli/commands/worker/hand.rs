@@ -86,13 +86,18 @@ impl<'a> Hand<'a> {
             tape,
             cancel,
         } = begin;
-        let ready = self.ready(&job.plan, &job.task).await?;
-        let plan = self.build(&ready, |opened| {
+        let task = job.as_told();
+        let ready = self.ready(&job.plan, &task).await?;
+        let usual = self.build(&ready, |opened| {
             opened
                 .behind(|model| self.ingress.before(model, job.rates))
                 .behind(|model| tape.before(model))
                 .after(past.calls)
         })?;
+        let plan = match &job.adjustment {
+            Some(adjustment) => adjustment.adjust(&usual),
+            None => usual,
+        };
         let mut teller = tape.observer();
         let mut kept = Kept::default();
         let mut observer = Tee(vec![&mut teller, &mut kept]);
@@ -102,7 +107,7 @@ impl<'a> Hand<'a> {
             let run = plan.resume_with(past, &mut observer, decider, &cancel);
             run.await
         } else {
-            let run = plan.run_with(&job.task, &mut observer, decider, &cancel);
+            let run = plan.run_with(&task, &mut observer, decider, &cancel);
             run.await
         };
         if cancel.is_cancelled() {
