@@ -379,6 +379,7 @@ fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
     }
     drop(workers);
     what_fails_is_tried_again_in_another_way(&world);
+    a_task_on_a_worker_is_told_what_is_known(&world);
     a_decision_comes_from_outside(&world);
     limits_hold_for_all_workers_together(&world);
 }
@@ -445,6 +446,58 @@ fn what_fails_is_tried_again_in_another_way(world: &World) {
     assert_eq!(batch.code(), 0, "{}", batch.said());
     assert_eq!(world.rows("again-anew.jsonl", 1), rows);
     assert_eq!(world.asked().len(), before + 5);
+    drop(worker);
+}
+
+/// Memory is where the batch is; the runs that its use is compared with are in the log of the worker.
+fn a_task_on_a_worker_is_told_what_is_known(world: &World) {
+    let memory = |args: &[&str]| -> Value {
+        let mut command = world.reflect("submitter");
+        let output = command.arg("memory").args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    };
+    let insight = "Name the item in the first word.";
+    memory(&["add", "insight", insight, "--criteria", "house"]);
+    memory(&["add", "procedure", "Write about an item as it looks."]);
+    // This one has done tasks before.
+    let worker = world.worker("a");
+    let before = world.asked().len();
+    let mut batch = world.batch("recalls", 1, &["-o", "recalls.jsonl", "--memory"]);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    let said = batch.said();
+    assert!(
+        said.contains("memory: 2 of 2 used, in 1 of 1 tasks"),
+        "{said}"
+    );
+    let rows = world.rows("recalls.jsonl", 1);
+    let asked = world.asked().split_off(before);
+    let told = asked.iter().filter(|(prompt, _)| prompt.contains(insight));
+    assert_eq!(
+        (asked.len(), told.count()),
+        (4, 2),
+        "the writer is told, the judge is not"
+    );
+    // The one is compared with runs that did without; of the other it counts how often it worked.
+    for moved in ["memory: 1 falls from 0.70 to ", "memory: 2 is now at 0.67"] {
+        assert!(said.contains(moved), "{said}");
+    }
+    let known = memory(&["list", "--json"]);
+    assert_eq!(
+        (&known[0]["uses"], &known[1]["uses"]),
+        (&json!(1), &json!(1))
+    );
+    // What is known by now makes it no other task, and a run is measured once.
+    memory(&["rm", "2", "--yes"]);
+    let mut batch = world.batch("recalls", 1, &["-o", "recalls-anew.jsonl", "--memory"]);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    assert_eq!(world.rows("recalls-anew.jsonl", 1), rows);
+    assert_eq!(world.asked().len(), before + 4);
+    let now = memory(&["list", "--json"]);
+    assert_eq!(
+        (&now[0]["uses"], &now[0]["confidence"]),
+        (&json!(1), &known[0]["confidence"])
+    );
     drop(worker);
 }
 

@@ -39,7 +39,7 @@ pub use front::Front;
 #[cfg(feature = "restate")]
 pub use ingress::{Ingress, Notice};
 #[cfg(feature = "restate")]
-pub use job::{Job, JobPlan, Rates};
+pub use job::{Done, Job, JobPlan, Rates};
 #[cfg(feature = "restate")]
 pub use membership::{Membership, Standing};
 #[cfg(feature = "restate")]

@@ -7,12 +7,15 @@ use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 
+use super::job::Done;
 use crate::batch::row::{Row, Status};
 use crate::engine::{Decider, Moment, Observer};
 use crate::model::{
     Asked, CallReport, ChatModel, ChatRequest, ChatStream, Exchange, ModelError, ModelInfo,
 };
-use crate::types::{ConvergenceReason, Event, ExitCode, ModelId, RunRecord, Stamped, UserDecision};
+use crate::types::{
+    Comparison, ConvergenceReason, Event, ExitCode, ModelId, RunRecord, Stamped, UserDecision,
+};
 
 /// A step of a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,7 +26,7 @@ pub(super) enum Step {
     /// Somebody is to say how it goes on.
     Asks(Box<Question>),
     /// It is over.
-    Ended(Box<Row>),
+    Ended(Box<Done>),
 }
 
 /// A draft that somebody decides about.
@@ -150,11 +153,12 @@ impl Tape {
         })
     }
 
-    /// The run has ended with this. If it was interrupted, nothing has come of it, and somebody else goes on.
-    pub fn end(&self, line: u64, id: String, record: &RunRecord) {
+    /// The run has ended with this, and with this comparison, if it was told something from memory. If it was
+    /// interrupted, nothing has come of it, and somebody else goes on.
+    pub fn end(&self, line: u64, id: String, record: &RunRecord, compared: Option<Comparison>) {
         let failure = self.failure();
         if let Some(row) = Row::of(line, id, record, failure.as_ref()) {
-            self.tell(Step::Ended(Box::new(row)));
+            self.tell(Step::Ended(Box::new(Done { row, compared })));
         }
     }
 
@@ -165,7 +169,8 @@ impl Tape {
             exit_code: code,
             ..Row::invalid(line, Some(id), problem)
         };
-        self.tell(Step::Ended(Box::new(row)));
+        let compared = None;
+        self.tell(Step::Ended(Box::new(Done { row, compared })));
     }
 
     fn failure(&self) -> MutexGuard<'_, Option<ModelError>> {
@@ -334,7 +339,7 @@ mod tests {
             Some(recorded) => plan.resume(recorded, &mut observer, &cancel).await,
             None => plan.run(&task, &mut observer, &cancel).await,
         };
-        tape.end(1, "a".to_owned(), &record);
+        tape.end(1, "a".to_owned(), &record, None);
         record
     }
 
@@ -420,8 +425,8 @@ mod tests {
         let keep = async {
             while let Some(step) = keeper.next().await {
                 keeper.kept();
-                if let Step::Ended(row) = step {
-                    return row.error_category;
+                if let Step::Ended(done) = step {
+                    return done.row.error_category;
                 }
             }
             None

@@ -5,14 +5,16 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::memories::Memories;
 use crate::batch::durable::{EngineAddress, EngineError, Ingress, Job, JobPlan, Notice, Rates};
-use crate::batch::{Adjustment, Item, Means, Remote, RemoteTask, Row};
+use crate::batch::{Adjustment, Chronicle, Item, Means, Remote, RemoteTask, Row};
 use crate::cli::args::{BatchArgs, GlobalArgs};
 use crate::cli::commands::worker::unusable;
 use crate::cli::error::CliError;
 use crate::cli::settings::{self, Plan};
 use crate::cli::{knowledge, models, printer, setup};
 use crate::evidence::Gatherer;
+use crate::types::ReflectionCriteria;
 
 /// The most sets of criteria that are kept ready; more of them are read again and again.
 const MOST: usize = 64;
@@ -25,6 +27,8 @@ pub(super) struct Engine<'a> {
     /// Tells this batch from others with the same tasks.
     name: String,
     evidence: Option<Arc<Gatherer>>,
+    /// What tasks are told from memory; `None` if they are told nothing.
+    memories: Option<Memories>,
     usual: Way,
     others: RefCell<HashMap<String, Result<Way, String>>>,
     /// What was in the way last.
@@ -39,6 +43,14 @@ struct Way {
     means: Means,
 }
 
+impl Way {
+    /// The model that writes, as `provider:model`.
+    fn writer(&self) -> &str {
+        let model = self.plan.setup.settings["model"].as_str();
+        model.unwrap_or_default()
+    }
+}
+
 impl<'a> Engine<'a> {
     /// Finds the server. No model is opened here: workers do that.
     pub(super) async fn open(
@@ -47,9 +59,9 @@ impl<'a> Engine<'a> {
         plan: Plan,
         address: &EngineAddress,
     ) -> Result<Self, CliError> {
-        if plan.settings().memory == Some(true) && !global.quiet {
-            printer::say("warning: workers tell their tasks nothing from memory");
-        }
+        let memories = (plan.settings().memory == Some(true))
+            .then(|| Memories::open(None))
+            .transpose()?;
         let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
         let usual = way(plan, args, evidence.as_deref())?;
         let ingress = Ingress::new(address);
@@ -57,9 +69,7 @@ impl<'a> Engine<'a> {
         if !global.quiet {
             printer::say(&format!(
                 "model: {}, on the workers of {address}",
-                usual.plan.setup.settings["model"]
-                    .as_str()
-                    .unwrap_or_default()
+                usual.writer()
             ));
         }
         Ok(Self {
@@ -68,6 +78,7 @@ impl<'a> Engine<'a> {
             ingress,
             name: address.name().to_owned(),
             evidence,
+            memories,
             usual,
             others: RefCell::default(),
             told: RefCell::default(),
@@ -76,8 +87,14 @@ impl<'a> Engine<'a> {
 
     /// The model that writes.
     pub(super) fn writer(&self) -> String {
-        let model = self.usual.plan.setup.settings["model"].as_str();
-        model.unwrap_or_default().to_owned()
+        self.usual.writer().to_owned()
+    }
+
+    /// Says what memory has done for the tasks, and keeps what the batch teaches, if it is in use.
+    pub(super) fn learn(&self, batch: &Chronicle, criteria: &ReflectionCriteria, quiet: bool) {
+        if let Some(memories) = &self.memories {
+            memories.conclude(batch, criteria, self.usual.writer(), quiet);
+        }
     }
 
     /// How tasks with these criteria are done.
@@ -117,7 +134,10 @@ impl<'a> Engine<'a> {
 
 impl Remote for Engine<'_> {
     fn task(&self, line: u64, id: String, item: Item) -> Result<Box<dyn RemoteTask + '_>, String> {
-        let Way { plan, means } = self.way_for(item.criteria.as_deref())?;
+        let way = self.way_for(item.criteria.as_deref())?;
+        let memories = self.memories.as_ref();
+        let told = memories.map(|it| it.recall(&item.task, &way.plan.criteria, way.writer()));
+        let Way { plan, means } = way;
         let job = Job {
             id,
             line,
@@ -128,6 +148,7 @@ impl Remote for Engine<'_> {
                 tokens_per_minute: self.args.tokens_per_minute,
             },
             asks: self.args.await_decisions,
+            told: told.unwrap_or_default(),
             adjustment: None,
         };
         Ok(Box::new(HandedIn {
@@ -162,7 +183,11 @@ impl RemoteTask for HandedIn<'_> {
             }
             Notice::HandedIn(_) => {}
         };
-        engine.ingress.done(job, &engine.name, again, tell).await
+        let done = engine.ingress.done(job, &engine.name, again, tell).await;
+        if let (Some(memories), Some(run)) = (&engine.memories, &done.compared) {
+            memories.take_in(run);
+        }
+        done.row
     }
 }
 

@@ -13,7 +13,7 @@ use crate::cli::models::{self, Opened};
 use crate::cli::observers::{Kept, RunLog, Tee};
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, knowledge, prices, setup};
+use crate::cli::{exec, knowledge, prices, printer, recall, setup};
 use crate::engine::{Decider, Loop, Observer, Recorded, WriterTool};
 use crate::evaluate::Tools;
 use crate::evidence::Gatherer;
@@ -113,14 +113,24 @@ impl<'a> Hand<'a> {
         if cancel.is_cancelled() {
             return Ok(());
         }
+        let mut compared = None;
         if let Some(store) = &self.store {
             // At once at its end, wherever it began: before that its journal is with the server.
             let mut log = RunLog::new(store.clone());
             for event in &kept.0 {
                 log.on_event(event);
             }
+            // What it is compared with is in this log, and memory is where the batch is.
+            if let Some(run_id) = record.run_id.filter(|_| !task.remembered.is_empty()) {
+                compared = recall::compared(&store.lock(), run_id).unwrap_or_else(|error| {
+                    printer::say(&format!(
+                        "warning: whether memory has helped is not known: {error}"
+                    ));
+                    None
+                });
+            }
         }
-        tape.end(job.line, job.id.clone(), &record);
+        tape.end(job.line, job.id.clone(), &record, compared);
         Ok(())
     }
 
