@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::server::{Purpose, Reply, Server};
+use support::server::{Fault, Planned, Purpose, Reply, Server};
 use tempfile::TempDir;
 
 /// The longest that anything here may take. Far more than it should.
@@ -268,6 +268,9 @@ impl World {
     }
 }
 
+/// The batch for whose tasks there is no server to write, but for the stronger model.
+const OVERLOADED: &str = "overloaded";
+
 /// A server whose first draft on everything is bad, and whose second is good: four calls a task.
 fn models() -> (Server, Asked) {
     let asked = Asked::default();
@@ -278,12 +281,15 @@ fn models() -> (Server, Asked) {
         seen.lock().unwrap().push((prompt.clone(), Instant::now()));
         let item = prompt.split("Write about ").nth(1).unwrap_or_default();
         let item: String = item.chars().take_while(|c| *c != '.').collect();
+        if item.ends_with(OVERLOADED) && request.body["model"] != "strong" {
+            return Planned::from(Fault::status(503));
+        }
         let text = if prompt.contains("A first text") {
             format!("A better text about {item}.")
         } else {
             format!("A first text about {item}.")
         };
-        Reply::text(&text).first_wait(ANSWER)
+        Reply::text(&text).first_wait(ANSWER).into()
     });
     let seen = Arc::clone(&asked);
     server.on(Purpose::Judge, move |request| {
@@ -372,6 +378,8 @@ fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
         }
     }
     drop(workers);
+    what_fails_is_tried_again_in_another_way(&world);
+    a_task_on_a_worker_is_told_what_is_known(&world);
     a_decision_comes_from_outside(&world);
     limits_hold_for_all_workers_together(&world);
 }
@@ -398,6 +406,99 @@ fn http(method: &str, url: &str, body: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
+}
+
+/// The server fails, and the stronger model does the task.
+fn what_fails_is_tried_again_in_another_way(world: &World) {
+    let worker = world.worker("g");
+    let before = world.asked().len();
+    let more = |out| {
+        [
+            "-o",
+            out,
+            "--retries",
+            "0",
+            "--stronger-model",
+            "strong",
+            "--replan",
+            "2",
+        ]
+    };
+    let mut batch = world.batch(OVERLOADED, 1, &more("again.jsonl"));
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    let said = batch.said();
+    assert!(said.contains("tried again in another way: 1"), "{said}");
+    let rows = world.rows("again.jsonl", 1);
+    assert_eq!(rows[0]["attempts"], 2, "{}", rows[0]);
+    let replanned = rows[0]["replanned"].as_array().unwrap();
+    assert_eq!(replanned.len(), 1);
+    assert_eq!(replanned[0]["error_category"], "network");
+    let adjusted = replanned[0]["adjusted"].as_str().unwrap();
+    let takes_over = "the stronger model openai:strong writes; the writer is told";
+    assert!(adjusted.starts_with(takes_over), "{adjusted}");
+    // The call that failed, two drafts, two verdicts; and the writer knows what the first attempt met.
+    let asked = world.asked().split_off(before);
+    let is_told = |prompt: &str| prompt.contains("An earlier attempt at this task failed");
+    assert_eq!(asked.len(), 5);
+    assert!(!is_told(&asked[0].0) && is_told(&asked[1].0), "{asked:?}");
+    // Both attempts are known to the server, and none of them is done again.
+    let mut batch = world.batch(OVERLOADED, 1, &more("again-anew.jsonl"));
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    assert_eq!(world.rows("again-anew.jsonl", 1), rows);
+    assert_eq!(world.asked().len(), before + 5);
+    drop(worker);
+}
+
+/// Memory is where the batch is; the runs that its use is compared with are in the log of the worker.
+fn a_task_on_a_worker_is_told_what_is_known(world: &World) {
+    let memory = |args: &[&str]| -> Value {
+        let mut command = world.reflect("submitter");
+        let output = command.arg("memory").args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    };
+    let insight = "Name the item in the first word.";
+    memory(&["add", "insight", insight, "--criteria", "house"]);
+    memory(&["add", "procedure", "Write about an item as it looks."]);
+    // This one has done tasks before.
+    let worker = world.worker("a");
+    let before = world.asked().len();
+    let mut batch = world.batch("recalls", 1, &["-o", "recalls.jsonl", "--memory"]);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    let said = batch.said();
+    assert!(
+        said.contains("memory: 2 of 2 used, in 1 of 1 tasks"),
+        "{said}"
+    );
+    let rows = world.rows("recalls.jsonl", 1);
+    let asked = world.asked().split_off(before);
+    let told = asked.iter().filter(|(prompt, _)| prompt.contains(insight));
+    assert_eq!(
+        (asked.len(), told.count()),
+        (4, 2),
+        "the writer is told, the judge is not"
+    );
+    // The one is compared with runs that did without; of the other it counts how often it worked.
+    for moved in ["memory: 1 falls from 0.70 to ", "memory: 2 is now at 0.67"] {
+        assert!(said.contains(moved), "{said}");
+    }
+    let known = memory(&["list", "--json"]);
+    assert_eq!(
+        (&known[0]["uses"], &known[1]["uses"]),
+        (&json!(1), &json!(1))
+    );
+    // What is known by now makes it no other task, and a run is measured once.
+    memory(&["rm", "2", "--yes"]);
+    let mut batch = world.batch("recalls", 1, &["-o", "recalls-anew.jsonl", "--memory"]);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    assert_eq!(world.rows("recalls-anew.jsonl", 1), rows);
+    assert_eq!(world.asked().len(), before + 4);
+    let now = memory(&["list", "--json"]);
+    assert_eq!(
+        (&now[0]["uses"], &now[0]["confidence"]),
+        (&json!(1), &known[0]["confidence"])
+    );
+    drop(worker);
 }
 
 /// The bad draft is accepted, by somebody who takes longer than the worker lives.

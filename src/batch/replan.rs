@@ -1,7 +1,11 @@
 //! A task that failed is tried again in another way: with another prompt, strategy or model.
+//!
+//! What is done otherwise is decided by rules from a row alone, in the process that has the batch; it is done wherever
+//! the task is: here, or on a worker.
 
-use std::sync::Arc;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::row::Row;
 use crate::engine::Loop;
@@ -15,50 +19,95 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest that is waited.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// What there is to do a task otherwise with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Means {
+    /// The model that can take over, as `provider:model`, if there is one that does not write anyway.
+    pub stronger: Option<String>,
+    /// How drafts are revised at first.
+    pub strategy: Strategy,
+}
+
+impl Means {
+    /// Those of this loop.
+    pub fn of(plan: &Loop) -> Self {
+        Self {
+            stronger: plan.stronger().map(ToString::to_string),
+            strategy: plan.strategy(),
+        }
+    }
+}
+
+/// What a further attempt at a task does otherwise than the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Adjustment {
+    /// Which attempt it is; the second is 2.
+    attempt: u32,
+    /// Whether the stronger model writes from the beginning.
+    stronger: bool,
+    /// How drafts are revised; `None`: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    strategy: Option<Strategy>,
+    /// What the writer is told of the attempts before.
+    guidance: Insight,
+}
+
+impl Adjustment {
+    /// The loop for the attempt. `plan` is that of the first.
+    pub fn adjust(&self, plan: &Loop) -> Loop {
+        let stronger = self.stronger.then(|| plan.by_stronger()).flatten();
+        let plan = stronger.unwrap_or_else(|| plan.clone());
+        match self.strategy {
+            Some(strategy) => plan.with_strategy(strategy),
+            None => plan,
+        }
+    }
+
+    /// Tells the task what the writer is to know of the attempts before.
+    pub fn tell(&self, task: &mut Task) {
+        task.insights.push(self.guidance.clone());
+    }
+}
+
 /// A further attempt at a task.
+#[derive(Debug)]
 pub(super) struct Attempt {
-    /// The loop that tries it.
-    pub(super) plan: Arc<Loop>,
-    /// The task, as it is told now.
-    pub(super) task: Task,
-    /// What is done otherwise, in words.
+    /// What it does otherwise.
+    pub(super) adjustment: Adjustment,
+    /// That in words.
     pub(super) adjusted: String,
     /// How long is waited before.
     pub(super) pause: Duration,
 }
 
 impl Attempt {
-    /// The next attempt at a task that failed as its row says; `None` where the same would happen again. `plan` is the
-    /// loop for such tasks, and `task` what they are told at first.
+    /// The next attempt at a task that failed as its row says; `None` where the same would happen again.
     ///
     /// The model is a stronger one, if there is one, where the server failed, or there was not enough room, or where
     /// the time was too short twice. A failure of time or room in a revision is met with edits, which are shorter than
     /// a rewrite. What the reflector suggests is told to the writer each time.
-    pub(super) fn after(row: &Row, plan: &Arc<Loop>, task: &Task) -> Option<Self> {
+    pub(super) fn after(row: &Row, means: &Means) -> Option<Self> {
         let verdict = assess(row)?;
         let category = verdict.category.filter(|_| verdict.should_replan)?;
         let tried = row.attempts.max(1);
         let mut changes = Vec::new();
-        let mut next = Arc::clone(plan);
-        let stronger = match category {
+        let is_wanted = match category {
             Timeout => tried > 1,
             _ => true,
         };
-        if let Some(other) = plan.by_stronger().filter(|_| stronger) {
-            changes.push(format!("the stronger model {} writes", other.writer()));
-            next = Arc::new(other);
+        let stronger = means.stronger.as_deref().filter(|_| is_wanted);
+        if let Some(model) = stronger {
+            changes.push(format!("the stronger model {model} writes"));
         }
         let is_long = matches!(category, Timeout | Resource);
         let edits = Strategy::TargetedEdit;
-        if is_long && row.iterations_used > tried && next.strategy() != edits {
+        let is_other = is_long && row.iterations_used > tried && means.strategy != edits;
+        if is_other {
             changes.push("drafts are revised by edits".to_owned());
-            next = Arc::new(next.with_strategy(edits));
         }
         changes.push(format!(
             "the writer is told what helps against {category} failures"
         ));
-        let mut task = task.clone();
-        task.insights.push(guidance(category, &verdict));
         let pause = match category {
             Network | Resource => FIRST_PAUSE
                 .saturating_mul(1 << (tried - 1).min(8))
@@ -66,8 +115,12 @@ impl Attempt {
             _ => Duration::ZERO,
         };
         Some(Self {
-            plan: next,
-            task,
+            adjustment: Adjustment {
+                attempt: tried + 1,
+                stronger: stronger.is_some(),
+                strategy: is_other.then_some(edits),
+                guidance: guidance(category, &verdict),
+            },
             adjusted: changes.join("; "),
             pause,
         })
@@ -109,12 +162,14 @@ pub fn advice(category: ErrorCategory) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
     use super::*;
     use crate::batch::Status;
     use crate::model::{ChatModel, ScriptedModel};
 
-    fn plan(stronger: bool) -> Arc<Loop> {
+    /// A loop of `weak.toml`, with `strong.toml` beside it.
+    fn plan() -> Loop {
         let model = |name: &str| -> Arc<dyn ChatModel> {
             let script = "[[reply]]\ntext = 'one'";
             Arc::new(ScriptedModel::parse(Path::new(name), script).unwrap())
@@ -122,8 +177,7 @@ mod tests {
         let criteria = "name = 'c'\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 9";
         let criteria = Arc::new(crate::criteria::parse(criteria, "c.toml").unwrap());
         let builder = Loop::builder(model("weak.toml"), criteria);
-        let builder = builder.stronger(stronger.then(|| model("strong.toml")));
-        Arc::new(builder.build().unwrap())
+        builder.stronger(model("strong.toml")).build().unwrap()
     }
 
     /// The row of a task that failed so after so many attempts and drafts.
@@ -138,7 +192,11 @@ mod tests {
     }
 
     fn after(row: &Row, stronger: bool) -> Option<Attempt> {
-        Attempt::after(row, &plan(stronger), &Task::new("Write."))
+        let means = Means {
+            stronger: stronger.then(|| "a:strong".to_owned()),
+            ..Means::default()
+        };
+        Attempt::after(row, &means)
     }
 
     #[test]
@@ -152,10 +210,16 @@ mod tests {
         }
         for category in [Timeout, NotFound, Network, Resource] {
             let next = after(&row(category, 1, 1), false).expect("another attempt");
-            let told = &next.task.insights[0].content;
+            let Adjustment {
+                attempt,
+                stronger,
+                strategy,
+                guidance,
+            } = next.adjustment;
+            assert_eq!((attempt, stronger, strategy), (2, false, None));
+            let told = guidance.content;
             assert!(told.contains(category.suggestion()), "{told}");
             assert!(told.ends_with(advice(category).unwrap()), "{told}");
-            assert_eq!(next.plan.strategy(), Strategy::default());
         }
         let met = Row {
             status: Status::Met,
@@ -174,16 +238,47 @@ mod tests {
     fn the_model_and_the_strategy_are_others_where_that_may_help() {
         let stronger = |category, attempts| {
             let next = after(&row(category, attempts, attempts), true).unwrap();
-            next.adjusted.contains("the stronger model")
+            let said = next.adjusted.contains("the stronger model a:strong writes");
+            assert_eq!(said, next.adjustment.stronger);
+            said
         };
         assert!(!stronger(Timeout, 1) && stronger(Timeout, 2));
         assert!(stronger(Network, 1) && stronger(Resource, 1));
         let next = after(&row(Timeout, 1, 2), false).unwrap();
-        assert_eq!(next.plan.strategy(), Strategy::TargetedEdit);
+        assert_eq!(next.adjustment.strategy, Some(Strategy::TargetedEdit));
         assert!(next.adjusted.contains("edits"), "{}", next.adjusted);
         // Three attempts with a first draft each have revised nothing.
         let next = after(&row(Timeout, 3, 3), false).unwrap();
-        assert_eq!(next.plan.strategy(), Strategy::default());
+        assert_eq!(next.adjustment.strategy, None);
+        // Where drafts are revised by edits anyway, these are nothing new.
+        let edits = Means {
+            strategy: Strategy::TargetedEdit,
+            ..Means::default()
+        };
+        let next = Attempt::after(&row(Timeout, 1, 2), &edits).unwrap();
+        assert_eq!(next.adjustment.strategy, None);
+    }
+
+    #[test]
+    fn what_was_decided_is_done_to_the_loop_and_the_task() {
+        let plan = plan();
+        let means = Means::of(&plan);
+        let name = means.stronger.clone().expect("a stronger model");
+        let next = Attempt::after(&row(Resource, 1, 2), &means).unwrap();
+        // As a worker has it.
+        let json = serde_json::to_string(&next.adjustment).unwrap();
+        let adjustment: Adjustment = serde_json::from_str(&json).unwrap();
+        assert_eq!(adjustment, next.adjustment);
+        let adjusted = adjustment.adjust(&plan);
+        assert_eq!(adjusted.writer().to_string(), name);
+        assert_eq!(adjusted.strategy(), Strategy::TargetedEdit);
+        let mut task = Task::new("Write.");
+        adjustment.tell(&mut task);
+        assert_eq!(task.insights, [adjustment.guidance]);
+        let told_only = after(&row(Timeout, 1, 1), true).unwrap().adjustment;
+        let same = told_only.adjust(&plan);
+        assert_eq!(same.writer(), plan.writer());
+        assert_eq!(same.strategy(), plan.strategy());
     }
 
     #[test]

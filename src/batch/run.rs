@@ -15,7 +15,7 @@ use super::line::{Entry, Item};
 use super::order::Order;
 use super::pace::Gate;
 use super::queue::{Queue, Waiting};
-use super::replan::Attempt;
+use super::replan::{Adjustment, Attempt, Means};
 use super::row::Row;
 use super::tally::Tally;
 use crate::engine::{Loop, Observer};
@@ -42,10 +42,22 @@ pub trait Host {
 }
 
 /// Who does tasks elsewhere.
-#[async_trait::async_trait(?Send)]
 pub trait Remote {
-    /// Has the task done; its row. Dropping this is giving up on it.
-    async fn task(&self, line: u64, id: String, item: Item) -> Row;
+    /// A task that is to be done. Asked once for each task.
+    ///
+    /// # Errors
+    /// If its criteria cannot be used, why. The task then is invalid; others go on.
+    fn task(&self, line: u64, id: String, item: Item) -> Result<Box<dyn RemoteTask + '_>, String>;
+}
+
+/// A task that is done elsewhere.
+#[async_trait::async_trait(?Send)]
+pub trait RemoteTask {
+    /// What there is to do it otherwise with, where it fails.
+    fn means(&self) -> Means;
+
+    /// Has the task done, in another way where there is an adjustment; its row. Dropping this is giving up on it.
+    async fn attempt(&mut self, adjustment: Option<Adjustment>) -> Row;
 }
 
 /// Who does the tasks of a batch.
@@ -361,39 +373,52 @@ impl Floor<'_> {
         id: String,
         item: Item,
     ) -> Option<Row> {
-        let row = tokio::select! {
-            biased;
-            () = self.cut.cancelled() => return None,
-            row = remote.task(line, id, item) => row,
+        let mut task = match remote.task(line, id.clone(), item) {
+            Ok(task) => task,
+            Err(problem) => return Some(Row::invalid(line, Some(id), problem)),
         };
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        spent.add(row.token_usage, row.cost);
-        Some(row)
+        let means = task.means();
+        let attempt = async |adjustment| {
+            let row = tokio::select! {
+                biased;
+                () = self.cut.cancelled() => return None,
+                row = task.attempt(adjustment) => row,
+            };
+            let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            spent.add(row.token_usage, row.cost);
+            Some(row)
+        };
+        self.attempts(&means, attempt).await
     }
 
     async fn here(&self, host: &dyn Host, line: u64, id: String, item: Item) -> Option<Row> {
-        match host.loop_for(item.criteria.as_deref()).await {
-            Err(problem) => Some(Row::invalid(line, Some(id), problem)),
-            Ok(plan) => {
-                let mut task = item.task;
-                host.recall(&plan, &mut task);
-                self.attempts(host, line, &id, &plan, &task).await
-            }
-        }
+        let plan = match host.loop_for(item.criteria.as_deref()).await {
+            Ok(plan) => plan,
+            Err(problem) => return Some(Row::invalid(line, Some(id), problem)),
+        };
+        let mut task = item.task;
+        host.recall(&plan, &mut task);
+        let attempt = async |adjustment: Option<Adjustment>| {
+            let Some(adjustment) = adjustment else {
+                return self.run(host, line, &id, &plan, &task).await;
+            };
+            let mut task = task.clone();
+            adjustment.tell(&mut task);
+            let plan = adjustment.adjust(&plan);
+            self.run(host, line, &id, &plan, &task).await
+        };
+        self.attempts(&Means::of(&plan), attempt).await
     }
 
     /// Tries a task, and again in another way where that may help. `None` if it was cut off.
     async fn attempts(
         &self,
-        host: &dyn Host,
-        line: u64,
-        id: &str,
-        plan: &Arc<Loop>,
-        task: &Task,
+        means: &Means,
+        mut attempt: impl AsyncFnMut(Option<Adjustment>) -> Option<Row>,
     ) -> Option<Row> {
-        let mut row = self.attempt(host, line, id, plan, task).await?;
+        let mut row = attempt(None).await?;
         for _ in 0..self.replan {
-            let Some(next) = Attempt::after(&row, plan, task) else {
+            let Some(next) = Attempt::after(&row, means) else {
                 break;
             };
             tokio::select! {
@@ -405,13 +430,14 @@ impl Floor<'_> {
             if reached(self.limits, self.spent).is_some() {
                 break;
             }
-            let again = self.attempt(host, line, id, &next.plan, &next.task).await?;
+            let again = attempt(Some(next.adjustment)).await?;
             row = row.then(next.adjusted, again);
         }
         Some(row)
     }
 
-    async fn attempt(
+    /// A run of this process. `None` if it was cut off.
+    async fn run(
         &self,
         host: &dyn Host,
         line: u64,

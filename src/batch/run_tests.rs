@@ -1,4 +1,4 @@
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 
 use proptest::prelude::{
@@ -197,17 +197,30 @@ fn what_fails_is_a_row_and_what_all_would_meet_is_none() {
 /// Is at work on a task when a line comes that is none.
 struct AtWork(Cell<Option<mpsc::Sender<io::Result<Entry>>>>);
 
-#[async_trait::async_trait(?Send)]
 impl Remote for AtWork {
-    async fn task(&self, line: u64, id: String, _: Item) -> Row {
+    fn task(&self, line: u64, id: String, _: Item) -> Result<Box<dyn RemoteTask + '_>, String> {
         if let Some(entries) = self.0.take() {
             let none = entry(line + 1, Err("it is no task".to_owned()));
             entries.try_send(Ok(none)).unwrap();
         }
+        Ok(Box::new(Slow(line, id)))
+    }
+}
+
+/// A task that takes some turns.
+struct Slow(u64, String);
+
+#[async_trait::async_trait(?Send)]
+impl RemoteTask for Slow {
+    fn means(&self) -> Means {
+        Means::default()
+    }
+
+    async fn attempt(&mut self, _: Option<Adjustment>) -> Row {
         for _ in 0..9 {
             tokio::task::yield_now().await;
         }
-        Row::invalid(line, Some(id), "it is done".to_owned())
+        Row::invalid(self.0, Some(self.1.clone()), "it is done".to_owned())
     }
 }
 
@@ -249,6 +262,155 @@ async fn a_line_that_is_no_task_leaves_those_under_way() {
     )
     .await;
     assert_eq!(output.0, [(2, 1), (1, 0)]);
+}
+
+/// What was tried with tasks that are done elsewhere: the line, and what was done otherwise.
+type Tried = Vec<(u64, Option<Adjustment>)>;
+
+/// Fails so often at each task, with 10 tokens each time, and does it then.
+struct Failing {
+    times: u32,
+    tried: RefCell<Tried>,
+}
+
+impl Remote for Failing {
+    fn task(&self, line: u64, id: String, item: Item) -> Result<Box<dyn RemoteTask + '_>, String> {
+        match item.criteria {
+            Some(_) => Err("it cannot be used".to_owned()),
+            None => Ok(Box::new(FailingTask {
+                line,
+                id,
+                left: self.times,
+                tried: &self.tried,
+            })),
+        }
+    }
+}
+
+struct FailingTask<'a> {
+    line: u64,
+    id: String,
+    left: u32,
+    tried: &'a RefCell<Tried>,
+}
+
+#[async_trait::async_trait(?Send)]
+impl RemoteTask for FailingTask<'_> {
+    fn means(&self) -> Means {
+        Means {
+            stronger: Some("a:strong".to_owned()),
+            ..Means::default()
+        }
+    }
+
+    async fn attempt(&mut self, adjustment: Option<Adjustment>) -> Row {
+        self.tried.borrow_mut().push((self.line, adjustment));
+        let failed = Row {
+            status: Status::Failed,
+            error_category: Some(ErrorCategory::Timeout),
+            run_id: Some(Uuid::from_u128(u128::from(self.left))),
+            attempts: 1,
+            iterations_used: 1,
+            token_usage: TokenUsage {
+                total: Some(10),
+                ..TokenUsage::default()
+            },
+            ..Row::invalid(self.line, Some(self.id.clone()), "it timed out".to_owned())
+        };
+        if self.left > 0 {
+            self.left -= 1;
+            return failed;
+        }
+        Row {
+            status: Status::Met,
+            exit_code: ExitCode::Success,
+            error: None,
+            error_category: None,
+            ..failed
+        }
+    }
+}
+
+/// The rows of two tasks, one of them invalid, that are done by somebody who fails so often, and what was tried.
+fn elsewhere(times: u32, options: Options) -> (Vec<Row>, Ending, Tried) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let (sender, entries) = mpsc::channel(2);
+        for (line, criteria) in [(1, None), (2, Some("unusable".to_owned()))] {
+            let task = Task::new("Write a line.");
+            sender
+                .try_send(Ok(entry(line, Ok(Item { task, criteria }))))
+                .unwrap();
+        }
+        drop(sender);
+        let gate = Gate::new(Pace {
+            concurrency: Concurrency::Fixed(2),
+            requests_per_minute: None,
+            tokens_per_minute: None,
+        });
+        let remote = Failing {
+            times,
+            tried: RefCell::default(),
+        };
+        let mut kept = Kept {
+            rows: Vec::new(),
+            most: 9,
+        };
+        let drain = CancellationToken::new();
+        let hands = Hands::Elsewhere(&remote);
+        let tally = Tally::default();
+        let ending = run(entries, &gate, options, hands, &mut kept, tally, &drain).await;
+        (kept.rows, ending, remote.tried.into_inner())
+    })
+}
+
+#[test]
+fn what_fails_elsewhere_is_tried_again_there_in_another_way() {
+    let again = Options {
+        replan: 3,
+        ordered: true,
+        ..Options::default()
+    };
+    let (rows, _, tried) = elsewhere(2, again);
+    let row = &rows[0];
+    assert_eq!((row.status, row.attempts), (Status::Met, 3));
+    assert_eq!((row.replanned.len(), row.iterations_used), (2, 3));
+    assert_eq!(row.token_usage.total, Some(30));
+    assert_eq!((rows[1].status, rows[1].attempts), (Status::Invalid, 0));
+    let [first, second, third] = &tried[..] else {
+        panic!("three attempts: {tried:?}");
+    };
+    assert_eq!(first, &(1, None));
+    // No two attempts are taken for the same one.
+    assert!(second.1.is_some() && third.1.is_some() && second.1 != third.1);
+    let said: Vec<bool> = row
+        .replanned
+        .iter()
+        .map(|it| it.adjusted.contains("the stronger model a:strong writes"))
+        .collect();
+    assert_eq!(said, [false, true]);
+}
+
+#[test]
+fn what_fails_elsewhere_is_left_where_that_is_wanted() {
+    let (rows, _, tried) = elsewhere(9, Options::default());
+    assert_eq!((rows.len(), tried.len()), (2, 1));
+    // After the second attempt the limit is reached.
+    let limited = Options {
+        replan: 5,
+        limits: Limits {
+            tokens: Some(20),
+            ..Limits::default()
+        },
+        ..Options::default()
+    };
+    let (rows, ending, tried) = elsewhere(9, limited);
+    assert_eq!((tried.len(), ending.stop), (2, Some(Stop::Tokens)));
+    let attempts: Vec<u32> = rows.iter().map(|row| row.attempts).collect();
+    assert!(attempts.contains(&2), "{attempts:?}");
 }
 
 #[test]

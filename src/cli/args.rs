@@ -766,7 +766,7 @@ pub(super) struct BatchArgs {
     pub retry_failed: bool,
 
     /// Try a failed task up to N times more, in another way, where that may help
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10), default_value = "0", hide_default_value = true, conflicts_with = "engine", help_heading = "Output")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10), default_value = "0", hide_default_value = true, help_heading = "Output")]
     pub replan: u32,
 
     /// Begin no more tasks after one that failed, and none at all if a line of a file is bad

@@ -9,7 +9,7 @@ use super::settings::Plan;
 use super::store::SharedStore;
 use crate::memory::{self, BASELINE, strength};
 use crate::store::{Store, StoreError};
-use crate::types::Task;
+use crate::types::{Comparison, Task};
 
 /// The most characters of a text that is shown on a line.
 const SHOWN: usize = 90;
@@ -55,7 +55,7 @@ pub(super) fn recall(
             ));
         }
     }
-    recalled.give_to(task);
+    task.recollect(recalled.told());
     Ok(())
 }
 
@@ -89,16 +89,29 @@ pub(super) fn moves(before: Option<f64>, after: f64) -> String {
 /// The figures that change: of what, before, and after.
 pub(super) type Figures = Vec<(u64, Option<f64>, Option<f64>)>;
 
-/// Takes in what the end of a run says of what it was told from memory; gives the figures that change.
+/// Takes in what the end of a run says of what it was told from memory; gives the figures that change. The run is in the
+/// log of the same store.
 pub(super) fn measured(store: &mut Store, run_id: Uuid) -> Result<Figures, StoreError> {
+    match compared(store, run_id)? {
+        Some(run) => taken_in(store, &run),
+        None => Ok(Figures::new()),
+    }
+}
+
+/// Compares a run with others in the log; `None` if it is not there.
+pub(super) fn compared(store: &Store, run_id: Uuid) -> Result<Option<Comparison>, StoreError> {
     // Some of them have used the same.
     let outcomes = store.outcomes_like(run_id, 4 * BASELINE)?;
-    let Some(run) = outcomes.iter().find(|outcome| outcome.run_id == run_id) else {
-        return Ok(Figures::new());
-    };
+    let run = outcomes.iter().find(|outcome| outcome.run_id == run_id);
+    Ok(run.map(|run| memory::compare(run, &outcomes)))
+}
+
+/// Takes in what the end of a run says of what it was told from memory, wherever its log is; gives the figures that
+/// change.
+pub(super) fn taken_in(store: &mut Store, run: &Comparison) -> Result<Figures, StoreError> {
     let mut figures = Figures::new();
     store.change_memories(Timestamp::now(), |known| {
-        let measured = memory::measure(known, run, &outcomes);
+        let measured = memory::measure(known, run);
         figures = measured.figures;
         measured.changes
     })?;

@@ -21,6 +21,11 @@ impl Loop {
         self.settings.strategy()
     }
 
+    /// Who takes over where the writer makes no progress any more, if somebody does.
+    pub fn stronger(&self) -> Option<&ModelId> {
+        self.stronger.as_ref().map(|model| model.id())
+    }
+
     /// The same loop, in which the stronger model writes from the beginning; `None` if there is none.
     pub fn by_stronger(&self) -> Option<Self> {
         let stronger = self.stronger.as_ref()?;
@@ -61,6 +66,8 @@ mod tests {
         let both = both.build().unwrap();
         let stronger = both.by_stronger().unwrap();
         assert_ne!(stronger.writer(), both.writer());
+        assert_eq!(both.stronger(), Some(stronger.writer()));
+        assert_eq!(stronger.stronger(), None);
         assert_eq!(stronger.criteria().name, "c");
         let edits = both.with_strategy(Strategy::TargetedEdit);
         assert_eq!(edits.strategy(), Strategy::TargetedEdit);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::confidence::{confidence, success_rate};
-use crate::types::{ConvergenceReason, Knowledge, Memory, MemoryChange, RunOutcome};
+use crate::types::{Comparison, ConvergenceReason, Knowledge, Memory, MemoryChange, RunOutcome};
 
 /// The most runs that one is compared with: the latest of the same criteria, model and command.
 pub const BASELINE: usize = 50;
@@ -24,39 +24,54 @@ pub struct Measured {
     pub figures: Vec<(u64, Option<f64>, Option<f64>)>,
 }
 
-/// Says what the end of `run` changes in what is known. `others` are runs of the same criteria, model and command, the
-/// latest first; it may be among them.
+/// Compares a run with those that did without what it was told from memory. `others` are runs of the same criteria,
+/// model and command, the latest first; it may be among them.
+///
+/// Better is: meeting the criteria; of two that do, with fewer drafts; then a first draft with a higher score. A run
+/// that did not come to an end of its own (the user left, the model failed) says nothing, and counts on neither side.
+pub fn compare(run: &RunOutcome, others: &[RunOutcome]) -> Comparison {
+    let telling = is_telling(run);
+    let share = |id: &u64| {
+        let without = others.iter().filter(|other| {
+            is_telling(other) && other.run_id != run.run_id && !other.remembered.contains(id)
+        });
+        let without = without.take(BASELINE);
+        telling.then(|| share_beaten(run, without)).flatten()
+    };
+    Comparison {
+        success: telling.then_some(run.success),
+        shares: run.remembered.iter().map(|id| (*id, share(id))).collect(),
+    }
+}
+
+/// Says what the end of a run changes in what is known.
 ///
 /// Each procedure's success rate takes the run in. Each insight gets the share of runs without it that this one was
-/// better than, ties counting half. Better is: meeting the criteria; of two that do, with fewer drafts; then a first
-/// draft with a higher score. A run that did not come to an end of its own (the user left, the model failed) says
-/// nothing, and counts on neither side.
-pub fn measure(known: &[Memory], run: &RunOutcome, others: &[RunOutcome]) -> Measured {
+/// better than.
+pub fn measure(known: &[Memory], run: &Comparison) -> Measured {
     let mut measured = Measured::default();
-    let used = known.iter().filter(|it| run.remembered.contains(&it.id));
-    for memory in used {
-        measured.changes.push(MemoryChange::Touch(memory.id));
-        if !is_telling(run) {
+    for memory in known {
+        let told = run.shares.iter().find(|(id, _)| *id == memory.id);
+        let Some((_, share)) = told else {
             continue;
-        }
+        };
+        measured.changes.push(MemoryChange::Touch(memory.id));
+        let Some(success) = run.success else {
+            continue;
+        };
         let (what, before, after) = match &memory.what {
             Knowledge::Fact(_) => continue,
             Knowledge::Procedure(old) => {
                 let mut new = old.clone();
                 new.uses += 1;
-                new.successes += u32::from(run.success);
+                new.successes += u32::from(success);
                 let figures = (success_rate(old), success_rate(&new));
                 (Knowledge::Procedure(new), figures.0, figures.1)
             }
             Knowledge::Insight(old) => {
                 let mut new = old.clone();
                 new.uses += 1;
-                let without = others.iter().filter(|other| {
-                    is_telling(other)
-                        && other.run_id != run.run_id
-                        && !other.remembered.contains(&memory.id)
-                });
-                if let Some(share) = share_beaten(run, without.take(BASELINE)) {
+                if let Some(share) = share {
                     new.compared += 1;
                     new.points += share;
                 }
@@ -95,7 +110,7 @@ fn share_beaten<'a>(run: &RunOutcome, others: impl Iterator<Item = &'a RunOutcom
     let (mut number, mut points) = (0_u32, 0.0);
     for other in others {
         number += 1;
-        points += match compare(run, other) {
+        points += match rank(run, other) {
             Ordering::Greater => 1.0,
             Ordering::Equal => 0.5,
             Ordering::Less => 0.0,
@@ -105,7 +120,7 @@ fn share_beaten<'a>(run: &RunOutcome, others: impl Iterator<Item = &'a RunOutcom
 }
 
 /// Which run was better.
-fn compare(a: &RunOutcome, b: &RunOutcome) -> Ordering {
+fn rank(a: &RunOutcome, b: &RunOutcome) -> Ordering {
     let drafts = if a.success && b.success {
         b.iterations.cmp(&a.iterations)
     } else {
@@ -127,6 +142,12 @@ mod tests {
     use super::*;
     use crate::memory::FLOOR;
     use crate::types::{KnownInsight, KnownProcedure};
+
+    /// What a run among these others changes. A comparison may have come from another machine.
+    fn changed_by(known: &[Memory], run: &RunOutcome, others: &[RunOutcome]) -> Measured {
+        let json = serde_json::to_string(&compare(run, others)).unwrap();
+        measure(known, &serde_json::from_str(&json).unwrap())
+    }
 
     fn run(n: u128, success: bool, iterations: u32, score: f64) -> RunOutcome {
         RunOutcome {
@@ -184,11 +205,11 @@ mod tests {
         ];
         for (place, run) in order.iter().enumerate() {
             for (other, against) in order.iter().enumerate() {
-                assert_eq!(compare(run, against), place.cmp(&other), "{place} {other}");
+                assert_eq!(rank(run, against), place.cmp(&other), "{place} {other}");
             }
         }
         let (a, b) = (run(1, true, 1, 0.80), run(2, true, 1, 0.83));
-        assert_eq!(compare(&a, &b), Ordering::Equal, "noise");
+        assert_eq!(rank(&a, &b), Ordering::Equal, "noise");
     }
 
     #[test]
@@ -196,7 +217,7 @@ mod tests {
         let baseline = [2, 3, 4].map(|n| run(n, false, 3, 0.3));
         let known = [insight()];
         let same = with(&[1], run(9, false, 3, 0.3));
-        let measured = measure(&known, &same, &baseline);
+        let measured = changed_by(&known, &same, &baseline);
         let now = after(&measured);
         assert_eq!((now.uses, now.compared), (1, 1));
         assert!((now.points - 0.5).abs() < 1e-9);
@@ -204,7 +225,7 @@ mod tests {
         assert_eq!(id, 1);
         assert!(figure < before);
         let better = with(&[1], run(9, true, 1, 0.9));
-        let measured = measure(&known, &better, &baseline);
+        let measured = changed_by(&known, &better, &baseline);
         assert!(confidence(&after(&measured)) > 0.6);
     }
 
@@ -223,17 +244,17 @@ mod tests {
         ];
         let this = with(&[1], run(9, true, 1, 0.9));
         others.push(this.clone());
-        let now = after(&measure(&known, &this, &others));
+        let now = after(&changed_by(&known, &this, &others));
         assert_eq!((now.uses, now.compared), (1, 0), "two runs are too few");
         others.push(run(7, false, 3, 0.3));
-        let now = after(&measure(&known, &this, &others));
+        let now = after(&changed_by(&known, &this, &others));
         assert_eq!((now.uses, now.compared), (1, 1));
         // A run that was broken off says nothing, but it did use the insight.
         let broken = RunOutcome {
             reason: Some(ConvergenceReason::ModelError),
             ..this
         };
-        let measured = measure(&known, &broken, &others);
+        let measured = changed_by(&known, &broken, &others);
         assert_eq!(measured.changes, [MemoryChange::Touch(1)]);
     }
 
@@ -249,7 +270,7 @@ mod tests {
             })
         };
         let known = [memory(1, procedure(0, 0)), memory(2, procedure(0, 0))];
-        let measured = measure(&known, &with(&[2], run(9, true, 1, 0.9)), &[]);
+        let measured = changed_by(&known, &with(&[2], run(9, true, 1, 0.9)), &[]);
         assert_eq!(
             measured.changes,
             [
@@ -274,7 +295,7 @@ mod tests {
         let mut known = [insight()];
         for n in 100..140 {
             let used = with(&[1], a_run(n, share));
-            known[0].what = Knowledge::Insight(after(&measure(&known, &used, &baseline)));
+            known[0].what = Knowledge::Insight(after(&changed_by(&known, &used, &baseline)));
         }
         let Knowledge::Insight(insight) = &known[0].what else {
             panic!("it is one");

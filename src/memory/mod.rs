@@ -26,7 +26,7 @@ pub use confidence::{
 pub use episode::{Episode, Fault, FirstCheck};
 pub use learn::{MIN_RUNS, learn};
 pub use lines::{MAX_LENGTH, line, parse};
-pub use measure::{BASELINE, MIN_BASELINE, Measured, measure};
+pub use measure::{BASELINE, MIN_BASELINE, Measured, compare, measure};
 pub use merge::merge;
 pub use recall::{Recalled, TOKENS, matching, recall};
 pub use wording::{apply_wording, wording_schema};

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use super::confidence::{FLOOR, confidence, strength, success_rate};
 use crate::evidence::texts_like;
 use crate::types::{
-    CHARACTERS_PER_TOKEN, Criteria, Insight, Knowledge, KnownInsight, Memory, Procedure, Task,
+    CHARACTERS_PER_TOKEN, Criteria, Insight, Knowledge, KnownInsight, Memory, Procedure,
+    Recollection, Task,
 };
 
 /// The most tokens that what is recalled adds to a prompt, at an estimated four characters a token.
@@ -155,26 +156,28 @@ fn is_given(task: &Task, what: &Knowledge) -> bool {
 }
 
 impl Recalled {
-    /// Gives them to the task: facts and procedures as those that came with it, insights as advice; with their ids, so
-    /// that the run's log says which they were.
-    pub fn give_to(self, task: &mut Task) {
+    /// As a task is told: facts and procedures as those that come with it, insights as advice; with their ids, so that
+    /// the run's log says which they were.
+    pub fn told(self) -> Recollection {
+        let mut told = Recollection::default();
         for memory in self.memories {
-            task.remembered.push(memory.id);
+            told.remembered.push(memory.id);
             let strength = strength(&memory, self.now);
             match memory.what {
-                Knowledge::Fact(fact) => task.facts.push(fact),
-                Knowledge::Procedure(procedure) => task.procedures.push(Procedure {
+                Knowledge::Fact(fact) => told.facts.push(fact),
+                Knowledge::Procedure(procedure) => told.procedures.push(Procedure {
                     success_rate: success_rate(&procedure),
                     name: procedure.name,
                     content: procedure.content,
                 }),
-                Knowledge::Insight(insight) => task.insights.push(Insight {
+                Knowledge::Insight(insight) => told.insights.push(Insight {
                     confidence: strength.min(confidence(&insight)),
                     category: insight.category,
                     content: insight.content,
                 }),
             }
         }
+        told
     }
 }
 
@@ -295,7 +298,7 @@ mod tests {
         });
         let now = Timestamp::UNIX_EPOCH;
         let found = recall(&known, &task, &house(), "ollama:a", now).unwrap();
-        found.give_to(&mut task);
+        task.recollect(found.told());
         assert_eq!(task.facts.len(), 2);
         assert_eq!(
             task.facts[1].confidence, None,

@@ -142,6 +142,17 @@ pub enum MemoryChange {
     Remove(u64),
 }
 
+/// What the end of a run says of what it was told from memory. It is found out where the run's log is, and taken in
+/// where memory is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Whether the criteria were met; `None` if the run did not come to an end of its own, and says nothing.
+    pub success: Option<bool>,
+    /// Of all that it was told, by the ids in memory: the share of runs without it that this one was better than, ties
+    /// counting half, 0 to 1; `None` where there are too few of them, or the run says nothing.
+    pub shares: Vec<(u64, Option<f64>)>,
+}
+
 /// How a run ended, as far as runs are compared by it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutcome {

@@ -41,7 +41,9 @@ pub use evidence::{Evidence, EvidenceSource, Gathered};
 pub use human::{HumanDuration, HumanSize};
 pub use issues::{IssueStatus, IssueSummary, TrackedIssue};
 pub use judging::{JudgeMode, JudgeScore, JudgeSettings, MAX_SAMPLES, ProbeTexts};
-pub use memory::{Knowledge, KnownInsight, KnownProcedure, Memory, MemoryChange, RunOutcome};
+pub use memory::{
+    Comparison, Knowledge, KnownInsight, KnownProcedure, Memory, MemoryChange, RunOutcome,
+};
 pub use model_id::{ModelId, Models};
 pub use outcome::{ConvergenceReason, ExitCode, History, RunRecord, RunResult};
 pub use price::{Price, Prices};
@@ -49,6 +51,6 @@ pub use reflecting::{ReflectionCriteria, ReflectorSettings};
 pub use reflection::{Reflection, Trigger};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
 pub use setup::Setup;
-pub use task::{ContextBlock, Fact, Insight, PastMessage, Procedure, Task};
+pub use task::{ContextBlock, Fact, Insight, PastMessage, Procedure, Recollection, Task};
 pub use usage::{CHARACTERS_PER_TOKEN, TokenUsage};
 pub use version::{EditCounts, Version};

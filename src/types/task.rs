@@ -38,6 +38,44 @@ impl Task {
             ..Self::default()
         }
     }
+
+    /// Tells the task this from memory, besides what it knows.
+    pub fn recollect(&mut self, told: Recollection) {
+        let Recollection {
+            facts,
+            procedures,
+            insights,
+            remembered,
+        } = told;
+        self.facts.extend(facts);
+        self.procedures.extend(procedures);
+        self.insights.extend(insights);
+        self.remembered.extend(remembered);
+    }
+}
+
+/// What a task is told from memory.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Recollection {
+    /// What is known about the matter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Fact>,
+    /// Ways to do such a thing that were tried before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub procedures: Vec<Procedure>,
+    /// What earlier runs have taught.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub insights: Vec<Insight>,
+    /// The ids of all these in memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remembered: Vec<u64>,
+}
+
+impl Recollection {
+    /// Whether nothing is told.
+    pub fn is_empty(&self) -> bool {
+        self.remembered.is_empty()
+    }
 }
 
 /// One piece of context, with the name it is announced under (`stdin`, or a file's path).

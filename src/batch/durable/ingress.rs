@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::address::EngineAddress;
 use super::error::EngineError;
-use super::job::{Job, Rates};
+use super::job::{Done, Job, Rates};
 use super::limits::{Limited, Turn};
 use super::wire::{Answer, Peer};
 use super::workflow::TASK;
@@ -41,7 +41,7 @@ enum Handed {
 
 /// What came of waiting for a row.
 enum Waited {
-    Row(Box<Row>),
+    Done(Box<Done>),
     /// The task came to no row: somebody ended it at the server.
     Ended(String),
     /// The server does not know the task any more.
@@ -51,7 +51,7 @@ enum Waited {
 impl Waited {
     fn is_failure(&self) -> bool {
         match self {
-            Self::Row(row) => row.status.is_failure(),
+            Self::Done(done) => done.row.status.is_failure(),
             Self::Ended(_) => true,
             Self::Forgotten => false,
         }
@@ -84,32 +84,35 @@ impl Ingress {
     /// again; with `again`, one that had failed is. `tell` is told what happens meanwhile.
     ///
     /// This waits as long as it takes: for the server to come back, for a worker, for the task. Giving up does not end
-    /// the task.
+    /// the task. What a run says of memory is given only where the job was handed in by this call: so it is given once.
     pub async fn done(
         &self,
         job: &Job,
         batch: &str,
         again: bool,
         mut tell: impl FnMut(Notice<'_>),
-    ) -> Row {
+    ) -> Done {
         let mut turn = 0;
+        let mut is_ours = false;
         loop {
             let key = job.key(batch, turn);
             let outcome = match self.hand_in(&key, job).await {
                 Ok(handed) => {
+                    is_ours |= handed == Handed::Now;
                     let url = format!("http://{}/{TASK}/{key}", self.peer.authority());
                     tell(Notice::HandedIn(&url));
                     self.wait(&key).await.map(|waited| (handed, waited))
                 }
                 Err(error) => Err(error),
             };
-            let row = match outcome {
+            let done = match outcome {
                 // What had failed before is what is to be done again.
                 Ok((Handed::Before, waited)) if again && waited.is_failure() => {
                     turn += 1;
+                    is_ours = false;
                     continue;
                 }
-                Ok((_, Waited::Row(row))) => *row,
+                Ok((_, Waited::Done(done))) => *done,
                 Ok((_, Waited::Forgotten)) => continue,
                 Ok((_, Waited::Ended(problem))) | Err(EngineError::Refused(problem)) => {
                     ended(job, problem)
@@ -120,9 +123,12 @@ impl Ingress {
                     continue;
                 }
             };
-            return Row {
-                line: job.line,
-                ..row
+            return Done {
+                row: Row {
+                    line: job.line,
+                    ..done.row
+                },
+                compared: done.compared.filter(|_| is_ours),
             };
         }
     }
@@ -155,7 +161,7 @@ impl Ingress {
         let answer = self.peer.get(&path).await?;
         if answer.status.is_success() {
             return match answer.json() {
-                Ok(row) => Ok(Waited::Row(row)),
+                Ok(done) => Ok(Waited::Done(done)),
                 Err(error) => Err(EngineError::Refused(format!("a row of the task: {error}"))),
             };
         }
@@ -201,11 +207,14 @@ impl Ingress {
 }
 
 /// The row of a task that came to none of its own.
-fn ended(job: &Job, problem: String) -> Row {
-    Row {
-        status: Status::Failed,
-        exit_code: ExitCode::Failure,
-        ..Row::invalid(job.line, Some(job.id.clone()), problem)
+fn ended(job: &Job, problem: String) -> Done {
+    Done {
+        row: Row {
+            status: Status::Failed,
+            exit_code: ExitCode::Failure,
+            ..Row::invalid(job.line, Some(job.id.clone()), problem)
+        },
+        compared: None,
     }
 }
 

@@ -1,8 +1,10 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::batch::replan::Adjustment;
+use crate::batch::row::Row;
 use crate::source::hex;
-use crate::types::{Criteria, LoopSettings, Setup, Task};
+use crate::types::{Comparison, Criteria, LoopSettings, Recollection, Setup, Task};
 
 /// A task, with all that a machine needs to do it besides keys and addresses of its own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,6 +22,13 @@ pub struct Job {
     /// Whether somebody outside decides after each draft how it goes on.
     #[serde(default)]
     pub asks: bool,
+    /// What is known of such tasks from earlier runs, as the batch has it. It changes from day to day, and is no part of
+    /// what the job is known by.
+    #[serde(default, skip_serializing_if = "Recollection::is_empty")]
+    pub told: Recollection,
+    /// What is done otherwise, where the task has failed before and this is a further attempt at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adjustment: Option<Adjustment>,
 }
 
 /// How tasks are done: the same for all tasks with the same criteria.
@@ -31,6 +40,18 @@ pub struct JobPlan {
     pub settings: LoopSettings,
     /// How models are reached and asked.
     pub setup: Setup,
+}
+
+/// What comes back of a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Done {
+    /// What became of the task.
+    #[serde(flatten)]
+    pub row: Row,
+    /// Whether its run was better for what it was told from memory; `None` if it was told nothing, or nobody knows: the
+    /// worker keeps no log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Comparison>,
 }
 
 /// How fast one model is asked by all machines together.
@@ -51,11 +72,12 @@ impl Rates {
 
 impl Job {
     /// What the job is known by: that of the same task, to be done in the same way, for a batch of the same name. The
-    /// `turn` is 0; a task that failed is done again as another turn.
+    /// `turn` is 0; a job that failed is done again as another turn. Each further attempt at a task in another way is a
+    /// job of its own.
     pub fn key(&self, batch: &str, turn: u32) -> String {
         let setup = &self.plan.setup;
-        // Neither where it was submitted from nor what it costs makes it another task.
-        let what = serde_json::json!([
+        // Neither where it was submitted from, nor what it costs, nor what is remembered makes it another task.
+        let mut what = serde_json::json!([
             batch,
             turn,
             self.id,
@@ -69,7 +91,20 @@ impl Job {
             setup.tools,
             setup.evidence_hash,
         ]);
+        if let (Some(adjustment), Some(parts)) = (&self.adjustment, what.as_array_mut()) {
+            parts.push(serde_json::json!(adjustment));
+        }
         hex(&Sha256::digest(what.to_string())[..16])
+    }
+
+    /// The task with all that its writer is told.
+    pub fn as_told(&self) -> Task {
+        let mut task = self.task.clone();
+        task.recollect(self.told.clone());
+        if let Some(adjustment) = &self.adjustment {
+            adjustment.tell(&mut task);
+        }
+        task
     }
 }
 
@@ -107,7 +142,27 @@ pub(super) mod tests {
             },
             rates: Rates::default(),
             asks: false,
+            told: Recollection::default(),
+            adjustment: None,
         }
+    }
+
+    fn told() -> Recollection {
+        let told = serde_json::json!({
+            "insights": [{"category": "c", "content": "Begin with the end.", "confidence": 0.5}],
+            "remembered": [7],
+        });
+        serde_json::from_value(told).unwrap()
+    }
+
+    /// What is done otherwise at this attempt, after a failure of the network.
+    fn adjustment(attempt: u32) -> Adjustment {
+        let adjustment = serde_json::json!({
+            "attempt": attempt,
+            "stronger": false,
+            "guidance": {"category": "replan", "content": "Write less.", "confidence": 0.5},
+        });
+        serde_json::from_value(adjustment).unwrap()
     }
 
     #[test]
@@ -117,12 +172,15 @@ pub(super) mod tests {
         assert_eq!(key.len(), 32);
         let mut moved = job();
         moved.line = 9;
+        moved.told = told();
         moved.plan.setup.directory = "/elsewhere".into();
         assert_eq!(moved.key("", 0), key);
         let mut others = vec![key, one.key("nightly", 0), one.key("", 1)];
         for change in [
             |job: &mut Job| job.id = "b".to_owned(),
             |job: &mut Job| job.asks = true,
+            |job: &mut Job| job.adjustment = Some(adjustment(2)),
+            |job: &mut Job| job.adjustment = Some(adjustment(3)),
             |job: &mut Job| job.task = Task::new("Write two lines."),
             |job: &mut Job| job.plan.settings.max_iterations = Some(9),
             |job: &mut Job| job.plan.criteria.threshold = 0.1,
@@ -138,12 +196,77 @@ pub(super) mod tests {
         assert_eq!(others.len(), number);
     }
 
+    /// What was handed in by an earlier version is found again.
+    #[test]
+    fn the_key_of_a_first_attempt_is_of_nothing_else() {
+        let job = job();
+        let setup = &job.plan.setup;
+        let parts = serde_json::json!([
+            "nightly",
+            1,
+            "a",
+            false,
+            {"prompt": "Write a line."},
+            job.plan.criteria,
+            job.plan.settings,
+            {"model": "a/b"},
+            setup.prompts,
+            null,
+            [],
+            null,
+        ]);
+        let digest = hex(&Sha256::digest(parts.to_string())[..16]);
+        assert_eq!(job.key("nightly", 1), digest);
+        let json = serde_json::to_value(&job).unwrap();
+        assert!(json.get("adjustment").is_none(), "{json}");
+        assert!(json.get("told").is_none(), "{json}");
+    }
+
+    #[test]
+    fn the_writer_is_told_of_the_attempts_before() {
+        let mut job = job();
+        assert_eq!(job.as_told(), job.task);
+        job.told = told();
+        assert_eq!(job.as_told().remembered, [7]);
+        assert_eq!(job.as_told().insights[0].content, "Begin with the end.");
+        job.adjustment = Some(adjustment(2));
+        assert_eq!(job.as_told().insights[1].content, "Write less.");
+    }
+
     #[test]
     fn a_job_comes_back_from_json() {
-        let one = job();
+        let mut one = job();
+        one.adjustment = Some(adjustment(2));
+        one.told = told();
         let text = serde_json::to_string(&one).unwrap();
         let back: Job = serde_json::from_str(&text).unwrap();
         assert_eq!(back.key("", 0), one.key("", 0));
         assert_eq!(back.plan, one.plan);
+        assert_eq!((back.adjustment, back.told), (one.adjustment, one.told));
+    }
+
+    #[test]
+    fn what_comes_back_is_a_row_with_or_without_more() {
+        let row = Row {
+            run_id: Some(uuid::Uuid::from_u128(1)),
+            score: Some(0.25),
+            cost: Some(0.1),
+            ..Row::invalid(3, None, "it failed".to_owned())
+        };
+        let compared = Comparison {
+            success: Some(true),
+            shares: vec![(7, Some(0.5)), (8, None)],
+        };
+        for compared in [None, Some(compared)] {
+            let done = Done {
+                row: row.clone(),
+                compared: compared.clone(),
+            };
+            let json = serde_json::to_string(&done).unwrap();
+            let back: Done = serde_json::from_str(&json).unwrap();
+            assert_eq!((back.row, back.compared), (row.clone(), compared));
+        }
+        let back: Done = serde_json::from_str(&row.to_line()).unwrap();
+        assert_eq!((back.row, back.compared), (row, None));
     }
 }

@@ -10,6 +10,9 @@
 //! The server knows one address for all workers. One of them, the front, is there, and shares the work out; the
 //! others tell it once a second that they are there. Where the front is lost, the first that notices takes its
 //! place. Limits hold for all workers, by an object of the server for each model.
+//!
+//! What is decided about a task stays where the batch is: whether a task that failed is tried again, as a job of its
+//! own, and what it is told from memory.
 
 mod address;
 #[cfg(feature = "restate")]
@@ -39,7 +42,7 @@ pub use front::Front;
 #[cfg(feature = "restate")]
 pub use ingress::{Ingress, Notice};
 #[cfg(feature = "restate")]
-pub use job::{Job, JobPlan, Rates};
+pub use job::{Done, Job, JobPlan, Rates};
 #[cfg(feature = "restate")]
 pub use membership::{Membership, Standing};
 #[cfg(feature = "restate")]

@@ -1,18 +1,21 @@
 //! A run of the loop, told in steps that somebody keeps.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 
+use super::job::Done;
 use crate::batch::row::{Row, Status};
 use crate::engine::{Decider, Moment, Observer};
 use crate::model::{
     Asked, CallReport, ChatModel, ChatRequest, ChatStream, Exchange, ModelError, ModelInfo,
 };
-use crate::types::{ConvergenceReason, Event, ExitCode, ModelId, RunRecord, Stamped, UserDecision};
+use crate::types::{
+    Comparison, ConvergenceReason, Event, ExitCode, ModelId, RunRecord, Stamped, UserDecision,
+};
 
 /// A step of a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,7 +26,7 @@ pub(super) enum Step {
     /// Somebody is to say how it goes on.
     Asks(Box<Question>),
     /// It is over.
-    Ended(Box<Row>),
+    Ended(Box<Done>),
 }
 
 /// A draft that somebody decides about.
@@ -79,6 +82,8 @@ pub struct Tape {
     kept: watch::Receiver<u64>,
     /// What was decided last, and about which draft.
     decided: watch::Receiver<Option<(u32, UserDecision)>>,
+    /// Why the last call failed, if it did, and was made here.
+    failure: Arc<Mutex<Option<ModelError>>>,
 }
 
 /// Who keeps the steps of a run.
@@ -117,6 +122,7 @@ impl Tape {
             told: Arc::default(),
             kept: is_kept,
             decided: is_decided,
+            failure: Arc::default(),
         };
         let keeper = Keeper {
             steps,
@@ -147,10 +153,12 @@ impl Tape {
         })
     }
 
-    /// The run has ended with this. If it was interrupted, nothing has come of it, and somebody else goes on.
-    pub fn end(&self, line: u64, id: String, record: &RunRecord) {
-        if let Some(row) = Row::of(line, id, record, None) {
-            self.tell(Step::Ended(Box::new(row)));
+    /// The run has ended with this, and with this comparison, if it was told something from memory. If it was
+    /// interrupted, nothing has come of it, and somebody else goes on.
+    pub fn end(&self, line: u64, id: String, record: &RunRecord, compared: Option<Comparison>) {
+        let failure = self.failure();
+        if let Some(row) = Row::of(line, id, record, failure.as_ref()) {
+            self.tell(Step::Ended(Box::new(Done { row, compared })));
         }
     }
 
@@ -161,7 +169,12 @@ impl Tape {
             exit_code: code,
             ..Row::invalid(line, Some(id), problem)
         };
-        self.tell(Step::Ended(Box::new(row)));
+        let compared = None;
+        self.tell(Step::Ended(Box::new(Done { row, compared })));
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<ModelError>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, step: Step) {
@@ -218,6 +231,7 @@ impl Observer for Teller {
 
     fn on_call(&mut self, event: &Stamped, call: &CallReport<'_>) {
         self.keep(event);
+        *self.tape.failure() = call.error.cloned();
         // What was asked is not kept: it comes about again.
         self.stretch.call = call.error.is_none().then(|| Exchange {
             asked: Asked::of(call),
@@ -300,6 +314,7 @@ mod tests {
     use super::*;
     use crate::engine::{Loop, Recorded};
     use crate::model::{Journal, ScriptedModel};
+    use crate::reflector::ErrorCategory;
     use crate::types::{Task, Version};
 
     /// The second draft is short enough.
@@ -324,7 +339,7 @@ mod tests {
             Some(recorded) => plan.resume(recorded, &mut observer, &cancel).await,
             None => plan.run(&task, &mut observer, &cancel).await,
         };
-        tape.end(1, "a".to_owned(), &record);
+        tape.end(1, "a".to_owned(), &record, None);
         record
     }
 
@@ -400,6 +415,24 @@ mod tests {
         };
         let past = Past::default();
         tokio::join!(run(past, &tape, SCRIPT), hold);
+    }
+
+    /// By its words alone a refusal would be taken for a failure of time, and the task be tried again.
+    #[tokio::test]
+    async fn the_row_says_what_kind_of_failure_it_was() {
+        let (tape, mut keeper) = Tape::new();
+        let script = "[[reply]]\nerror = { class = 'rejected', message = 'it timed out' }\n";
+        let keep = async {
+            while let Some(step) = keeper.next().await {
+                keeper.kept();
+                if let Step::Ended(done) = step {
+                    return done.row.error_category;
+                }
+            }
+            None
+        };
+        let (_, category) = tokio::join!(run(Past::default(), &tape, script), keep);
+        assert_eq!(category, Some(ErrorCategory::Validation));
     }
 
     #[test]

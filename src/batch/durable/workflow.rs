@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::job::Job;
+use super::job::{Done, Job};
 use super::tape::{Keeper, Past, Question, Step, Tape};
-use crate::batch::row::Row;
 use crate::types::UserDecision;
 
 /// The service of the tasks; each is known there by [`Job::key`].
@@ -74,7 +73,7 @@ impl Tasks {
     /// next step until one is the last. Steps that are in the journal come from there, and the run is begun with them
     /// when the first one is wanted that is not.
     #[handler]
-    async fn run(&self, ctx: WorkflowContext<'_>, job: Json<Job>) -> HandlerResult<Json<Row>> {
+    async fn run(&self, ctx: WorkflowContext<'_>, job: Json<Job>) -> HandlerResult<Json<Done>> {
         let work = Arc::new(Mutex::new(Work {
             desk: self.desk.clone(),
             job: Arc::new(job.into_inner()),
@@ -91,7 +90,7 @@ impl Tasks {
                 .name("step")
                 .await?;
             match step.into_inner() {
-                Step::Ended(row) => return Ok(Json(*row)),
+                Step::Ended(done) => return Ok(Json(*done)),
                 Step::Went(stretch) => {
                     let mut work = work.lock().await;
                     match &work.live {

@@ -142,7 +142,7 @@ impl Doer<'_> {
         match self {
             Self::Here(loops) => loops.learn(batch, criteria, quiet),
             #[cfg(feature = "restate")]
-            Self::Elsewhere(_) => {}
+            Self::Elsewhere(engine) => engine.learn(batch, criteria, quiet),
         }
     }
 

@@ -5,14 +5,16 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::memories::Memories;
 use crate::batch::durable::{EngineAddress, EngineError, Ingress, Job, JobPlan, Notice, Rates};
-use crate::batch::{Item, Remote, Row};
+use crate::batch::{Adjustment, Chronicle, Item, Means, Remote, RemoteTask, Row};
 use crate::cli::args::{BatchArgs, GlobalArgs};
 use crate::cli::commands::worker::unusable;
 use crate::cli::error::CliError;
 use crate::cli::settings::{self, Plan};
 use crate::cli::{knowledge, models, printer, setup};
 use crate::evidence::Gatherer;
+use crate::types::ReflectionCriteria;
 
 /// The most sets of criteria that are kept ready; more of them are read again and again.
 const MOST: usize = 64;
@@ -25,10 +27,28 @@ pub(super) struct Engine<'a> {
     /// Tells this batch from others with the same tasks.
     name: String,
     evidence: Option<Arc<Gatherer>>,
-    usual: JobPlan,
-    others: RefCell<HashMap<String, Result<JobPlan, String>>>,
+    /// What tasks are told from memory; `None` if they are told nothing.
+    memories: Option<Memories>,
+    usual: Way,
+    others: RefCell<HashMap<String, Result<Way, String>>>,
     /// What was in the way last.
     told: RefCell<Option<EngineError>>,
+}
+
+/// How tasks with the same criteria are done.
+#[derive(Clone)]
+struct Way {
+    plan: JobPlan,
+    /// What there is to do them otherwise with.
+    means: Means,
+}
+
+impl Way {
+    /// The model that writes, as `provider:model`.
+    fn writer(&self) -> &str {
+        let model = self.plan.setup.settings["model"].as_str();
+        model.unwrap_or_default()
+    }
 }
 
 impl<'a> Engine<'a> {
@@ -39,17 +59,17 @@ impl<'a> Engine<'a> {
         plan: Plan,
         address: &EngineAddress,
     ) -> Result<Self, CliError> {
-        if plan.settings().memory == Some(true) && !global.quiet {
-            printer::say("warning: workers tell their tasks nothing from memory");
-        }
+        let memories = (plan.settings().memory == Some(true))
+            .then(|| Memories::open(None))
+            .transpose()?;
         let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
-        let usual = job_plan(plan, args, evidence.as_deref())?;
+        let usual = way(plan, args, evidence.as_deref())?;
         let ingress = Ingress::new(address);
         ingress.check().await.map_err(|it| unusable(&it))?;
         if !global.quiet {
             printer::say(&format!(
                 "model: {}, on the workers of {address}",
-                usual.setup.settings["model"].as_str().unwrap_or_default()
+                usual.writer()
             ));
         }
         Ok(Self {
@@ -58,6 +78,7 @@ impl<'a> Engine<'a> {
             ingress,
             name: address.name().to_owned(),
             evidence,
+            memories,
             usual,
             others: RefCell::default(),
             told: RefCell::default(),
@@ -66,12 +87,18 @@ impl<'a> Engine<'a> {
 
     /// The model that writes.
     pub(super) fn writer(&self) -> String {
-        let model = self.usual.setup.settings["model"].as_str();
-        model.unwrap_or_default().to_owned()
+        self.usual.writer().to_owned()
+    }
+
+    /// Says what memory has done for the tasks, and keeps what the batch teaches, if it is in use.
+    pub(super) fn learn(&self, batch: &Chronicle, criteria: &ReflectionCriteria, quiet: bool) {
+        if let Some(memories) = &self.memories {
+            memories.conclude(batch, criteria, self.usual.writer(), quiet);
+        }
     }
 
     /// How tasks with these criteria are done.
-    fn plan_for(&self, criteria: Option<&str>) -> Result<JobPlan, String> {
+    fn way_for(&self, criteria: Option<&str>) -> Result<Way, String> {
         let named = criteria.filter(|name| Some(*name) != self.args.criteria.as_deref());
         let Some(name) = named else {
             return Ok(self.usual.clone());
@@ -81,7 +108,7 @@ impl<'a> Engine<'a> {
             return known.clone();
         }
         let made = settings::batch(self.args, Some(name), self.global)
-            .and_then(|plan| job_plan(plan, self.args, self.evidence.as_deref()))
+            .and_then(|plan| way(plan, self.args, self.evidence.as_deref()))
             .map_err(|error| error.message);
         if others.len() >= MOST {
             others.clear();
@@ -105,13 +132,12 @@ impl<'a> Engine<'a> {
     }
 }
 
-#[async_trait::async_trait(?Send)]
 impl Remote for Engine<'_> {
-    async fn task(&self, line: u64, id: String, item: Item) -> Row {
-        let plan = match self.plan_for(item.criteria.as_deref()) {
-            Ok(plan) => plan,
-            Err(problem) => return Row::invalid(line, Some(id), problem),
-        };
+    fn task(&self, line: u64, id: String, item: Item) -> Result<Box<dyn RemoteTask + '_>, String> {
+        let way = self.way_for(item.criteria.as_deref())?;
+        let memories = self.memories.as_ref();
+        let told = memories.map(|it| it.recall(&item.task, &way.plan.criteria, way.writer()));
+        let Way { plan, means } = way;
         let job = Job {
             id,
             line,
@@ -122,25 +148,51 @@ impl Remote for Engine<'_> {
                 tokens_per_minute: self.args.tokens_per_minute,
             },
             asks: self.args.await_decisions,
+            told: told.unwrap_or_default(),
+            adjustment: None,
         };
-        let again = self.args.retry_failed;
+        Ok(Box::new(HandedIn {
+            engine: self,
+            job,
+            means,
+        }))
+    }
+}
+
+/// A task that workers do.
+struct HandedIn<'a> {
+    engine: &'a Engine<'a>,
+    job: Job,
+    means: Means,
+}
+
+#[async_trait::async_trait(?Send)]
+impl RemoteTask for HandedIn<'_> {
+    fn means(&self) -> Means {
+        self.means.clone()
+    }
+
+    async fn attempt(&mut self, adjustment: Option<Adjustment>) -> Row {
+        self.job.adjustment = adjustment;
+        let Self { engine, job, .. } = self;
+        let again = engine.args.retry_failed;
         let tell = |notice: Notice<'_>| match notice {
-            Notice::Waits(error) => self.tell(error),
-            Notice::HandedIn(url) if job.asks && !self.global.quiet => {
+            Notice::Waits(error) => engine.tell(error),
+            Notice::HandedIn(url) if job.asks && !engine.global.quiet => {
                 printer::say(&format!("task `{}`: {url}/question, {url}/decide", job.id));
             }
             Notice::HandedIn(_) => {}
         };
-        self.ingress.done(&job, &self.name, again, tell).await
+        let done = engine.ingress.done(job, &engine.name, again, tell).await;
+        if let (Some(memories), Some(run)) = (&engine.memories, &done.compared) {
+            memories.take_in(run);
+        }
+        done.row
     }
 }
 
-/// What workers are told of a plan. Paths are made absolute: workers run in other folders.
-fn job_plan(
-    mut plan: Plan,
-    args: &BatchArgs,
-    evidence: Option<&Gatherer>,
-) -> Result<JobPlan, CliError> {
+/// What workers are told of a plan, and what else they could do. Paths are made absolute: workers run in other folders.
+fn way(mut plan: Plan, args: &BatchArgs, evidence: Option<&Gatherer>) -> Result<Way, CliError> {
     let foreseen = models::foresee(&plan)?;
     let Some((writer, _)) = foreseen.writer else {
         return Err(CliError::usage(
@@ -165,9 +217,16 @@ fn job_plan(
         evidence: &paths,
     };
     let setup = setup::of(&plan, given, evidence, templates.as_deref())?;
-    Ok(JobPlan {
-        settings: plan.settings().loop_settings.clone(),
-        criteria: plan.criteria,
-        setup,
+    let settings = plan.settings().loop_settings.clone();
+    Ok(Way {
+        means: Means {
+            stronger: foreseen.stronger,
+            strategy: settings.clone().or(&plan.criteria.loop_settings).strategy(),
+        },
+        plan: JobPlan {
+            settings,
+            criteria: plan.criteria,
+            setup,
+        },
     })
 }

@@ -189,7 +189,8 @@ impl Host for Loops<'_> {
 
     fn recall(&self, plan: &Loop, task: &mut Task) {
         if let Some(memories) = &self.memories {
-            memories.tell(plan, task);
+            let told = memories.recall(task, plan.criteria(), &plan.writer().to_string());
+            task.recollect(told);
         }
     }
 

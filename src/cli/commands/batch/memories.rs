@@ -11,12 +11,15 @@ use crate::cli::error::CliError;
 use crate::cli::recall::{self, Figures};
 use crate::cli::store::SharedStore;
 use crate::cli::{learning, paths, printer};
-use crate::engine::Loop;
 use crate::memory::{self, MIN_RUNS};
 use crate::reflector::{Insight, InsightCategory};
 use crate::report;
-use crate::store::Store;
-use crate::types::{Knowledge, KnownInsight, Memory, ReflectionCriteria, Task};
+use crate::store::{Store, StoreError};
+#[cfg(feature = "restate")]
+use crate::types::Comparison;
+use crate::types::{
+    Criteria, Knowledge, KnownInsight, Memory, Recollection, ReflectionCriteria, Task,
+};
 
 /// The most entries of which it is said one by one what became of them.
 const TOLD: usize = 12;
@@ -88,35 +91,52 @@ impl Memories {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells a task what serves it. That memory cannot be read is no failure of the task.
-    pub(super) fn tell(&self, plan: &Loop, task: &mut Task) {
+    /// What serves a task with these criteria, written by this model (`provider:model`). That memory cannot be read is
+    /// no failure of the task.
+    pub(super) fn recall(&self, task: &Task, criteria: &Criteria, writer: &str) -> Recollection {
         let known = match self.memory.as_ref().map(|store| store.lock().memories()) {
             None => Ok(Vec::new()),
             Some(known) => known.map_err(|error| error.to_string()),
         };
-        let recalled = known.and_then(|known| recalled(&known, plan, task));
+        let recalled = known.and_then(|known| {
+            let now = Timestamp::now();
+            let recalled = memory::recall(&known, task, criteria, writer, now)?;
+            Ok((known.len(), recalled.told()))
+        });
         let mut told = self.told();
         told.tasks += 1;
         match recalled {
-            Ok(known) => {
+            Ok((known, recollection)) => {
                 told.known = known;
-                told.served += u64::from(!task.remembered.is_empty());
-                for id in &task.remembered {
+                told.served += u64::from(!recollection.is_empty());
+                for id in &recollection.remembered {
                     told.entries.entry(*id).or_default().tasks += 1;
                 }
+                recollection
             }
             Err(problem) => {
                 told.problem.get_or_insert(problem);
+                Recollection::default()
             }
         }
     }
 
-    /// Takes in whether a run was better for what it was told.
+    /// Takes in whether a run of this machine was better for what it was told.
     pub(super) fn measure(&self, run_id: Uuid) {
-        let Some(store) = &self.log else {
-            return;
-        };
-        let figures = recall::measured(&mut store.lock(), run_id);
+        if let Some(store) = &self.log {
+            self.note(recall::measured(&mut store.lock(), run_id));
+        }
+    }
+
+    /// Takes in whether a run of another machine was better for what it was told.
+    #[cfg(feature = "restate")]
+    pub(super) fn take_in(&self, run: &Comparison) {
+        if let Some(store) = &self.memory {
+            self.note(recall::taken_in(&mut store.lock(), run));
+        }
+    }
+
+    fn note(&self, figures: Result<Figures, StoreError>) {
         match figures {
             Ok(figures) => self.told().take(figures),
             Err(error) => {
@@ -191,16 +211,6 @@ impl Memories {
     }
 }
 
-/// Gives a task what serves it of all that is known; gives how much is known.
-fn recalled(known: &[Memory], plan: &Loop, task: &mut Task) -> Result<usize, String> {
-    if !known.is_empty() {
-        let writer = plan.writer().to_string();
-        let now = Timestamp::now();
-        memory::recall(known, task, plan.criteria(), &writer, now)?.give_to(task);
-    }
-    Ok(known.len())
-}
-
 /// Says what the tasks were told.
 fn summary(told: &Told) {
     if told.known == 0 && told.served == 0 {
@@ -252,6 +262,8 @@ mod tests {
     use super::*;
     use crate::batch::Row;
     use crate::reflector::ErrorCategory;
+    #[cfg(feature = "restate")]
+    use crate::types::MemoryChange;
 
     fn insight(cause: Option<ErrorCategory>, text: &str) -> Insight {
         Insight {
@@ -310,6 +322,46 @@ mod tests {
         let learned = memories.learned(&batch, &ReflectionCriteria::default(), "openai:test");
         let line = learned.expect("what the others teach");
         assert!(line.contains("teaches nothing"), "{line}");
+    }
+
+    /// The run is in no log of this machine.
+    #[cfg(feature = "restate")]
+    #[test]
+    fn what_another_machine_says_of_a_run_is_taken_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
+        let criteria = "name = 'c'\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 9";
+        let criteria = crate::criteria::parse(criteria, "c.toml").unwrap();
+        let known = KnownInsight {
+            criteria: Some("c".to_owned()),
+            ..KnownInsight::new("general", "Write less.", 0.6)
+        };
+        let add = MemoryChange::Add(Knowledge::Insight(known));
+        store
+            .change_memories(Timestamp::now(), |_| vec![add])
+            .unwrap();
+        let memories = Memories {
+            log: None,
+            memory: Some(SharedStore::new(store)),
+            told: Mutex::default(),
+        };
+        let told = memories.recall(&Task::new("Write."), &criteria, "a:b");
+        assert_eq!(told.insights[0].content, "Write less.");
+        let id = told.remembered[0];
+        memories.take_in(&Comparison {
+            success: Some(true),
+            shares: vec![(id, Some(1.0))],
+        });
+        let figures = memories.told().entries[&id].figures;
+        assert!(
+            figures.is_some_and(|(before, after)| before < Some(after)),
+            "{figures:?}"
+        );
+        let known = memories.memory.as_ref().unwrap().lock().memories().unwrap();
+        let Knowledge::Insight(now) = &known[0].what else {
+            panic!("it is one: {known:?}");
+        };
+        assert_eq!((now.uses, now.compared), (1, 1));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::cli::models::{self, Opened};
 use crate::cli::observers::{Kept, RunLog, Tee};
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, knowledge, prices, setup};
+use crate::cli::{exec, knowledge, prices, printer, recall, setup};
 use crate::engine::{Decider, Loop, Observer, Recorded, WriterTool};
 use crate::evaluate::Tools;
 use crate::evidence::Gatherer;
@@ -86,13 +86,18 @@ impl<'a> Hand<'a> {
             tape,
             cancel,
         } = begin;
-        let ready = self.ready(&job.plan, &job.task).await?;
-        let plan = self.build(&ready, |opened| {
+        let task = job.as_told();
+        let ready = self.ready(&job.plan, &task).await?;
+        let usual = self.build(&ready, |opened| {
             opened
                 .behind(|model| self.ingress.before(model, job.rates))
                 .behind(|model| tape.before(model))
                 .after(past.calls)
         })?;
+        let plan = match &job.adjustment {
+            Some(adjustment) => adjustment.adjust(&usual),
+            None => usual,
+        };
         let mut teller = tape.observer();
         let mut kept = Kept::default();
         let mut observer = Tee(vec![&mut teller, &mut kept]);
@@ -102,20 +107,30 @@ impl<'a> Hand<'a> {
             let run = plan.resume_with(past, &mut observer, decider, &cancel);
             run.await
         } else {
-            let run = plan.run_with(&job.task, &mut observer, decider, &cancel);
+            let run = plan.run_with(&task, &mut observer, decider, &cancel);
             run.await
         };
         if cancel.is_cancelled() {
             return Ok(());
         }
+        let mut compared = None;
         if let Some(store) = &self.store {
             // At once at its end, wherever it began: before that its journal is with the server.
             let mut log = RunLog::new(store.clone());
             for event in &kept.0 {
                 log.on_event(event);
             }
+            // What it is compared with is in this log, and memory is where the batch is.
+            if let Some(run_id) = record.run_id.filter(|_| !task.remembered.is_empty()) {
+                compared = recall::compared(&store.lock(), run_id).unwrap_or_else(|error| {
+                    printer::say(&format!(
+                        "warning: whether memory has helped is not known: {error}"
+                    ));
+                    None
+                });
+            }
         }
-        tape.end(job.line, job.id.clone(), &record);
+        tape.end(job.line, job.id.clone(), &record, compared);
         Ok(())
     }
 
