@@ -93,7 +93,7 @@ pub enum Flow {
 /// How a batch stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
-    /// Tasks under way.
+    /// Tasks under way; of a row, with its own.
     pub under_way: usize,
     /// Whether no further task is begun.
     pub stopping: bool,
@@ -201,7 +201,8 @@ pub async fn run(
                 cut.cancel();
             }
             Some(finished) = runs.next(), if !runs.is_empty() => {
-                batch.finished(finished.place, finished.row, runs.len());
+                // With it, since the next one takes its place.
+                batch.finished(finished.place, finished.row, runs.len() + 1);
             }
             entry = entries.recv(), if batch.wants_input() => match entry {
                 Some(entry) => batch.take(entry, runs.len()),

@@ -261,7 +261,7 @@ async fn a_line_that_is_no_task_leaves_those_under_way() {
         &CancellationToken::new(),
     )
     .await;
-    assert_eq!(output.0, [(2, 1), (1, 0)]);
+    assert_eq!(output.0, [(2, 1), (1, 1)]);
 }
 
 /// What was tried with tasks that are done elsewhere: the line, and what was done otherwise.
