@@ -1,7 +1,8 @@
 //! What a run costs besides the model: `cargo bench --bench run --no-default-features`.
 //!
 //! Against a server of ours on the loopback interface that answers at once:
-//! - CPU time of a task (draft, evaluate, revise, evaluate), in the library, with and without the run log;
+//! - CPU time of a task (draft, evaluate, revise, evaluate), in the library, where an answer comes whole and where each
+//!   of its 250 events is an HTTP chunk of its own; the latter with the run log, too;
 //! - from the start of the process to its first request, and the process's peak memory;
 //!
 //! and against the same server at the pace of a real one: how much longer a run takes than its calls.
@@ -19,7 +20,6 @@
 #[expect(
     dead_code,
     unreachable_pub,
-    unused_imports,
     reason = "made for the tests, which use all of it"
 )]
 mod support;
@@ -35,7 +35,7 @@ use reflect::model::{Asked, BaseUrl, CallReport, ChatModel, Connection};
 use reflect::store::{KeptCall, KeptMessage, Store, Transcript};
 use reflect::types::{Event, ModelId, RunRecord, Stamped, Task};
 use serde_json::{Value, json};
-use support::server::{Planned, Purpose, Reply, Server};
+use support::server::{Chunks, Planned, Purpose, Reply, Server};
 use tokio_util::sync::CancellationToken;
 
 const ROUNDS: usize = 7;
@@ -49,8 +49,9 @@ fn main() {
         .collect();
     let wants = |part: &str| wanted.is_empty() || wanted.iter().any(|arg| arg == part);
     if wants("cpu") {
-        cpu_per_task(false);
-        cpu_per_task(true);
+        cpu_per_task(Chunks::One, false);
+        cpu_per_task(Chunks::Frames, false);
+        cpu_per_task(Chunks::Frames, true);
     }
     if wants("start") {
         start_and_memory();
@@ -96,12 +97,13 @@ fn draft(number: usize) -> String {
 }
 
 /// Answers every task with a draft, a bad verdict, a revision, a good verdict.
-fn serve(first_wait: Duration, wait: Duration) -> Server {
+fn serve(chunks: Chunks, first_wait: Duration, wait: Duration) -> Server {
     let server = Server::start();
     let reply = move |text: &str| {
         let pieces: Vec<&str> = text.split_inclusive(' ').collect();
         Planned::from(
             Reply::pieces(&pieces)
+                .chunks(chunks)
                 .first_wait(first_wait)
                 .wait(wait)
                 .usage(800, 200, Some(600)),
@@ -139,8 +141,8 @@ fn thread_cpu() -> Duration {
         .into()
 }
 
-fn cpu_per_task(with_log: bool) {
-    let server = serve(Duration::ZERO, Duration::ZERO);
+fn cpu_per_task(chunks: Chunks, with_log: bool) {
+    let server = serve(chunks, Duration::ZERO, Duration::ZERO);
     let plan = plan(&server);
     let folder = tempfile::tempdir().unwrap();
     let mut store = with_log.then(|| Store::open(&folder.path().join("log.db")).unwrap());
@@ -167,8 +169,12 @@ fn cpu_per_task(with_log: bool) {
         }
         figures.push(thread_cpu().saturating_sub(begun) / u32::try_from(TASKS).unwrap());
     }
-    let log = if with_log { ", run log kept" } else { "" };
-    report(&format!("CPU time of a task of four calls{log}"), figures);
+    let answers = match chunks {
+        Chunks::One => ", answers whole",
+        _ => ", a chunk each event",
+    };
+    let log = if with_log { ", run log" } else { "" };
+    report(&format!("CPU time of a task{answers}{log}"), figures);
 }
 
 struct Log<'a> {
@@ -237,7 +243,7 @@ fn start_and_memory() {
     let mut figures = Vec::new();
     let mut peak = 0.0_f64;
     for _ in 0..ROUNDS {
-        let server = Arc::new(serve(Duration::ZERO, Duration::ZERO));
+        let server = Arc::new(serve(Chunks::Frames, Duration::ZERO, Duration::ZERO));
         let begun = Instant::now();
         let mut child = command(&server, home.path()).spawn().unwrap();
         while server.calls() == 0 {
@@ -272,7 +278,7 @@ fn wall_time() {
     let home = tempfile::tempdir().unwrap();
     let mut shares = Vec::new();
     for _ in 0..ROUNDS {
-        let server = serve(first_wait, wait);
+        let server = serve(Chunks::Frames, first_wait, wait);
         let begun = Instant::now();
         assert!(command(&server, home.path()).status().unwrap().success());
         let whole = begun.elapsed();
