@@ -124,6 +124,8 @@ impl<W: Wire> Decoder<W> {
 pub(crate) struct Answer {
     events: VecDeque<ChatEvent>,
     splitter: ThinkSplitter,
+    /// Reasoning and text of one piece; empty between pieces.
+    spare: (String, String),
     /// Blanks in a row at the end of an answer that has to be JSON.
     blanks: Option<usize>,
     usage: TokenUsage,
@@ -148,6 +150,7 @@ impl Answer {
             } else {
                 ThinkSplitter::new()
             },
+            spare: Default::default(),
             blanks: constrained.then_some(0),
             usage: TokenUsage::default(),
             logprobs: Vec::new(),
@@ -172,9 +175,7 @@ impl Answer {
             return;
         }
         self.pieces += 1;
-        let (mut reasoning, mut answer) = (String::new(), String::new());
-        self.splitter.feed(piece, &mut reasoning, &mut answer);
-        self.emit(reasoning, answer);
+        self.split(|splitter, reasoning, answer| splitter.feed(piece, reasoning, answer));
     }
 
     /// More of the reasoning, from a field of its own.
@@ -183,7 +184,7 @@ impl Answer {
             return;
         }
         self.pieces += 1;
-        self.push_reasoning(piece.to_owned());
+        self.push_reasoning(piece);
     }
 
     /// Log-probabilities of the tokens of a piece of text, each with its length in bytes. To be called
@@ -231,9 +232,7 @@ impl Answer {
         if self.ended || self.reason.is_none() {
             return self.ended;
         }
-        let (mut reasoning, mut answer) = (String::new(), String::new());
-        self.splitter.finish(&mut reasoning, &mut answer);
-        self.emit(reasoning, answer);
+        self.split(ThinkSplitter::finish);
         self.emit_logprobs();
         if self.ended {
             return true;
@@ -254,15 +253,29 @@ impl Answer {
         true
     }
 
-    fn emit(&mut self, reasoning: String, answer: String) {
+    /// Says what a step of the splitter has given out.
+    fn split(&mut self, step: impl FnOnce(&mut ThinkSplitter, &mut String, &mut String)) {
+        // One comes for each token: the space of the last one does for it.
+        let (mut reasoning, mut answer) = std::mem::take(&mut self.spare);
+        step(&mut self.splitter, &mut reasoning, &mut answer);
         if !reasoning.is_empty() {
-            self.push_reasoning(reasoning);
+            self.push_reasoning(&reasoning);
         }
-        if answer.is_empty() {
-            return;
+        if !answer.is_empty() {
+            self.push_text(&answer);
         }
-        let runaway = self.count_blanks(&answer);
-        self.push_text(answer);
+        reasoning.clear();
+        answer.clear();
+        self.spare = (reasoning, answer);
+    }
+
+    /// What comes at once is one event: whoever sees it has as much to do for a word as for a page.
+    fn push_text(&mut self, text: &str) {
+        let runaway = self.count_blanks(text);
+        match self.events.back_mut() {
+            Some(ChatEvent::Text(before)) => before.push_str(text),
+            _ => self.events.push_back(ChatEvent::Text(text.to_owned())),
+        }
         if runaway && !self.ended {
             self.ended = true;
             self.reason = Some(EndReason::Length);
@@ -273,19 +286,11 @@ impl Answer {
         }
     }
 
-    /// What comes at once is one event: whoever sees it has as much to do for a word as for a page.
-    fn push_text(&mut self, text: String) {
-        match self.events.back_mut() {
-            Some(ChatEvent::Text(before)) => before.push_str(&text),
-            _ => self.events.push_back(ChatEvent::Text(text)),
-        }
-    }
-
     /// As with text.
-    fn push_reasoning(&mut self, text: String) {
+    fn push_reasoning(&mut self, text: &str) {
         match self.events.back_mut() {
-            Some(ChatEvent::Reasoning(before)) => before.push_str(&text),
-            _ => self.events.push_back(ChatEvent::Reasoning(text)),
+            Some(ChatEvent::Reasoning(before)) => before.push_str(text),
+            _ => self.events.push_back(ChatEvent::Reasoning(text.to_owned())),
         }
     }
 
@@ -350,8 +355,8 @@ pub(crate) mod tests {
         let mut answer = Answer::new(&ChatRequest::new(Purpose::Write, Vec::new()));
         for event in events {
             match event {
-                ChatEvent::Text(text) => answer.push_text(text),
-                ChatEvent::Reasoning(text) => answer.push_reasoning(text),
+                ChatEvent::Text(text) => answer.push_text(&text),
+                ChatEvent::Reasoning(text) => answer.push_reasoning(&text),
                 other => answer.events.push_back(other),
             }
         }
