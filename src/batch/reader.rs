@@ -83,7 +83,9 @@ fn next_json(input: &mut impl BufRead, number: &mut u64) -> io::Result<Option<Li
         }
         // What some editors write at the beginning of a file.
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").filter(|_| *number == 1);
+        // Without its end: what is missing there is not missing on the next line.
         let text = text.unwrap_or(&bytes);
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
         if text.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
@@ -271,6 +273,15 @@ mod tests {
         assert!(bad(2).contains("no JSON"), "{}", bad(2));
         assert!(bad(3).contains("no object"), "{}", bad(3));
         assert_eq!(lines[4].1, Ok(serde_json::json!({"id": 3})));
+    }
+
+    #[test]
+    fn what_is_missing_is_missing_at_the_end_of_its_own_line() {
+        for text in [&b"{\"id\": 1"[..], b"{\"id\": 1\n{\"id\": 2}"] {
+            let lines = all(text, InputFormat::Jsonl);
+            let problem = lines[0].1.clone().unwrap_err();
+            assert!(problem.ends_with("(column 8)"), "{problem}");
+        }
     }
 
     #[test]
