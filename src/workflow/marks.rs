@@ -369,6 +369,11 @@ impl<'t> Reader<'t> {
                 self.at = begin;
             }
             self.expression()?;
+            // Without a sign between them the engine reads no values: a mark's bracket would make them a call.
+            let mut ends = [",", ":", close].into_iter();
+            if !ends.any(|sign| self.rest().trim_start().starts_with(sign)) {
+                return None;
+            }
         }
         Some(())
     }
@@ -469,6 +474,21 @@ mod tests {
         };
         let compiled = environment.compile_expression(expression).ok()?;
         Some(compiled.eval(names).ok()?.to_string())
+    }
+
+    #[test]
+    fn what_the_engine_cannot_read_is_left_as_it_is() {
+        for expression in [
+            "(a or a is defined if a)",
+            "[a a]",
+            "{'k': a a}",
+            "f(a a)",
+            "l[a a]",
+            "a a",
+        ] {
+            let marked = Marked::expression(expression, 0..expression.len());
+            assert_eq!(marked.text(), expression);
+        }
     }
 
     proptest! {
