@@ -54,12 +54,15 @@ impl<W: Wire> Decoder<W> {
             answer,
             ..
         } = self;
-        framing.feed(chunk, |frame| {
+        let fed = framing.feed(chunk, |frame| {
             if answer.ended {
                 return Ok(());
             }
             wire.frame(frame, answer)
-        })
+        });
+        answer.split_held();
+        // What comes behind the end says nothing.
+        if answer.ended { Ok(()) } else { fed }
     }
 
     /// The body has ended. Without a terminal event that is a failure, whatever was said before.
@@ -70,12 +73,16 @@ impl<W: Wire> Decoder<W> {
             answer,
             ..
         } = self;
-        framing.finish(|frame| {
+        let finished = framing.finish(|frame| {
             if answer.ended {
                 return Ok(());
             }
             wire.frame(frame, answer)
-        })?;
+        });
+        answer.split_held();
+        if !answer.ended {
+            finished?;
+        }
         if answer.ended {
             return Ok(());
         }
@@ -124,8 +131,8 @@ impl<W: Wire> Decoder<W> {
 pub(crate) struct Answer {
     events: VecDeque<ChatEvent>,
     splitter: ThinkSplitter,
-    /// Reasoning and text of one piece; empty between pieces.
-    spare: (String, String),
+    /// Text of which it was not looked yet whether it is reasoning: what comes at once is looked at once.
+    held: String,
     /// Blanks in a row at the end of an answer that has to be JSON.
     blanks: Option<usize>,
     usage: TokenUsage,
@@ -150,7 +157,7 @@ impl Answer {
             } else {
                 ThinkSplitter::new()
             },
-            spare: Default::default(),
+            held: String::new(),
             blanks: constrained.then_some(0),
             usage: TokenUsage::default(),
             logprobs: Vec::new(),
@@ -175,7 +182,19 @@ impl Answer {
             return;
         }
         self.pieces += 1;
-        self.split(|splitter, reasoning, answer| splitter.feed(piece, reasoning, answer));
+        self.held.push_str(piece);
+    }
+
+    /// Takes all text in that has come by now.
+    fn split_held(&mut self) {
+        if self.held.is_empty() || self.ended {
+            return;
+        }
+        let mut held = std::mem::take(&mut self.held);
+        self.split(|splitter, reasoning, answer| splitter.feed(&held, reasoning, answer));
+        // Its space is kept for the next text.
+        held.clear();
+        self.held = held;
     }
 
     /// More of the reasoning, from a field of its own.
@@ -184,12 +203,16 @@ impl Answer {
             return;
         }
         self.pieces += 1;
-        self.push_reasoning(piece);
+        self.split_held();
+        if !self.ended {
+            self.push_reasoning(piece);
+        }
     }
 
     /// Log-probabilities of the tokens of a piece of text, each with its length in bytes. To be called
     /// after [`Self::text`].
     pub(crate) fn logprobs(&mut self, tokens: impl Iterator<Item = (usize, TokenLogprob)>) {
+        self.split_held();
         for (length, token) in tokens {
             self.logprobs.push((self.logprob_bytes, token));
             self.logprob_bytes += length;
@@ -207,7 +230,7 @@ impl Answer {
         };
         if merged != self.usage {
             self.usage = merged;
-            self.events.push_back(ChatEvent::Usage(merged));
+            self.say(ChatEvent::Usage(merged));
         }
     }
 
@@ -219,7 +242,15 @@ impl Answer {
 
     /// Something that people should know.
     pub(crate) fn notice(&mut self, text: String) {
-        self.events.push_back(ChatEvent::Notice(text));
+        self.say(ChatEvent::Notice(text));
+    }
+
+    /// Says this after the text that has come, unless the answer has ended with that.
+    fn say(&mut self, event: ChatEvent) {
+        self.split_held();
+        if !self.ended {
+            self.events.push_back(event);
+        }
     }
 
     /// Why the model stopped. Token counts may still follow.
@@ -229,6 +260,7 @@ impl Answer {
 
     /// Nothing follows. Says whether the answer has ended: not before [`Self::stop`].
     pub(crate) fn end(&mut self) -> bool {
+        self.split_held();
         if self.ended || self.reason.is_none() {
             return self.ended;
         }
@@ -255,8 +287,7 @@ impl Answer {
 
     /// Says what a step of the splitter has given out.
     fn split(&mut self, step: impl FnOnce(&mut ThinkSplitter, &mut String, &mut String)) {
-        // One comes for each token: the space of the last one does for it.
-        let (mut reasoning, mut answer) = std::mem::take(&mut self.spare);
+        let (mut reasoning, mut answer) = (String::new(), String::new());
         step(&mut self.splitter, &mut reasoning, &mut answer);
         if !reasoning.is_empty() {
             self.push_reasoning(&reasoning);
@@ -264,24 +295,22 @@ impl Answer {
         if !answer.is_empty() {
             self.push_text(&answer);
         }
-        reasoning.clear();
-        answer.clear();
-        self.spare = (reasoning, answer);
     }
 
     /// What comes at once is one event: whoever sees it has as much to do for a word as for a page.
     fn push_text(&mut self, text: &str) {
-        let runaway = self.count_blanks(text);
+        let runaway = self.runaway(text);
+        let text = &text[..runaway.unwrap_or(text.len())];
         match self.events.back_mut() {
             Some(ChatEvent::Text(before)) => before.push_str(text),
             _ => self.events.push_back(ChatEvent::Text(text.to_owned())),
         }
-        if runaway && !self.ended {
-            self.ended = true;
+        if runaway.is_some() {
             self.reason = Some(EndReason::Length);
             self.notice(format!(
                 "the model wrote more than {MAX_BLANKS} blanks in a row; its answer was stopped there"
             ));
+            self.ended = true;
             self.events.push_back(ChatEvent::End(EndReason::Length));
         }
     }
@@ -294,18 +323,16 @@ impl Answer {
         }
     }
 
-    /// Whether the answer has to be JSON and has become a desert.
-    fn count_blanks(&mut self, piece: &str) -> bool {
-        let Some(blanks) = &mut self.blanks else {
-            return false;
-        };
-        for c in piece.chars() {
+    /// Where an answer that has to be JSON has become a desert.
+    fn runaway(&mut self, piece: &str) -> Option<usize> {
+        let blanks = self.blanks.as_mut()?;
+        for (at, c) in piece.char_indices() {
             *blanks = if c.is_whitespace() { *blanks + 1 } else { 0 };
             if *blanks > MAX_BLANKS {
-                return true;
+                return Some(at + c.len_utf8());
             }
         }
-        false
+        None
     }
 
     fn emit_logprobs(&mut self) {
@@ -323,7 +350,7 @@ impl Answer {
             .collect();
         if !tokens.is_empty() {
             self.pieces += 1;
-            self.events.push_back(ChatEvent::Logprobs(tokens));
+            self.say(ChatEvent::Logprobs(tokens));
         }
     }
 }

@@ -48,26 +48,28 @@ impl Framing {
         mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         if let Self::Sniff(held) = self {
-            held.extend_from_slice(chunk);
-            let held = std::mem::take(held);
-            let start = without_bom(&held);
-            match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            let mut held = std::mem::take(held);
+            let come = if held.is_empty() {
+                chunk
+            } else {
+                held.extend_from_slice(chunk);
+                &held
+            };
+            let start = without_bom(come);
+            *self = match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                None => Self::Sniff(come.to_vec()),
                 // A byte order mark may still be incomplete.
-                None => {
-                    *self = Self::Sniff(held);
-                    return Ok(());
-                }
-                Some(&0xEF) if start.len() < 3 => {
-                    *self = Self::Sniff(held);
-                    return Ok(());
-                }
-                Some(b'{' | b'[' | b'<') => *self = Self::Whole(Vec::new()),
-                Some(_) => *self = Self::Events(Events::default()),
+                Some(&0xEF) if start.len() < 3 => Self::Sniff(come.to_vec()),
+                Some(b'{' | b'[' | b'<') => Self::Whole(Vec::new()),
+                Some(_) => Self::Events(Events::default()),
+            };
+            if let Self::Sniff(_) = self {
+                return Ok(());
             }
-            return self.feed(&held, on_frame);
+            return self.feed(come, on_frame);
         }
         match self {
-            Self::Lines(lines) => lines.feed(chunk, |line| {
+            Self::Lines(lines) => lines.feed(chunk, |line, _| {
                 let line = decode(line);
                 if line.trim().is_empty() {
                     return Ok(());
@@ -121,10 +123,11 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
+    /// `on_line` gets each line that the chunk completes, and what of the chunk is behind it.
     fn feed(
         &mut self,
         mut chunk: &[u8],
-        mut on_line: impl FnMut(&[u8]) -> Result<(), ModelError>,
+        mut on_line: impl FnMut(&[u8], &[u8]) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         while let Some(end) = memchr(b'\n', chunk) {
             let (head, tail) = chunk.split_at(end);
@@ -133,11 +136,11 @@ impl Lines {
                 return Err(too_long());
             }
             if self.held.is_empty() {
-                on_line(without_return(head))?;
+                on_line(without_return(head), chunk)?;
             } else {
                 self.held.extend_from_slice(head);
                 let line = std::mem::take(&mut self.held);
-                on_line(without_return(&line))?;
+                on_line(without_return(&line), chunk)?;
                 // The buffer is kept for the next line.
                 self.held = line;
                 self.held.clear();
@@ -173,7 +176,10 @@ impl Events {
         mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         let Self { lines, data } = self;
-        lines.feed(chunk, |line| data.line(&decode(line), &mut on_frame))
+        lines.feed(chunk, |line, behind| {
+            let is_last = behind.starts_with(b"\n") || behind.starts_with(b"\r\n");
+            data.line(&decode(line), is_last, &mut on_frame)
+        })
     }
 
     fn finish(
@@ -181,7 +187,7 @@ impl Events {
         mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         let rest = self.lines.take_rest();
-        self.data.line(&decode(&rest), &mut on_frame)?;
+        self.data.line(&decode(&rest), false, &mut on_frame)?;
         // An event needs a blank line to end it, but many servers forget the last one.
         self.data.dispatch(&mut on_frame)
     }
@@ -196,9 +202,11 @@ struct EventData {
 }
 
 impl EventData {
+    /// Takes a line; `is_last` says that the event is known to end with it.
     fn line(
         &mut self,
         line: &str,
+        is_last: bool,
         on_frame: &mut impl FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         let line = if self.begun {
@@ -211,7 +219,12 @@ impl EventData {
             return self.dispatch(on_frame);
         }
         if let Some(value) = line.strip_prefix("data:") {
-            self.push(value.strip_prefix(' ').unwrap_or(value))
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            if is_last && !self.present {
+                // Nearly every event: it is read where it stands.
+                return frame(value, on_frame);
+            }
+            self.push(value)
         } else if line.starts_with(['{', '[']) {
             // Some gateways put a bare JSON error between the events.
             self.dispatch(on_frame)?;
@@ -241,14 +254,21 @@ impl EventData {
         if !std::mem::take(&mut self.present) {
             return Ok(());
         }
-        let result = if self.text.chars().all(char::is_whitespace) {
-            Ok(())
-        } else {
-            on_frame(&self.text)
-        };
+        let result = frame(&self.text, on_frame);
         self.text.clear();
         result
     }
+}
+
+/// What an event says, if it says something.
+fn frame(
+    text: &str,
+    on_frame: &mut impl FnMut(&str) -> Result<(), ModelError>,
+) -> Result<(), ModelError> {
+    if text.chars().all(char::is_whitespace) {
+        return Ok(());
+    }
+    on_frame(text)
 }
 
 fn decode(line: &[u8]) -> Cow<'_, str> {

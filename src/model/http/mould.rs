@@ -1,10 +1,12 @@
 //! Frames that differ from an earlier one only in their text. Most of a stream do, and then there is no need to read
 //! them as JSON again.
 
+use std::borrow::Cow;
+
 /// What stands around the text in a frame that says nothing but that.
 ///
-/// JSON is read from the left to the right: where the same bytes come before a string and the same after it, and the
-/// string is a plain one, the frame means the same but for the string.
+/// JSON is read from the left to the right: where the same bytes come before a string and the same after it, the frame
+/// means the same but for the string.
 #[derive(Debug, Default)]
 pub(crate) struct Mould {
     /// Ends with the quotation mark that opens the text; empty if no frame was taken yet.
@@ -28,8 +30,8 @@ impl Mould {
         }
     }
 
-    /// The text of a frame of the same form; `None` if it has another one, or if its text has escapes.
-    pub(crate) fn text<'a>(&self, frame: &'a str) -> Option<&'a str> {
+    /// The text of a frame of the same form; `None` if it has another one.
+    pub(crate) fn text<'a>(&self, frame: &'a str) -> Option<Cow<'a, str>> {
         if self.before.is_empty() {
             return None;
         }
@@ -37,7 +39,11 @@ impl Mould {
             .strip_prefix(&*self.before)?
             .strip_suffix(&*self.after)?;
         let plain = |byte| byte >= b' ' && byte != b'"' && byte != b'\\';
-        text.bytes().all(plain).then_some(text)
+        if text.bytes().all(plain) {
+            return Some(Cow::Borrowed(text));
+        }
+        let string = &frame[self.before.len() - 1..=frame.len() - self.after.len()];
+        serde_json::from_str(string).ok().map(Cow::Owned)
     }
 }
 
@@ -55,13 +61,21 @@ mod tests {
     #[test]
     fn only_the_text_may_differ() {
         let mould = mould(r#"{"a":"x","b":1}"#, "x");
-        assert_eq!(mould.text(r#"{"a":"grün 𝄞","b":1}"#), Some("grün 𝄞"));
-        assert_eq!(mould.text(r#"{"a":"","b":1}"#), Some(""));
+        for (frame, text) in [
+            (r#"{"a":"grün 𝄞","b":1}"#, "grün 𝄞"),
+            (r#"{"a":"","b":1}"#, ""),
+            (r#"{"a":"y\n\"\u00e4\ud834\udd1e","b":1}"#, "y\n\"ä𝄞"),
+            (r#"{"a":"\",\"b\":1}","b":1}"#, r#"","b":1}"#),
+        ] {
+            assert_eq!(mould.text(frame).as_deref(), Some(text), "{frame}");
+        }
         for other in [
             r#"{"a":"y","b":2}"#,
             r#"{"c":"y","b":1}"#,
             r#"{"a":"y","b":1} "#,
-            r#"{"a":"y\n","b":1}"#,
+            r#"{"a":"y\","b":1}"#,
+            r#"{"a":"y\x","b":1}"#,
+            r#"{"a":"y\ud834","b":1}"#,
             r#"{"a":"y","a":"z","b":1}"#,
             r#"{"a":","b":1}"#,
             "{\"a\":\"y\n\",\"b\":1}",
@@ -82,6 +96,6 @@ mod tests {
             assert_eq!(mould.text(frame), None, "{text}");
         }
         mould.take(frame, &frame[6..9]);
-        assert_eq!(mould.text(frame), Some("xyz"));
+        assert_eq!(mould.text(frame).as_deref(), Some("xyz"));
     }
 }

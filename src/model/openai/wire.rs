@@ -275,7 +275,7 @@ impl Usage {
 impl Wire for OpenAiWire {
     fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
         if let Some(piece) = self.mould.text(text) {
-            answer.text(piece);
+            answer.text(&piece);
             return Ok(());
         }
         let mut rest = text.trim();
@@ -465,6 +465,8 @@ fn no_json(text: &str) -> ModelError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -472,7 +474,7 @@ mod tests {
     use crate::model::http::answer::Decoder;
     use crate::model::http::answer::tests::{check_all_cuts, decode, joined};
     use crate::model::http::framing::Framing;
-    use crate::model::{ChatEvent, ChatRequest, Purpose};
+    use crate::model::{ChatEvent, ChatRequest, Purpose, ResponseSchema};
 
     fn decoder() -> Decoder<OpenAiWire> {
         let request = ChatRequest::new(Purpose::Write, Vec::new());
@@ -521,6 +523,32 @@ mod tests {
             "\n{\"choices\":[{\"message\":{\"content\":\"ä\"},\"finish_reason\":\"stop\"}]}"
                 .as_bytes(),
         );
+    }
+
+    #[test]
+    fn a_desert_ends_the_answer_however_it_is_cut() {
+        let decoder = || {
+            let mut request = ChatRequest::new(Purpose::Judge, Vec::new());
+            request.schema = Some(Arc::new(ResponseSchema::any_object()));
+            Decoder::new(Framing::events_or_json(), OpenAiWire::default(), &request)
+        };
+        let piece = |text: &str| {
+            let chunk = json!({"choices": [{"delta": {"content": text}}]});
+            format!("data: {chunk}\n\n")
+        };
+        let mut body = piece("{");
+        body.push_str(&piece(&" \n".repeat(75)).repeat(3));
+        body.push_str(&piece("}"));
+        body.push_str(
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\ndata: {\"error\":\"x\"}\n\n",
+        );
+        check_all_cuts(decoder, body.as_bytes());
+        let (events, result) = decode(decoder(), &[body.as_bytes()]);
+        result.unwrap();
+        let blanks = format!("{{{} ", " \n".repeat(100));
+        assert_eq!(events[0], text(&blanks));
+        assert!(matches!(events[1], ChatEvent::Notice(_)));
+        assert_eq!(events[2..], [ChatEvent::End(EndReason::Length)]);
     }
 
     #[test]
