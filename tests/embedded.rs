@@ -382,10 +382,7 @@ async fn an_answer_under_a_schema_is_valid() {
                 ..Sampling::default()
             },
         );
-        request.schema = Some(Arc::new(ResponseSchema {
-            name: "verdict".into(),
-            schema: schema.clone(),
-        }));
+        request.schema = Some(Arc::new(ResponseSchema::new("verdict", schema.clone())));
         let reply = ask(&model, request).await;
         assert_eq!(reply.end, Some(EndReason::Stop), "{}", reply.text);
         let value = serde_json::from_str(&reply.text).expect(&reply.text);
@@ -397,10 +394,10 @@ async fn an_answer_under_a_schema_is_valid() {
 async fn a_schema_that_cannot_be_enforced_is_said_and_left_out() {
     let Some(model) = model().await else { return };
     let mut request = request("Hi", greedy(2));
-    request.schema = Some(Arc::new(ResponseSchema {
-        name: "odd".into(),
-        schema: json!({"type": "no such type"}),
-    }));
+    request.schema = Some(Arc::new(ResponseSchema::new(
+        "odd",
+        json!({"type": "no such type"}),
+    )));
     let mut notices = Vec::new();
     let (reply, outcome) = complete(&model, request, |event| {
         if let ChatEvent::Notice(notice) = event {

@@ -91,7 +91,7 @@ fn asked(call: &CallReport<'_>) -> String {
         request
             .schema
             .as_ref()
-            .map(|it| format!("as JSON (`{}`)", it.name)),
+            .map(|it| format!("as JSON (`{}`)", it.name())),
     ];
     for setting in settings.into_iter().flatten() {
         let _ = write!(out, ", {setting}");

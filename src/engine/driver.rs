@@ -4,8 +4,8 @@ mod reflect;
 mod steps;
 mod tools;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -81,6 +81,8 @@ pub struct Loop {
     pub(super) setup: Option<Setup>,
     /// Whether the writer is asked ahead while somebody decides.
     pub(super) prefetch: bool,
+    /// The evaluators, once they were made: they are the same for each run.
+    pub(super) panel: OnceLock<Arc<Panel>>,
 }
 
 impl Loop {
@@ -108,6 +110,7 @@ impl Loop {
             writer_tools: Vec::new(),
             setup: None,
             prefetch: false,
+            panel: OnceLock::new(),
         }
     }
 
@@ -270,13 +273,18 @@ impl Loop {
         }
     }
 
-    /// The evaluators, unless nothing is judged.
+    /// The evaluators for a run, unless nothing is judged.
     pub(super) fn panel(&self) -> Result<Option<Panel>, String> {
         if !self.start.is_judged() {
             return Ok(None);
         }
+        if let Some(made) = self.panel.get() {
+            return Ok(Some(made.for_another_run()));
+        }
         let criteria = Arc::clone(&self.criteria);
-        Panel::new(criteria, Some(self.judge.clone()), &self.tools).map(Some)
+        let panel = Panel::new(criteria, Some(self.judge.clone()), &self.tools)?;
+        let made = self.panel.get_or_init(|| Arc::new(panel));
+        Ok(Some(made.for_another_run()))
     }
 }
 

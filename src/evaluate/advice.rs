@@ -41,9 +41,9 @@ pub async fn advise(
     request.sampling = model.sampling.clone();
     request.sampling.max_tokens.get_or_insert(CAP);
     request.think = model.think;
-    request.schema = Some(Arc::new(ResponseSchema {
-        name: "advice".to_owned(),
-        schema: json!({
+    request.schema = Some(Arc::new(ResponseSchema::new(
+        "advice",
+        json!({
             "type": "object",
             "properties": {
                 "suggestions": { "type": "array", "items": { "type": "string" } }
@@ -51,7 +51,7 @@ pub async fn advise(
             "required": ["suggestions"],
             "additionalProperties": false,
         }),
-    }));
+    )));
     let reply = call(&*model.model, request, observer)
         .await
         .map_err(|error| format!("the model has no suggestions: {error}"))?;

@@ -18,7 +18,7 @@ use crate::types::{CompareConfig, Criteria, Criterion, Evaluation, Evaluator, Is
 pub struct Panel {
     criteria: Arc<Criteria>,
     /// In the order of the criteria.
-    checks: Vec<Check>,
+    checks: Arc<[Check]>,
     judge: Option<Judge>,
 }
 
@@ -106,7 +106,7 @@ impl Panel {
             .criteria
             .iter()
             .map(|criterion| Check::of(criterion, &criteria, judge.as_ref(), tools))
-            .collect::<Result<Vec<_>, String>>()?;
+            .collect::<Result<_, String>>()?;
         let judge = match judge {
             Some(judge) => Judge::for_criteria(&criteria, &judge)?,
             None if criteria.need_judge() => return Err(NO_MODEL.to_owned()),
@@ -117,6 +117,16 @@ impl Panel {
             checks,
             judge,
         })
+    }
+
+    /// The same evaluators for another run. Whether the judge is any good is found out anew in each.
+    #[must_use]
+    pub fn for_another_run(&self) -> Self {
+        Self {
+            criteria: Arc::clone(&self.criteria),
+            checks: Arc::clone(&self.checks),
+            judge: self.judge.as_ref().map(Judge::untried),
+        }
     }
 
     /// Judges a draft: the hard checks first, all at once; then the judge, who gives scores and then compares,
@@ -192,7 +202,7 @@ impl Panel {
                 observer,
             };
             let verdict = judge.judge(&case).await?;
-            let slots = findings.iter_mut().zip(&self.checks);
+            let slots = findings.iter_mut().zip(&*self.checks);
             for ((slot, _), finding) in slots
                 .filter(|(_, check)| matches!(check, Check::Judged))
                 .zip(verdict.findings)
@@ -204,7 +214,7 @@ impl Panel {
                 confidence: verdict.confidence,
             };
         }
-        let each = self.criteria.criteria.iter().zip(&self.checks);
+        let each = self.criteria.criteria.iter().zip(&*self.checks);
         for (slot, (criterion, check)) in findings.iter_mut().zip(each) {
             if let Check::Preference(check) = check {
                 let finding = check.check(criterion, prompts, subject, observer).await?;

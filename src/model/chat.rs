@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 use super::error::ModelError;
 use super::journal::{Exchange, Journal};
@@ -186,27 +188,59 @@ pub enum Think {
 }
 
 /// The JSON that an answer has to be.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ResponseSchema {
-    /// A short name: letters, digits, `_` and `-` only (`OpenAI`'s rule).
-    pub name: String,
-    /// A JSON Schema of the strict kind: objects closed, every property required.
-    pub schema: serde_json::Value,
+    name: String,
+    schema: Value,
+    /// The schema as it is sent: it is the same in each request.
+    text: Box<RawValue>,
 }
 
 impl ResponseSchema {
+    /// A JSON Schema of the strict kind (objects closed, every property required), with a short name: letters, digits,
+    /// `_` and `-` only (`OpenAI`'s rule).
+    pub fn new(name: impl Into<String>, schema: Value) -> Self {
+        Self {
+            name: name.into(),
+            text: to_raw_value(&schema).expect("JSON can be written as JSON"),
+            schema,
+        }
+    }
+
     /// What every JSON object meets, and nothing else.
     pub fn any_object() -> Self {
-        Self {
-            name: "object".to_owned(),
-            schema: serde_json::json!({ "type": "object" }),
-        }
+        Self::new("object", any_object())
     }
 
     /// Whether every JSON object meets it: some servers have a way of their own to say so.
     pub fn is_any_object(&self) -> bool {
-        self.schema == Self::any_object().schema
+        self.schema == any_object()
     }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// The schema as JSON.
+    pub fn text(&self) -> &RawValue {
+        &self.text
+    }
+}
+
+impl PartialEq for ResponseSchema {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.schema) == (&other.name, &other.schema)
+    }
+}
+
+fn any_object() -> Value {
+    json!({ "type": "object" })
 }
 
 /// A piece of an answer.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::call::CallReport;
 use super::chat::{
-    ChatModel, ChatRequest, ChatStream, Message, ModelInfo, Purpose, Role, Sampling, Think,
+    ChatModel, ChatRequest, ChatStream, Message, ModelInfo, Purpose, ResponseSchema, Role,
+    Sampling, Think,
 };
 use super::error::ModelError;
 use super::openai::StructuredOutput;
@@ -23,14 +24,14 @@ impl ChatRequest {
     /// the prediction, which only makes an answer faster.
     pub fn key(&self) -> String {
         let sampling = &self.sampling;
-        let how = serde_json::json!([
+        let how = serde_json::to_string(&(
             [sampling.temperature, sampling.top_p],
             sampling.seed,
             self.think,
             self.top_logprobs,
-            self.schema.as_ref().map(|schema| &schema.schema),
-        ]);
-        let how = how.to_string();
+            self.schema.as_deref().map(ResponseSchema::text),
+        ));
+        let how = how.expect("numbers, names and JSON can be written as JSON");
         let said = self.messages.iter();
         let said = said.flat_map(|message| [message.role.as_str(), &message.content]);
         source::hash_of(std::iter::once(&*how).chain(said))
@@ -74,7 +75,10 @@ impl Asked {
             purpose: request.purpose,
             sampling: request.sampling.clone(),
             think: request.think,
-            schema: request.schema.as_ref().map(|schema| schema.name.clone()),
+            schema: request
+                .schema
+                .as_ref()
+                .map(|schema| schema.name().to_owned()),
         }
     }
 }
@@ -238,10 +242,7 @@ mod tests {
                 ..plain.clone()
             },
             ChatRequest {
-                schema: Some(Arc::new(ResponseSchema {
-                    name: "x".to_owned(),
-                    schema: serde_json::json!({}),
-                })),
+                schema: Some(Arc::new(ResponseSchema::new("x", serde_json::json!({})))),
                 ..plain.clone()
             },
             ChatRequest {
@@ -267,6 +268,24 @@ mod tests {
             ..plain.clone()
         };
         assert_eq!(limited.key(), plain.key());
+    }
+
+    #[test]
+    fn the_key_is_that_of_earlier_versions() {
+        let schema = serde_json::json!({"type": "object", "maximum": 1.50, "b": {"a": []}});
+        let how = serde_json::json!([[0.1, null], 7, Think::Low, 2, schema]).to_string();
+        let asked = ChatRequest {
+            sampling: Sampling {
+                temperature: Some(0.1),
+                seed: Some(7),
+                ..Sampling::default()
+            },
+            think: Think::Low,
+            top_logprobs: Some(2),
+            schema: Some(Arc::new(ResponseSchema::new("x", schema))),
+            ..request("ä")
+        };
+        assert_eq!(asked.key(), source::hash_of([&*how, "user", "ä"]));
     }
 
     #[tokio::test]

@@ -212,9 +212,9 @@ pub async fn measure_json(
     );
     request.think = think;
     request.top_logprobs = Some(2);
-    request.schema = Some(Arc::new(ResponseSchema {
-        name: "verdict".to_owned(),
-        schema: json!({
+    request.schema = Some(Arc::new(ResponseSchema::new(
+        "verdict",
+        json!({
             "type": "object",
             "properties": {
                 KEYS[0]: { "type": "string", "maxLength": 20 },
@@ -223,7 +223,7 @@ pub async fn measure_json(
             "required": KEYS,
             "additionalProperties": false,
         }),
-    }));
+    )));
     let notices = Mutex::new(Vec::new());
     let reply = call(model, request, &|event| {
         if let CallEvent::Chat(ChatEvent::Notice(notice)) = event {

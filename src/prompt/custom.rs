@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use minijinja::{Environment, Error, Value};
 
 use super::catalogue::{ENTRIES, Entry};
-use super::{BUILT_IN, EarlierDraft, Feedback, Past, Prompts, Revise, own};
+use super::{BUILT_IN, EarlierDraft, Feedback, Past, Prompts, Revise, Rubric, own};
 use crate::source::{self, Source, SourceError};
 use crate::types::{
     ContextBlock, Criteria, Criterion, Evaluator, Evidence, EvidenceSource, Fact, Insight, Issue,
@@ -308,9 +308,9 @@ fn ask_everything(prompts: &Prompts, criteria: &Criteria) {
     }
     let all: Vec<&Criterion> = criteria.criteria.iter().collect();
     // Whether a criterion's own prompt can be filled in was found out when it was read.
-    let _ = prompts.evaluate("A draft.", &all);
+    let _ = prompts.evaluate("A draft.", &Rubric::new(&all));
     for criterion in &all {
-        let _ = prompts.evaluate("A draft.", &[criterion]);
+        let _ = prompts.evaluate("A draft.", &Rubric::new(&[criterion]));
         let _ = prompts.compare("A draft.", "Another.", Some(&criterion.name));
     }
     let _ = prompts.compare("A draft.", "Another.", None);
@@ -448,7 +448,7 @@ mod tests {
             prompts.fresh(&[issue()], None),
             prompts.revise("A draft.", &feedback, &Revise::Rewrite, None),
             prompts.revise("A draft.", &feedback, &Revise::Edit, None),
-            prompts.evaluate("A draft.", &all).unwrap(),
+            prompts.evaluate("A draft.", &Rubric::new(&all)).unwrap(),
             prompts.compare("A draft.", "Another.", None),
         ]
         .iter()

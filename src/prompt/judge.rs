@@ -10,6 +10,25 @@ use super::{MAX_ISSUES, Prompts, SCALE, own};
 use crate::model::Message;
 use crate::types::{Criterion, Evaluator, JudgeExample, LlmConfig};
 
+/// How some criteria are put to a judge: the same for every draft, so it is worked out once.
+#[derive(Debug)]
+pub struct Rubric {
+    names: Value,
+    scores: Value,
+    examples: Value,
+    form: Value,
+    /// The criterion that has a prompt of its own, if it is that.
+    own: Option<OwnPrompt>,
+}
+
+/// A criterion's own prompt, and what it may show of the criterion.
+#[derive(Debug)]
+struct OwnPrompt {
+    template: String,
+    criterion: String,
+    description: String,
+}
+
 /// How scores of some criteria are given: a line, and one for each step or question.
 #[derive(Serialize)]
 struct Scores {
@@ -25,24 +44,46 @@ struct Example<'a> {
     verdict: String,
 }
 
+impl Rubric {
+    /// Of these criteria, which are the judge's. A criterion with a prompt of its own stands alone.
+    pub fn new(criteria: &[&Criterion]) -> Self {
+        let own = match criteria {
+            [only] => config(only)
+                .and_then(|config| config.prompt.clone())
+                .map(|template| OwnPrompt {
+                    template,
+                    criterion: only.name.clone(),
+                    description: only.description.clone(),
+                }),
+            _ => None,
+        };
+        Self {
+            names: criteria.iter().map(|c| format!("`{}`", c.name)).collect(),
+            scores: Value::from(Serde(scores(criteria))),
+            examples: Value::from(Serde(examples(criteria))),
+            form: form(criteria).into(),
+            own,
+        }
+    }
+}
+
 impl Prompts {
-    /// Asks for a verdict on a draft, on these criteria, which are the judge's. A criterion with a prompt of its
-    /// own is asked about alone.
+    /// Asks for a verdict on a draft.
     ///
     /// # Errors
     /// If the criterion's own prompt cannot be filled in, with the reason.
-    pub fn evaluate(&self, draft: &str, criteria: &[&Criterion]) -> Result<Vec<Message>, String> {
-        let names: Vec<String> = criteria.iter().map(|c| format!("`{}`", c.name)).collect();
-        let template = match criteria {
-            [only] => config(only).and_then(|config| config.prompt.as_deref().map(|t| (*only, t))),
-            _ => None,
-        };
-        let own = template
-            .map(|(criterion, template)| {
-                own::render(template, &criterion.name, &criterion.description, draft)
-            })
+    pub fn evaluate(&self, draft: &str, rubric: &Rubric) -> Result<Vec<Message>, String> {
+        let own = (rubric.own.as_ref())
+            .map(|own| own::render(&own.template, &own.criterion, &own.description, draft))
             .transpose()?;
         let shown = own.as_ref().is_some_and(|own| own::shows(own, draft));
+        let Rubric {
+            names,
+            scores,
+            examples,
+            form,
+            ..
+        } = rubric;
         Ok(self.messages(
             "evaluate.j2",
             context! {
@@ -50,9 +91,9 @@ impl Prompts {
                 shown,
                 own,
                 names,
-                scores => Value::from(Serde(scores(criteria))),
-                examples => Value::from(Serde(examples(criteria))),
-                form => form(criteria),
+                scores,
+                examples,
+                form,
                 max_issues => MAX_ISSUES,
             },
         ))

@@ -73,7 +73,7 @@ fn judged(name: &str, config: &str) -> Criterion {
 
 fn evaluate(prompts: &Prompts, draft: &str, criteria: &[Criterion]) -> Vec<Message> {
     let criteria: Vec<&Criterion> = criteria.iter().collect();
-    prompts.evaluate(draft, &criteria).unwrap()
+    prompts.evaluate(draft, &Rubric::new(&criteria)).unwrap()
 }
 
 fn issue() -> Issue {
@@ -368,14 +368,14 @@ fn what_is_known_stands_in_every_prompt_and_fresh_evidence_behind_the_draft() {
          <evidence name=\"codebase, a.rs:1-2, relevance 0.50, on the claim: a _claim_\">\nsecond\n</evidence>\n\n"
     );
     for messages in [
-        prompts.evaluate("Text.", &[a]).unwrap(),
+        prompts.evaluate("Text.", &Rubric::new(&[a])).unwrap(),
         prompts.revise("Text.", &feedback(), &Revise::Rewrite, None),
     ] {
         let content = &messages[1].content;
         assert!(content.starts_with(&behind), "{content}");
     }
     prompts.show_fresh_evidence(&[]);
-    let judge = prompts.evaluate("Text.", &[a]).unwrap();
+    let judge = prompts.evaluate("Text.", &Rubric::new(&[a])).unwrap();
     assert!(!judge[1].content.contains("second"));
 }
 

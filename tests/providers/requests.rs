@@ -42,7 +42,8 @@ fn all_that_can_be_asked_for_is_sent() {
     };
     ask(&setup, &server, everything()).ok();
     ask(&Setup::new(Protocol::OpenAi), &server, everything()).ok();
-    let schema = &everything().schema.unwrap().schema;
+    let asked = everything();
+    let schema = asked.schema.as_ref().unwrap().schema();
     let body = &server.chats()[0].body;
     assert_eq!(&body["format"], schema);
     assert_eq!(body["think"], json!(false));

@@ -155,10 +155,7 @@ pub(crate) fn judging() -> ChatRequest {
     let schema = json!({"type": "object", "properties": {"score": {"type": "number"}},
         "required": ["score"], "additionalProperties": false});
     ChatRequest {
-        schema: Some(Arc::new(ResponseSchema {
-            name: "verdict".to_owned(),
-            schema,
-        })),
+        schema: Some(Arc::new(ResponseSchema::new("verdict", schema))),
         ..ChatRequest::new(Purpose::Judge, vec![Message::new(Role::User, "Judge it.")])
     }
 }

@@ -3,7 +3,7 @@
 use crate::evaluate::verdict_calls;
 use crate::model::Message;
 use crate::model::ollama::estimate_tokens;
-use crate::prompt::Prompts;
+use crate::prompt::{Prompts, Rubric};
 use crate::types::{CompareConfig, Criteria, Criterion, Evaluator};
 
 /// Tokens of what a reviser is told about a draft.
@@ -116,7 +116,7 @@ fn verdict(criteria: &Criteria, work: &Work) -> Cost {
     let mut cost = Cost::default();
     for call in verdict_calls(criteria) {
         // What cannot be filled in is not asked.
-        let Ok(messages) = work.prompts.evaluate("", &call.criteria) else {
+        let Ok(messages) = work.prompts.evaluate("", &Rubric::new(&call.criteria)) else {
             continue;
         };
         let written = VERDICT + PER_CRITERION * call.criteria.len() as u64;

@@ -19,7 +19,7 @@ use crate::engine::{Start, Text};
 use crate::evaluate::verdict_calls;
 use crate::evidence::Gatherer;
 use crate::model::{Message, Role};
-use crate::prompt::Prompts;
+use crate::prompt::{Prompts, Rubric};
 use crate::types::{Criteria, Evaluator, ExitCode, SCHEMA_VERSION, Task};
 
 /// What would be done.
@@ -253,7 +253,7 @@ fn first_verdict(
             |model| format!("{model}, which judges"),
         ),
         what: "a verdict",
-        messages: prompts.evaluate(text, &call.criteria).map_err(|problem| {
+        messages: (prompts.evaluate(text, &Rubric::new(&call.criteria))).map_err(|problem| {
             CliError::usage(format!("a prompt cannot be filled in: {problem}"))
         })?,
     }))

@@ -8,6 +8,7 @@ use super::question::{Question, Scale, schema};
 use super::verdict::{self, Verdict};
 use super::{Case, evidence, expected};
 use crate::model::{CallEvent, ChatEvent, Message, ModelError, ResponseSchema};
+use crate::prompt::Rubric;
 use crate::types::{Criterion, JudgeScore, Status};
 
 /// The most calls at the same time: more only wait in the server's queue.
@@ -42,7 +43,7 @@ pub(super) struct Bench {
 pub(super) struct Call {
     /// Their places among those of the judge.
     pub(super) places: Vec<usize>,
-    criteria: Vec<Criterion>,
+    rubric: Rubric,
     pub(super) questions: Vec<Question>,
     schema: Arc<ResponseSchema>,
     cap: u32,
@@ -50,17 +51,16 @@ pub(super) struct Call {
 
 impl Call {
     /// A call on these criteria, each with its place. Those that are not the judge's are passed over.
-    pub(super) fn new(criteria: Vec<(usize, Criterion)>) -> Self {
-        let (places, criteria): (Vec<usize>, Vec<Criterion>) = criteria.into_iter().unzip();
-        let questions: Vec<Question> = criteria.iter().filter_map(Question::of).collect();
+    pub(super) fn new(criteria: &[(usize, &Criterion)]) -> Self {
+        let (places, criteria): (Vec<usize>, Vec<&Criterion>) = criteria.iter().copied().unzip();
+        let questions: Vec<Question> = (criteria.iter().copied())
+            .filter_map(Question::of)
+            .collect();
         Self {
-            schema: Arc::new(ResponseSchema {
-                name: "verdict".to_owned(),
-                schema: schema(&questions),
-            }),
+            schema: Arc::new(ResponseSchema::new("verdict", schema(&questions))),
             cap: cap(criteria.len()),
             places,
-            criteria,
+            rubric: Rubric::new(&criteria),
             questions,
         }
     }
@@ -112,10 +112,7 @@ impl Bench {
         let messages: Vec<Result<Vec<Message>, String>> = self
             .calls
             .iter()
-            .map(|call| {
-                let criteria: Vec<&Criterion> = call.criteria.iter().collect();
-                case.prompts.evaluate(case.draft, &criteria)
-            })
+            .map(|call| case.prompts.evaluate(case.draft, &call.rubric))
             .collect();
         let mut told: BTreeMap<Place, Told> = BTreeMap::new();
         let mut samples = self.samples;

@@ -112,7 +112,7 @@ pub fn verdict_calls(criteria: &Criteria) -> Vec<VerdictCall<'_>> {
         .flat_map(|group| group.calls.into_iter().map(move |call| (group.model, call)))
         .map(|(model, call)| VerdictCall {
             model,
-            criteria: call.iter().map(|(place, _)| judged[*place]).collect(),
+            criteria: call.into_iter().map(|(_, criterion)| criterion).collect(),
             samples: settings.samples(),
         })
         .collect()
@@ -122,7 +122,7 @@ pub fn verdict_calls(criteria: &Criteria) -> Vec<VerdictCall<'_>> {
 struct Group<'a> {
     /// As the criteria name it; `None` for the judge of the run.
     model: Option<&'a str>,
-    calls: Vec<Vec<(usize, Criterion)>>,
+    calls: Vec<Vec<(usize, &'a Criterion)>>,
 }
 
 /// Which criteria are judged by which model in which call.
@@ -148,10 +148,9 @@ fn groups<'a>(judged: impl Iterator<Item = &'a Criterion>, mode: JudgeMode) -> V
         let joint = calls
             .iter_mut()
             .find(|call| !alone && !call.iter().any(|(_, other)| has_own_prompt(other)));
-        let criterion = (place, criterion.clone());
         match joint {
-            Some(call) => call.push(criterion),
-            None => calls.push(vec![criterion]),
+            Some(call) => call.push((place, criterion)),
+            None => calls.push(vec![(place, criterion)]),
         }
     }
     groups
@@ -160,10 +159,10 @@ fn groups<'a>(judged: impl Iterator<Item = &'a Criterion>, mode: JudgeMode) -> V
 /// What judges the `llm` criteria of a set.
 pub(super) struct Judge {
     id: ModelId,
-    benches: Vec<Bench>,
+    benches: Arc<[Bench]>,
     /// In the order of the criteria, each with the criterion's weight.
-    questions: Vec<(Question, f64)>,
-    /// What came of the probe, once it was made; `None` if none is wanted.
+    questions: Arc<[(Question, f64)]>,
+    /// What came of the probe, once it was made in this run; `None` if none is wanted.
     probe: Option<OnceCell<Probe>>,
 }
 
@@ -201,7 +200,7 @@ impl Judge {
             .filter_map(|criterion| Some((criterion, Question::of(criterion)?)))
             .collect();
         let groups = groups(judged.iter().map(|(c, _)| *c), settings.mode());
-        let questions: Vec<(Question, f64)> = judged
+        let questions: Arc<[(Question, f64)]> = judged
             .into_iter()
             .map(|(criterion, question)| (question, criterion.weight))
             .collect();
@@ -223,7 +222,7 @@ impl Judge {
                     judge.asker(other),
                     settings.samples(),
                     settings.score(),
-                    group.calls.into_iter().map(Call::new).collect(),
+                    group.calls.iter().map(|call| Call::new(call)).collect(),
                 ))
             })
             .collect::<Result<_, String>>()?;
@@ -233,6 +232,16 @@ impl Judge {
             questions,
             probe: settings.probe().then(OnceCell::new),
         }))
+    }
+
+    /// The same judge for another run, which has not been tried in it.
+    pub(super) fn untried(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            benches: Arc::clone(&self.benches),
+            questions: Arc::clone(&self.questions),
+            probe: self.probe.as_ref().map(|_| OnceCell::new()),
+        }
     }
 
     /// Judges a draft. A verdict that cannot be read is `unparsed`, which is neither a pass nor a zero.

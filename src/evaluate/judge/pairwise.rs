@@ -72,13 +72,13 @@ pub async fn prefer(
     observer: &CallObserver<'_>,
 ) -> Result<Comparison, ComparisonError> {
     let asker = judge.asker(None);
-    let schema = Arc::new(ResponseSchema {
-        name: "preference".to_owned(),
-        schema: closed(object([
+    let schema = Arc::new(ResponseSchema::new(
+        "preference",
+        closed(object([
             ("reason", text(400)),
             ("better", one_of(&["A", "B", "tie"])),
         ])),
-    });
+    ));
     let ask = async |a: &str, b: &str| {
         let inquiry = Inquiry {
             messages: prompts.compare(a, b, pair.criterion),

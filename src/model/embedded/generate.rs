@@ -59,12 +59,12 @@ impl Loaded {
         let prompt = self.prompt(request)?;
         let constraint = match request.schema.as_deref() {
             None => None,
-            Some(schema) => match self.constrain(&schema.schema) {
+            Some(schema) => match self.constrain(schema.schema()) {
                 Ok(constraint) => Some(constraint),
                 Err(reason) => {
                     emit(ChatEvent::Notice(format!(
                         "the schema `{}` cannot be enforced on the embedded model, which answers freely instead: {reason}",
-                        schema.name
+                        schema.name()
                     )))?;
                     None
                 }

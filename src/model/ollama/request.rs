@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::OllamaOptions;
 use crate::model::http::failure::Failure;
-use crate::model::{ChatRequest, Message, Think};
+use crate::model::{ChatRequest, Message, ResponseSchema, Think};
 
 /// What was learned about a server and its model.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -36,7 +36,7 @@ struct Body<'a> {
     shift: bool,
     keep_alive: KeepAlive<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<&'a Value>,
+    format: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<ThinkValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub(crate) fn body(
             .schema
             .as_deref()
             .filter(|_| free("format"))
-            .map(|schema| &schema.schema),
+            .map(ResponseSchema::text),
         think: think(&options.id.model, request.think, quirks).filter(|_| free("think")),
         logprobs: logprobs.map(|_| true),
         top_logprobs: logprobs.filter(|&count| count > 0),

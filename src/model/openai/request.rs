@@ -1,15 +1,15 @@
 //! The request's body, and what of it a server does not accept.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::presets::{Dialect, ThinkStyle};
 use super::{OpenAiOptions, StructuredOutput};
 use crate::model::http::failure::Failure;
-use crate::model::{ChatRequest, Message, Think};
+use crate::model::{ChatRequest, Message, ResponseSchema, Think};
 
 /// What was learned about a server. It starts with what its dialect says.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +88,14 @@ enum ResponseFormat<'a> {
 struct JsonSchema<'a> {
     name: &'a str,
     strict: bool,
-    schema: Cow<'a, Value>,
+    schema: Schema<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Schema<'a> {
+    AsItIs(&'a RawValue),
+    Changed(Value),
 }
 
 #[derive(Serialize)]
@@ -99,7 +106,7 @@ struct Prediction<'a> {
 
 /// The schema as the server takes it. `OpenAI`'s strict mode refuses `maxLength`, and those who follow its
 /// rules do, too; servers that run anywhere compile it into their grammar, which keeps small models short.
-fn without_lengths<'a>(options: &OpenAiOptions, schema: &'a Value) -> Cow<'a, Value> {
+fn without_lengths<'a>(options: &OpenAiOptions, schema: &'a ResponseSchema) -> Schema<'a> {
     fn strip(value: &mut Value) {
         match value {
             Value::Object(object) => {
@@ -111,11 +118,11 @@ fn without_lengths<'a>(options: &OpenAiOptions, schema: &'a Value) -> Cow<'a, Va
         }
     }
     if options.connection.base_url.is_loopback() {
-        return Cow::Borrowed(schema);
+        return Schema::AsItIs(schema.text());
     }
-    let mut schema = schema.clone();
+    let mut schema = schema.schema().clone();
     strip(&mut schema);
-    Cow::Owned(schema)
+    Schema::Changed(schema)
 }
 
 /// The body of a request. Its text is borrowed: prompts can be large.
@@ -139,9 +146,9 @@ pub(crate) fn body(
             }
             StructuredOutput::JsonSchema => Some(ResponseFormat::JsonSchema {
                 json_schema: JsonSchema {
-                    name: &schema.name,
+                    name: schema.name(),
                     strict: true,
-                    schema: without_lengths(options, &schema.schema),
+                    schema: without_lengths(options, schema),
                 },
             }),
             StructuredOutput::JsonObject => Some(ResponseFormat::JsonObject),
@@ -337,11 +344,11 @@ mod tests {
     #[test]
     fn only_servers_of_this_machine_get_limits_on_lengths() {
         let mut request = request();
-        request.schema = Some(Arc::new(ResponseSchema {
-            name: "verdict".to_owned(),
+        request.schema = Some(Arc::new(ResponseSchema::new(
+            "verdict",
             // A property of that name is no limit.
-            schema: json!({"properties": {"maxLength": {"type": "string", "maxLength": 9}}}),
-        }));
+            json!({"properties": {"maxLength": {"type": "string", "maxLength": 9}}}),
+        )));
         let schema = |url| {
             sent("openai", url, &request)["response_format"]["json_schema"]["schema"]["properties"]
                 ["maxLength"]
@@ -359,10 +366,7 @@ mod tests {
 
     fn with_schema() -> ChatRequest {
         ChatRequest {
-            schema: Some(Arc::new(ResponseSchema {
-                name: "verdict".to_owned(),
-                schema: json!({}),
-            })),
+            schema: Some(Arc::new(ResponseSchema::new("verdict", json!({})))),
             think: Think::Off,
             ..request()
         }

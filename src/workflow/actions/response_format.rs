@@ -66,8 +66,5 @@ fn of_schema(part: &Part) -> Result<ResponseSchema, SourceError> {
             text.to_owned()
         }
     };
-    Ok(ResponseSchema {
-        name,
-        schema: schema.value().clone(),
-    })
+    Ok(ResponseSchema::new(name, schema.value().clone()))
 }

@@ -73,10 +73,7 @@ async fn word(
     let texts: Vec<&str> = learned.iter().map(|it| it.content.as_str()).collect();
     let request = ChatRequest {
         sampling,
-        schema: Some(Arc::new(ResponseSchema {
-            name: "insights".to_owned(),
-            schema: wording_schema(),
-        })),
+        schema: Some(Arc::new(ResponseSchema::new("insights", wording_schema()))),
         think: plan.settings().think.unwrap_or_default(),
         ..ChatRequest::new(Purpose::Write, word_insights(&texts))
     };
