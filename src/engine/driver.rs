@@ -278,12 +278,13 @@ impl Loop {
         if !self.start.is_judged() {
             return Ok(None);
         }
-        if let Some(made) = self.panel.get() {
-            return Ok(Some(made.for_another_run()));
-        }
-        let criteria = Arc::clone(&self.criteria);
-        let panel = Panel::new(criteria, Some(self.judge.clone()), &self.tools)?;
-        let made = self.panel.get_or_init(|| Arc::new(panel));
+        let made = if let Some(made) = self.panel.get() {
+            made
+        } else {
+            let criteria = Arc::clone(&self.criteria);
+            let panel = Panel::new(criteria, Some(self.judge.clone()), &self.tools)?;
+            self.panel.get_or_init(|| Arc::new(panel))
+        };
         Ok(Some(made.for_another_run()))
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn closed(properties: Map<String, Value>) -> Value {
     .into()
 }
 
-/// These members. A schema is made for every run, and `json!` would copy what it is given at each level.
+/// These members. `json!` would copy what it is given at each level.
 pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     let mut object = Map::with_capacity(N);
     for (name, value) in members {

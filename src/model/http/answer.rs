@@ -80,12 +80,10 @@ impl<W: Wire> Decoder<W> {
             wire.frame(frame, answer)
         });
         answer.split_held();
-        if !answer.ended {
-            finished?;
-        }
         if answer.ended {
             return Ok(());
         }
+        finished?;
         if answer.reason.is_some() {
             answer.end();
             return Ok(());
