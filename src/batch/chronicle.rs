@@ -24,7 +24,7 @@ const SHOWN: usize = 300;
 #[derive(Debug)]
 pub struct Chronicle {
     name: String,
-    /// Who writes, as `provider:model`: the tool of every task.
+    /// Who writes, as `provider:model`: the tool of every task that was tried.
     tool: Option<String>,
     latest: VecDeque<Done>,
     /// How many tasks there were.
@@ -45,6 +45,8 @@ pub struct Again {
 #[derive(Debug)]
 struct Done {
     id: String,
+    /// Whether a model was asked; not for a line that is no task.
+    is_tried: bool,
     /// All attempts, in order; never empty.
     results: Vec<TaskResult>,
     /// Their runs, as far as there were some.
@@ -76,6 +78,7 @@ impl Chronicle {
         let runs = row.replanned.iter().map(|it| it.run_id).chain([row.run_id]);
         self.latest.push_back(Done {
             id: name(row),
+            is_tried: row.attempts > 0,
             results: results(row, now),
             runs: runs.flatten().collect(),
         });
@@ -136,7 +139,7 @@ impl Chronicle {
     /// The latest tasks, as a plan and its results.
     fn episode(&self) -> Episode {
         let tasks = self.latest.iter().map(|done| PlannedTask {
-            tool: self.tool.clone(),
+            tool: self.tool.clone().filter(|_| done.is_tried),
             ..PlannedTask::new(&done.id)
         });
         let results = self.latest.iter().flat_map(|done| done.results.clone());
@@ -256,6 +259,23 @@ mod tests {
         let verdict = chronicle.assess(&tally, 9000, &ReflectionCriteria::default());
         assert_eq!(verdict.incomplete, 3000);
         assert!(!verdict.verdict.success);
+    }
+
+    #[test]
+    fn a_line_that_is_no_task_says_nothing_of_who_writes() {
+        let rows = (0..3).map(|line| Row::invalid(line, None, "it is no JSON".to_owned()));
+        let (chronicle, tally) = told(rows);
+        let criteria = ReflectionCriteria::default();
+        let verdict = chronicle.assess(&tally, 3, &criteria);
+        let types: Vec<PatternType> = verdict.patterns.iter().map(|it| it.pattern_type).collect();
+        assert!(!types.contains(&PatternType::ToolFailure), "{types:?}");
+        assert!(types.contains(&PatternType::LowSuccessRate), "{types:?}");
+        let learned = chronicle.insights(&criteria);
+        assert!(
+            learned
+                .iter()
+                .all(|(insight, _)| !insight.text.contains("openai:test"))
+        );
     }
 
     #[test]
