@@ -1,4 +1,4 @@
-use super::{NotADraft, Occasion};
+use super::{NotADraft, Occasion, raw_words};
 
 /// So many words in a row are looked at together.
 const PHRASE: usize = 4;
@@ -35,15 +35,22 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
 /// The share of a text's phrases that are different ones; `None` if there are too few to say. Rows of numbers and
 /// the like are no phrases.
 fn different(text: &str) -> Option<f64> {
-    let words = words(text);
+    let text = text.to_lowercase();
+    let words: Vec<(u64, bool)> = raw_words(&text)
+        .map(|word| {
+            (
+                hash(word.bytes().map(u64::from)),
+                word.chars().any(char::is_alphabetic),
+            )
+        })
+        .collect();
     let mut phrases: Vec<u64> = Vec::with_capacity(words.len());
     for window in words.windows(PHRASE) {
         let repeats = (1..PHRASE)
-            .filter(|&at| window[..at].iter().any(|word| word.hash == window[at].hash))
+            .filter(|&at| window[..at].iter().any(|(word, _)| *word == window[at].0))
             .count();
-        if repeats <= 1 && window.iter().all(|word| word.has_letters) {
-            let hashes = window.iter().map(|word| word.hash);
-            phrases.push(hashes.fold(NOTHING, hash));
+        if repeats <= 1 && window.iter().all(|(_, letters)| *letters) {
+            phrases.push(hash(window.iter().map(|(word, _)| *word)));
         }
     }
     let all = phrases.len();
@@ -54,62 +61,9 @@ fn different(text: &str) -> Option<f64> {
     (all >= FEWEST).then_some(share)
 }
 
-/// What of a word matters here.
-struct Word {
-    /// Of its letters, large and small ones alike.
-    hash: u64,
-    has_letters: bool,
-}
-
-/// The words of a text as [`super::raw_words`] has them, in one pass: every draft is looked at.
-fn words(text: &str) -> Vec<Word> {
-    let mut words = Vec::with_capacity(text.len() / 4);
-    let mut word: Option<Word> = None;
-    for c in text.chars() {
-        let is_letter = c.is_alphabetic();
-        if !(is_letter || c.is_numeric() || c == '\'') {
-            words.extend(word.take());
-            continue;
-        }
-        let so_far = word.get_or_insert(Word {
-            hash: NOTHING,
-            has_letters: false,
-        });
-        so_far.has_letters |= is_letter;
-        so_far.hash = if c.is_ascii() {
-            hash(so_far.hash, u64::from(c.to_ascii_lowercase()))
-        } else {
-            c.to_lowercase().map(u64::from).fold(so_far.hash, hash)
-        };
-    }
-    words.extend(word);
-    words
-}
-
-/// The hash of nothing.
-const NOTHING: u64 = 0xCBF2_9CE4_8422_2325;
-
 /// FNV-1a. Who makes two phrases look the same only makes a text seem to repeat itself.
-fn hash(so_far: u64, part: u64) -> u64 {
-    (so_far ^ part).wrapping_mul(0x100_0000_01B3)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::engine::gate::raw_words;
-
-    proptest! {
-        #[test]
-        fn words_are_those_of_the_gate(text in r"[aA1éÉß' .,\n-]{0,40}") {
-            let lower = text.to_lowercase();
-            let expected: Vec<u64> = raw_words(&lower)
-                .map(|word| word.chars().map(u64::from).fold(NOTHING, hash))
-                .collect();
-            let hashes: Vec<u64> = words(&text).iter().map(|word| word.hash).collect();
-            prop_assert_eq!(hashes, expected);
-        }
-    }
+fn hash(parts: impl Iterator<Item = u64>) -> u64 {
+    parts.fold(0xCBF2_9CE4_8422_2325, |hash, part| {
+        (hash ^ part).wrapping_mul(0x100_0000_01B3)
+    })
 }
