@@ -1,13 +1,11 @@
-use std::collections::HashMap;
-
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::apart::Measure;
 use super::passage::{MAX_FAULTS, ratio};
 use super::terms::{self, Words};
 use super::{Fault, Finding};
-use crate::source;
+use crate::source::{self, Numbers, edit_script};
 use crate::types::{Against, Bounds, IssueType, Terms};
 
 /// The most words of each text that are laid against each other, for the time it takes: 50,000 wholly
@@ -133,17 +131,13 @@ fn shared(draft: &str, terms: &[String], min: f64) -> Finding {
 /// How alike two texts are, 0 to 1: twice the words that they share in the same order, by all words of
 /// both. Case and what stands between the words make no difference.
 fn likeness(one: &str, other: &str) -> f64 {
-    // Numbers are compared faster than words.
-    let mut numbers: HashMap<String, u32> = HashMap::new();
+    let mut numbers = Numbers::new();
     let mut numbered = |text: &str| {
         let mut words = text.unicode_words();
         let first: Vec<u32> = words
             .by_ref()
             .take(MAX_WORDS)
-            .map(|word| {
-                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-                *numbers.entry(word.to_lowercase()).or_insert(next)
-            })
+            .map(|word| numbers.of(word.to_lowercase()))
             .collect();
         let count = first.len() + words.count();
         (first, count)
@@ -154,7 +148,7 @@ fn likeness(one: &str, other: &str) -> f64 {
     if all == 0 {
         return 1.0;
     }
-    let same: usize = capture_diff_slices(Algorithm::Myers, &one, &other)
+    let same: usize = edit_script(&one, &other, None)
         .iter()
         .map(|op| match op {
             DiffOp::Equal { len, .. } => *len,

@@ -1,11 +1,12 @@
 //! What differs between two texts: line by line, and word by word where lines are alike.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
+use similar::{DiffOp, group_diff_ops};
 use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::source::{Numbers, edit_script};
 
 /// How long the best difference is looked for. What is found after that is right, but longer than it need be.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -80,19 +81,13 @@ pub enum Change {
 pub fn diff<'t>(old: &'t str, new: &'t str, around: usize) -> Diff<'t> {
     let deadline = Instant::now() + PATIENCE;
     let (old, new) = (Lines::of(old), Lines::of(new));
-    // Numbers are compared faster than lines.
-    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut numbers = Numbers::new();
     let mut numbered = |lines: &Lines<'t>| -> Vec<u32> {
         (0..lines.ranges.len())
-            .map(|line| {
-                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-                *numbers.entry(lines.text(line..line + 1)).or_insert(next)
-            })
+            .map(|line| numbers.of(lines.text(line..line + 1)))
             .collect()
     };
-    let (old_numbers, new_numbers) = (numbered(&old), numbered(&new));
-    let ops =
-        capture_diff_slices_deadline(Algorithm::Myers, &old_numbers, &new_numbers, Some(deadline));
+    let ops = edit_script(&numbered(&old), &numbered(&new), Some(deadline));
     let hunks = group_diff_ops(ops, around)
         .iter()
         .filter_map(|ops| hunk(&Step::joined(ops, |_| false), &old, &new, deadline))
@@ -139,26 +134,28 @@ fn words<'t>(old: &'t str, new: &'t str, deadline: Instant) -> Option<Vec<Piece<
     if old_words.0.len().max(new_words.0.len()) > MAX_WORDS {
         return None;
     }
-    let old_texts: Vec<&str> = old_words.0.iter().map(|(_, word)| *word).collect();
-    let new_texts: Vec<&str> = new_words.0.iter().map(|(_, word)| *word).collect();
-    let ops =
-        capture_diff_slices_deadline(Algorithm::Myers, &old_texts, &new_texts, Some(deadline));
-    let weight =
-        |words: &[&str]| -> usize { words.iter().map(|word| word.trim().len()).sum::<usize>() };
+    let mut numbers = Numbers::new();
+    let mut numbered = |words: &Words<'t>| -> Vec<u32> {
+        words.0.iter().map(|(_, word)| numbers.of(*word)).collect()
+    };
+    let ops = edit_script(&numbered(&old_words), &numbered(&new_words), Some(deadline));
+    let weight = |words: &[(usize, &str)]| -> usize {
+        words.iter().map(|(_, word)| word.trim().len()).sum()
+    };
     let shared: usize = ops
         .iter()
         .filter(|op| matches!(op, DiffOp::Equal { .. }))
-        .map(|op| weight(&new_texts[op.new_range()]))
+        .map(|op| weight(&new_words.0[op.new_range()]))
         .sum();
-    let (one, other) = (weight(&old_texts), weight(&new_texts));
+    let (one, other) = (weight(&old_words.0), weight(&new_words.0));
     #[expect(clippy::cast_precision_loss, reason = "texts are not that long")]
     let share = |of: usize| shared as f64 / of.max(1) as f64;
     if 2.0 * share(one + other) < ALIKE && share(one.min(other)) < WITHIN {
         return None;
     }
     let bridge = |op: &DiffOp| {
-        let words = &new_texts[op.new_range()];
-        weight(words) <= ISLAND && !words.iter().any(|word| word.contains('\n'))
+        let words = &new_words.0[op.new_range()];
+        weight(words) <= ISLAND && !words.iter().any(|(_, word)| word.contains('\n'))
     };
     let mut pieces = Vec::new();
     for step in Step::joined(&ops, bridge) {

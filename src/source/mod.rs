@@ -4,6 +4,7 @@
 //! are about.
 
 mod data;
+mod edit_script;
 mod error;
 mod fields;
 mod hash;
@@ -18,6 +19,7 @@ mod toml_text;
 mod yaml_text;
 
 pub use data::{Data, DataFormat};
+pub(crate) use edit_script::{Numbers, edit_script};
 pub use error::SourceError;
 pub use fields::fields;
 pub use hash::{hash_of, hex};
