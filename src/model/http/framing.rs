@@ -41,11 +41,12 @@ impl Framing {
         Self::Sniff(Vec::new())
     }
 
-    /// Takes a chunk; `on_frame` gets each frame that it completes.
+    /// Takes a chunk. `on_frame` gets each frame that it completes and, of server-sent events, what of the chunk is
+    /// behind that; it says how many bytes of this it has read already, as [`next_event`] shows them.
     pub(crate) fn feed(
         &mut self,
         chunk: &[u8],
-        mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
+        mut on_frame: impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
     ) -> Result<(), ModelError> {
         if let Self::Sniff(held) = self {
             let mut held = std::mem::take(held);
@@ -72,9 +73,9 @@ impl Framing {
             Self::Lines(lines) => lines.feed(chunk, |line, _| {
                 let line = decode(line);
                 if line.trim().is_empty() {
-                    return Ok(());
+                    return Ok(0);
                 }
-                on_frame(&line)
+                on_frame(&line, &[])
             }),
             Self::Events(events) => events.feed(chunk, on_frame),
             Self::Whole(bytes) => {
@@ -123,11 +124,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// `on_line` gets each line that the chunk completes, and what of the chunk is behind it.
+    /// `on_line` gets each line that the chunk completes, and what of the chunk is behind it; it says how many bytes of
+    /// this it has taken, too.
     fn feed(
         &mut self,
         mut chunk: &[u8],
-        mut on_line: impl FnMut(&[u8], &[u8]) -> Result<(), ModelError>,
+        mut on_line: impl FnMut(&[u8], &[u8]) -> Result<usize, ModelError>,
     ) -> Result<(), ModelError> {
         while let Some(end) = memchr(b'\n', chunk) {
             let (head, tail) = chunk.split_at(end);
@@ -135,16 +137,18 @@ impl Lines {
             if self.held.len() + head.len() > MAX_LINE {
                 return Err(too_long());
             }
-            if self.held.is_empty() {
-                on_line(without_return(head), chunk)?;
+            let taken = if self.held.is_empty() {
+                on_line(without_return(head), chunk)?
             } else {
                 self.held.extend_from_slice(head);
                 let line = std::mem::take(&mut self.held);
-                on_line(without_return(&line), chunk)?;
+                let taken = on_line(without_return(&line), chunk)?;
                 // The buffer is kept for the next line.
                 self.held = line;
                 self.held.clear();
-            }
+                taken
+            };
+            chunk = &chunk[taken..];
         }
         if self.held.len() + chunk.len() > MAX_LINE {
             return Err(too_long());
@@ -173,12 +177,11 @@ impl Events {
     fn feed(
         &mut self,
         chunk: &[u8],
-        mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
+        mut on_frame: impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
     ) -> Result<(), ModelError> {
         let Self { lines, data } = self;
         lines.feed(chunk, |line, behind| {
-            let is_last = behind.starts_with(b"\n") || behind.starts_with(b"\r\n");
-            data.line(&decode(line), is_last, &mut on_frame)
+            data.line(&decode(line), behind, &mut on_frame)
         })
     }
 
@@ -187,10 +190,24 @@ impl Events {
         mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         let rest = self.lines.take_rest();
-        self.data.line(&decode(&rest), false, &mut on_frame)?;
+        let mut on_frame = |frame: &str, _: &[u8]| on_frame(frame).map(|()| 0);
+        self.data.line(&decode(&rest), &[], &mut on_frame)?;
         // An event needs a blank line to end it, but many servers forget the last one.
-        self.data.dispatch(&mut on_frame)
+        self.data.dispatch(&[], &mut on_frame)?;
+        Ok(())
     }
+}
+
+/// What stands in the next event, and behind it, where that follows at once on the last line of the one before, in the
+/// form that nearly every server gives it: an empty line, `data: `, and the text up to the end of a line.
+pub(crate) fn next_event(behind: &[u8]) -> Option<&[u8]> {
+    behind.strip_prefix(b"\ndata: ")
+}
+
+/// What is behind such an event, if it ends here.
+pub(crate) fn end_of_event(rest: &[u8]) -> Option<&[u8]> {
+    rest.strip_prefix(b"\n")
+        .filter(|behind| behind.starts_with(b"\n"))
 }
 
 /// The `data` lines of the event that is being read.
@@ -202,13 +219,13 @@ struct EventData {
 }
 
 impl EventData {
-    /// Takes a line; `is_last` says that the event is known to end with it.
+    /// Takes a line, and says how many bytes of what is behind it `on_frame` has read.
     fn line(
         &mut self,
         line: &str,
-        is_last: bool,
-        on_frame: &mut impl FnMut(&str) -> Result<(), ModelError>,
-    ) -> Result<(), ModelError> {
+        behind: &[u8],
+        on_frame: &mut impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
+    ) -> Result<usize, ModelError> {
         let line = if self.begun {
             line
         } else {
@@ -216,23 +233,23 @@ impl EventData {
             line.strip_prefix('\u{feff}').unwrap_or(line)
         };
         if line.is_empty() {
-            return self.dispatch(on_frame);
+            return self.dispatch(behind, on_frame);
         }
         if let Some(value) = line.strip_prefix("data:") {
             let value = value.strip_prefix(' ').unwrap_or(value);
+            let is_last = behind.starts_with(b"\n") || behind.starts_with(b"\r\n");
             if is_last && !self.present {
                 // Nearly every event: it is read where it stands.
-                return frame(value, on_frame);
+                return frame(value, behind, on_frame);
             }
-            self.push(value)
+            self.push(value)?;
         } else if line.starts_with(['{', '[']) {
             // Some gateways put a bare JSON error between the events.
-            self.dispatch(on_frame)?;
-            on_frame(line)
-        } else {
-            // `event:`, `id:`, `retry:` and comments (`: keep-alive`).
-            Ok(())
+            self.dispatch(&[], on_frame)?;
+            return on_frame(line, behind);
         }
+        // Or it is `event:`, `id:`, `retry:`, or a comment (`: keep-alive`).
+        Ok(0)
     }
 
     fn push(&mut self, value: &str) -> Result<(), ModelError> {
@@ -249,12 +266,13 @@ impl EventData {
 
     fn dispatch(
         &mut self,
-        on_frame: &mut impl FnMut(&str) -> Result<(), ModelError>,
-    ) -> Result<(), ModelError> {
+        behind: &[u8],
+        on_frame: &mut impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
+    ) -> Result<usize, ModelError> {
         if !std::mem::take(&mut self.present) {
-            return Ok(());
+            return Ok(0);
         }
-        let result = frame(&self.text, on_frame);
+        let result = frame(&self.text, behind, on_frame);
         self.text.clear();
         result
     }
@@ -263,12 +281,13 @@ impl EventData {
 /// What an event says, if it says something.
 fn frame(
     text: &str,
-    on_frame: &mut impl FnMut(&str) -> Result<(), ModelError>,
-) -> Result<(), ModelError> {
+    behind: &[u8],
+    on_frame: &mut impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
+) -> Result<usize, ModelError> {
     if text.chars().all(char::is_whitespace) {
-        return Ok(());
+        return Ok(0);
     }
-    on_frame(text)
+    on_frame(text, behind)
 }
 
 fn decode(line: &[u8]) -> Cow<'_, str> {
@@ -300,13 +319,23 @@ mod tests {
 
     use super::*;
 
-    fn frames(mut framing: Framing, chunks: &[&[u8]]) -> Vec<String> {
+    fn frames(framing: Framing, chunks: &[&[u8]]) -> Vec<String> {
+        frames_taken(framing, chunks, false)
+    }
+
+    /// As one who reads ahead takes them, or one who does not.
+    fn frames_taken(mut framing: Framing, chunks: &[&[u8]], reads_ahead: bool) -> Vec<String> {
         let mut all = Vec::new();
         for chunk in chunks {
             framing
-                .feed(chunk, |frame| {
+                .feed(chunk, |frame, mut behind| {
                     all.push(frame.to_owned());
-                    Ok(())
+                    let there = behind.len();
+                    while reads_ahead && let Some((frame, next)) = next_frame(behind) {
+                        all.push(frame.to_owned());
+                        behind = next;
+                    }
+                    Ok(there - behind.len())
                 })
                 .unwrap();
         }
@@ -317,6 +346,15 @@ mod tests {
             })
             .unwrap();
         all
+    }
+
+    /// A frame that needs no more than to be read, and what is behind it.
+    fn next_frame(behind: &[u8]) -> Option<(&str, &[u8])> {
+        let event = next_event(behind)?;
+        let (frame, end) = event.split_at(memchr(b'\n', event)?);
+        let frame = std::str::from_utf8(frame).ok()?;
+        let next = end_of_event(end)?;
+        (!frame.ends_with('\r') && !frame.trim().is_empty()).then_some((frame, next))
     }
 
     fn events(text: &str) -> Vec<String> {
@@ -379,7 +417,7 @@ mod tests {
         let chunk = vec![b'x'; 1024 * 1024];
         let mut result = Ok(());
         for _ in 0..9 {
-            result = framing.feed(&chunk, |_| Ok(()));
+            result = framing.feed(&chunk, |_, _| Ok(0));
         }
         assert_eq!(result.unwrap_err().class, ErrorClass::Protocol);
     }
@@ -390,7 +428,7 @@ mod tests {
             parts in prop::collection::vec(
                 prop::sample::select(vec![
                     "data: ", "data:", "ä€𝄞", "\n", "\r\n", "\n\n", "{\"a\":1}", ": c", "event: e", " ",
-                    "[DONE]", "\r", "\u{feff}", "x",
+                    "[DONE]", "\r", "\u{feff}", "x", "data: a\n\n", "data: b\n\n",
                 ]),
                 0..30,
             ),
@@ -411,6 +449,10 @@ mod tests {
                 prop_assert_eq!(&frames(make(), &chunks), &whole);
                 let single: Vec<&[u8]> = bytes.chunks(1).collect();
                 prop_assert_eq!(&frames(make(), &single), &whole);
+            }
+            let whole = frames(Framing::events_or_json(), &[&bytes]);
+            for chunks in [&[&bytes[..]], &chunks[..]] {
+                prop_assert_eq!(&frames_taken(Framing::events_or_json(), chunks, true), &whole);
             }
         }
     }

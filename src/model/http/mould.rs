@@ -30,20 +30,42 @@ impl Mould {
         }
     }
 
-    /// The text of a frame of the same form; `None` if it has another one.
-    pub(crate) fn text<'a>(&self, frame: &'a str) -> Option<Cow<'a, str>> {
+    /// The text of a frame of the same form at the beginning of these bytes, and what is behind it; `None` if there is
+    /// no such frame.
+    pub(crate) fn text<'a>(&self, bytes: &'a [u8]) -> Option<(Cow<'a, str>, &'a [u8])> {
         if self.before.is_empty() {
             return None;
         }
-        let text = frame
-            .strip_prefix(&*self.before)?
-            .strip_suffix(&*self.after)?;
-        let plain = |byte| byte >= b' ' && byte != b'"' && byte != b'\\';
-        if text.bytes().all(plain) {
-            return Some(Cow::Borrowed(text));
+        let inside = bytes.strip_prefix(self.before.as_bytes())?;
+        let special = inside
+            .iter()
+            .position(|byte| matches!(byte, b'"' | b'\\' | ..b' '))?;
+        let (text, rest) = match inside[special] {
+            b'"' => {
+                let (text, rest) = inside.split_at(special);
+                (Cow::Borrowed(str::from_utf8(text).ok()?), rest)
+            }
+            b'\\' => {
+                let end = end_of_string(inside, special)?;
+                let open = self.before.len() - 1;
+                let string = serde_json::from_slice(&bytes[open..=self.before.len() + end]);
+                (Cow::Owned(string.ok()?), &inside[end..])
+            }
+            // Not in a string of JSON.
+            _ => return None,
+        };
+        Some((text, rest.strip_prefix(self.after.as_bytes())?))
+    }
+}
+
+/// Where the quotation mark is that ends a string, looked for from here on.
+fn end_of_string(inside: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match inside.get(at)? {
+            b'"' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
         }
-        let string = &frame[self.before.len() - 1..=frame.len() - self.after.len()];
-        serde_json::from_str(string).ok().map(Cow::Owned)
     }
 }
 
@@ -67,12 +89,15 @@ mod tests {
             (r#"{"a":"y\n\"\u00e4\ud834\udd1e","b":1}"#, "y\n\"ä𝄞"),
             (r#"{"a":"\",\"b\":1}","b":1}"#, r#"","b":1}"#),
         ] {
-            assert_eq!(mould.text(frame).as_deref(), Some(text), "{frame}");
+            let found = mould.text(frame.as_bytes());
+            assert_eq!(found, Some((text.into(), &b""[..])), "{frame}");
+            let followed = format!("{frame}{frame}");
+            let found = mould.text(followed.as_bytes());
+            assert_eq!(found, Some((text.into(), frame.as_bytes())), "{frame}");
         }
         for other in [
             r#"{"a":"y","b":2}"#,
             r#"{"c":"y","b":1}"#,
-            r#"{"a":"y","b":1} "#,
             r#"{"a":"y\","b":1}"#,
             r#"{"a":"y\x","b":1}"#,
             r#"{"a":"y\ud834","b":1}"#,
@@ -82,20 +107,21 @@ mod tests {
             r#"{"a":null,"b":1}"#,
             "",
         ] {
-            assert_eq!(mould.text(other), None, "{other}");
+            assert_eq!(mould.text(other.as_bytes()), None, "{other}");
         }
     }
 
     #[test]
     fn what_is_no_string_of_the_frame_is_not_taken() {
         let mut mould = Mould::default();
-        assert_eq!(mould.text(""), None);
+        assert_eq!(mould.text(b""), None);
         let frame = r#"{"a":"xyz"}"#;
         for text in ["xyz", "", &frame[6..8], &frame[7..9], frame] {
             mould.take(frame, text);
-            assert_eq!(mould.text(frame), None, "{text}");
+            assert_eq!(mould.text(frame.as_bytes()), None, "{text}");
         }
         mould.take(frame, &frame[6..9]);
-        assert_eq!(mould.text(frame).as_deref(), Some("xyz"));
+        let found = mould.text(frame.as_bytes());
+        assert_eq!(found, Some(("xyz".into(), &b""[..])));
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::model::http::answer::{Answer, Wire};
 use crate::model::http::clean::one_line;
 use crate::model::http::failure::Failure;
+use crate::model::http::framing::{end_of_event, next_event};
 use crate::model::http::mould::Mould;
 use crate::model::http::text::Text;
 use crate::model::{EndReason, ErrorClass, ModelError, TokenLogprob};
@@ -274,7 +275,7 @@ impl Usage {
 
 impl Wire for OpenAiWire {
     fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
-        if let Some(piece) = self.mould.text(text) {
+        if let Some((piece, [])) = self.mould.text(text.as_bytes()) {
             answer.text(&piece);
             return Ok(());
         }
@@ -297,6 +298,18 @@ impl Wire for OpenAiWire {
             }
         }
         Ok(())
+    }
+
+    fn more(&mut self, behind: &[u8], answer: &mut Answer) -> usize {
+        let mut rest = behind;
+        while let Some(event) = next_event(rest)
+            && let Some((piece, end)) = self.mould.text(event)
+            && let Some(next) = end_of_event(end)
+        {
+            answer.text(&piece);
+            rest = next;
+        }
+        behind.len() - rest.len()
     }
 }
 
