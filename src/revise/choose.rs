@@ -86,10 +86,10 @@ impl History {
 /// has failed in this run counts as less likely to work.
 pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, String) {
     let rewrite = |reason: String| (Strategy::FullRewrite, reason);
-    let words = draft.split_whitespace().count();
     let size = draft.chars().count();
     if size < SHORT {
-        return rewrite(format!("the draft is short ({})", counted(words, "word")));
+        let length = counted(draft.split_whitespace().count(), "word");
+        return rewrite(format!("the draft is short ({length})"));
     }
     if issues.is_empty() {
         return rewrite("no single fault is named".to_owned());
