@@ -58,12 +58,14 @@ impl Mould {
     }
 }
 
-/// Where the quotation mark is that ends a string, looked for from here on.
+/// Where the quotation mark is that ends a string, looked for from here on; not beyond what can stand in one, or a
+/// server could have everything behind each of its events looked through.
 fn end_of_string(inside: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match inside.get(at)? {
             b'"' => return Some(at),
             b'\\' => at += 2,
+            ..b' ' => return None,
             _ => at += 1,
         }
     }
@@ -104,6 +106,7 @@ mod tests {
             r#"{"a":"y","a":"z","b":1}"#,
             r#"{"a":","b":1}"#,
             "{\"a\":\"y\n\",\"b\":1}",
+            "{\"a\":\"\\\"y\n\",\"b\":1}",
             r#"{"a":null,"b":1}"#,
             "",
         ] {
