@@ -134,7 +134,7 @@ fn likeness(one: &str, other: &str) -> f64 {
     let mut numbers = Numbers::new();
     let mut numbered = |text: &str| {
         let mut words = text.unicode_words();
-        let first: Vec<u32> = words
+        let first: Vec<usize> = words
             .by_ref()
             .take(MAX_WORDS)
             .map(|word| numbers.of(word.to_lowercase()))

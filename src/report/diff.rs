@@ -82,7 +82,7 @@ pub fn diff<'t>(old: &'t str, new: &'t str, around: usize) -> Diff<'t> {
     let deadline = Instant::now() + PATIENCE;
     let (old, new) = (Lines::of(old), Lines::of(new));
     let mut numbers = Numbers::new();
-    let mut numbered = |lines: &Lines<'t>| -> Vec<u32> {
+    let mut numbered = |lines: &Lines<'t>| -> Vec<usize> {
         (0..lines.ranges.len())
             .map(|line| numbers.of(lines.text(line..line + 1)))
             .collect()
@@ -135,7 +135,7 @@ fn words<'t>(old: &'t str, new: &'t str, deadline: Instant) -> Option<Vec<Piece<
         return None;
     }
     let mut numbers = Numbers::new();
-    let mut numbered = |words: &Words<'t>| -> Vec<u32> {
+    let mut numbered = |words: &Words<'t>| -> Vec<usize> {
         words.0.iter().map(|(_, word)| numbers.of(*word)).collect()
     };
     let ops = edit_script(&numbered(&old_words), &numbered(&new_words), Some(deadline));

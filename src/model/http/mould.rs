@@ -46,28 +46,16 @@ impl Mould {
                 (Cow::Borrowed(str::from_utf8(text).ok()?), rest)
             }
             b'\\' => {
-                let end = end_of_string(inside, special)?;
-                let open = self.before.len() - 1;
-                let string = serde_json::from_slice(&bytes[open..=self.before.len() + end]);
-                (Cow::Owned(string.ok()?), &inside[end..])
+                let string = &bytes[self.before.len() - 1..];
+                let mut strings =
+                    serde_json::Deserializer::from_slice(string).into_iter::<String>();
+                let text = strings.next()?.ok()?;
+                (Cow::Owned(text), &string[strings.byte_offset() - 1..])
             }
             // Not in a string of JSON.
             _ => return None,
         };
         Some((text, rest.strip_prefix(self.after.as_bytes())?))
-    }
-}
-
-/// Where the quotation mark is that ends a string, looked for from here on; not beyond what can stand in one, or a
-/// server could have everything behind each of its events looked through.
-fn end_of_string(inside: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        match inside.get(at)? {
-            b'"' => return Some(at),
-            b'\\' => at += 2,
-            ..b' ' => return None,
-            _ => at += 1,
-        }
     }
 }
 
@@ -97,6 +85,8 @@ mod tests {
             let found = mould.text(followed.as_bytes());
             assert_eq!(found, Some((text.into(), frame.as_bytes())), "{frame}");
         }
+        let spaced = mould.text(br#"{"a":"y","b":1} "#);
+        assert_eq!(spaced, Some(("y".into(), &b" "[..])));
         for other in [
             r#"{"a":"y","b":2}"#,
             r#"{"c":"y","b":1}"#,

@@ -1,10 +1,10 @@
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::fold::{Folded, fold};
+use crate::source::Numbers;
 
 /// How like two passages must be to be taken for the same, 0 to 1. Others take 0.8; ours is higher, since an edit
 /// in the wrong place is worse than a second question.
@@ -181,19 +181,19 @@ impl<'a> Haystack<'a> {
             return Vec::new();
         }
         let wanted = fold(passage);
-        let mut ids = Ids::default();
-        let wanted_words = ids.words(&wanted);
+        let mut numbers = Numbers::new();
+        let wanted_words = words(&mut numbers, &wanted);
         if wanted_words.is_empty() {
             return Vec::new();
         }
         let units: Vec<(Range<usize>, Vec<usize>)> = units(self.text)
             .into_iter()
             .map(|unit| {
-                let words = ids.words(&fold(&self.text[unit.clone()]));
+                let words = words(&mut numbers, &fold(&self.text[unit.clone()]));
                 (unit, words)
             })
             .collect();
-        let mut places = candidates(&units, &wanted_words, ids.count());
+        let mut places = candidates(&units, &wanted_words, numbers.count());
         places.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut kept: Vec<Range<usize>> = Vec::new();
         for (_, first, last) in places {
@@ -214,7 +214,7 @@ impl<'a> Haystack<'a> {
                 let score = if wanted.len().max(there.len()) <= BY_CHARACTER {
                     strsim::normalized_levenshtein(&wanted, &there)
                 } else {
-                    let there = ids.words(&there);
+                    let there = words(&mut numbers, &there);
                     likeness(&wanted_words, &there)
                 };
                 (score, place)
@@ -229,9 +229,9 @@ impl<'a> Haystack<'a> {
 fn candidates(
     units: &[(Range<usize>, Vec<usize>)],
     wanted: &[usize],
-    ids: usize,
+    numbers: usize,
 ) -> Vec<(f64, usize, usize)> {
-    let mut counts = vec![0u32; ids];
+    let mut counts = vec![0u32; numbers];
     for &word in wanted {
         counts[word] += 1;
     }
@@ -285,28 +285,14 @@ fn units(text: &str) -> Vec<Range<usize>> {
     units
 }
 
-/// Numbers for words, so that they are compared fast.
-#[derive(Default)]
-struct Ids {
-    known: HashMap<String, usize>,
-}
-
-impl Ids {
-    fn words(&mut self, folded: &str) -> Vec<usize> {
-        // Signs count, too: a brace is all there is of many a line.
-        folded
-            .split_word_bounds()
-            .filter(|word| !word.trim().is_empty())
-            .map(|word| {
-                let next = self.known.len();
-                *self.known.entry(word.to_owned()).or_insert(next)
-            })
-            .collect()
-    }
-
-    fn count(&self) -> usize {
-        self.known.len()
-    }
+/// The numbers of a text's words.
+fn words(numbers: &mut Numbers<String>, folded: &str) -> Vec<usize> {
+    // Signs count, too: a brace is all there is of many a line.
+    folded
+        .split_word_bounds()
+        .filter(|word| !word.trim().is_empty())
+        .map(|word| numbers.of(word.to_owned()))
+        .collect()
 }
 
 fn likeness(one: &[usize], other: &[usize]) -> f64 {
