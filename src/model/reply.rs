@@ -48,7 +48,16 @@ impl Reply {
                 };
             }
             ChatEvent::Notice(_) => {}
-            ChatEvent::End(end) => self.end = Some(end),
+            ChatEvent::End(end) => {
+                self.end = Some(end);
+                // Some servers accept the request and return no alternatives, or 0.0 for every token.
+                let says_nothing = |token: &TokenLogprob| {
+                    token.top.is_empty() || token.top.iter().all(|&(_, logprob)| logprob == 0.0)
+                };
+                if self.logprobs.iter().all(says_nothing) {
+                    self.logprobs.clear();
+                }
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::setup::{BOTH, Setup, ask, call, judging, writing};
 use crate::support::server::{Chunks, Fault, Protocol, Reply, Server};
-use reflect::model::{ChatEvent, ChatRequest, EndReason};
+use reflect::model::{ChatEvent, ChatRequest, EndReason, Think};
 use reflect::types::TokenUsage;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -87,7 +87,12 @@ fn reasoning_is_never_part_of_the_answer() {
             .reply(Reply::text("The tag <think>x</think> stays."));
         let setup = Setup::new(protocol);
         let model = setup.model(&server.url());
-        let ask = || call(&*model, writing()).ok();
+        // With reasoning off, a reply that is all reasoning is not asked for again.
+        let request = ChatRequest {
+            think: Think::Off,
+            ..writing()
+        };
+        let ask = || call(&*model, request.clone()).ok();
         for (text, reasoning) in [
             ("answer", "field"),
             ("answer", "tag"),

@@ -5,6 +5,8 @@ use crate::support::server::{Fault, Protocol, Reply, Server};
 use futures_util::StreamExt;
 use reflect::model::ollama::ollama_is_running;
 use reflect::model::{ApiKey, ChatEvent, ErrorClass, RetryPolicy, Timeouts, complete};
+use serde_json::json;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -276,4 +278,54 @@ fn dropping_the_stream_ends_the_call() {
         );
     });
     assert_eq!(server.calls(), 1);
+}
+
+/// A local server that restarts, as after an update, does not end the run: once it has answered, refused connections
+/// are waited out.
+#[test]
+fn a_server_that_restarts_is_waited_for() {
+    let answer = |listener: &TcpListener| {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = [0; 65536];
+        let _ = stream.read(&mut bytes).unwrap();
+        let body =
+            json!({"message": {"content": "a"}, "done": true, "done_reason": "stop"}).to_string();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + &body).as_bytes()).unwrap();
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let url = format!("http://{address}");
+    let (refuse, refused) = std::sync::mpsc::channel();
+    let server = std::thread::spawn(move || {
+        answer(&listener);
+        drop(listener);
+        // Back once a connection was refused.
+        refused.recv().unwrap();
+        answer(&TcpListener::bind(address).unwrap());
+    });
+    let model = Setup::new(Protocol::Ollama).model(&url);
+    assert_eq!(call(&*model, writing()).ok().text, "a");
+    let (reply, result) = run(complete(&*model, writing(), |event| {
+        if let ChatEvent::Retry { error, .. } = event {
+            assert_eq!(error.class, ErrorClass::Unreachable);
+            refuse.send(()).unwrap();
+        }
+    }));
+    result.unwrap();
+    assert_eq!((reply.text.as_str(), reply.attempts), ("a", 2));
+    server.join().unwrap();
+
+    // One that never answered is simply not there.
+    let start = Instant::now();
+    let error = ask_at(&Setup::new(Protocol::Ollama), &url).error();
+    assert_eq!(error.class, ErrorClass::Unreachable);
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+fn ask_at(setup: &Setup, url: &str) -> crate::setup::Outcome {
+    call(&*setup.model(url), writing())
 }

@@ -125,6 +125,11 @@ impl<W: Wire> Decoder<W> {
         self.answer.reason.is_some()
     }
 
+    /// Whether there is reasoning and no answer.
+    pub(crate) fn only_reasoned(&self) -> bool {
+        self.answer.reasoned && !self.answer.wrote
+    }
+
     /// Ends a complete answer without waiting for what may follow.
     pub(crate) fn end(&mut self) {
         self.answer.end();
@@ -149,6 +154,9 @@ pub(crate) struct Answer {
     reason: Option<EndReason>,
     ended: bool,
     pieces: u64,
+    reasoned: bool,
+    /// Whether there is text of an answer, other than blanks.
+    wrote: bool,
 }
 
 impl Answer {
@@ -171,6 +179,8 @@ impl Answer {
             reason: None,
             ended: false,
             pieces: 0,
+            reasoned: false,
+            wrote: false,
         }
     }
 
@@ -306,6 +316,7 @@ impl Answer {
     fn push_text(&mut self, text: &str) {
         let runaway = self.runaway(text);
         let text = &text[..runaway.unwrap_or(text.len())];
+        self.wrote |= !text.trim().is_empty();
         match self.events.back_mut() {
             Some(ChatEvent::Text(before)) => before.push_str(text),
             _ => self.events.push_back(ChatEvent::Text(text.to_owned())),
@@ -322,6 +333,7 @@ impl Answer {
 
     /// As with text.
     fn push_reasoning(&mut self, text: &str) {
+        self.reasoned = true;
         match self.events.back_mut() {
             Some(ChatEvent::Reasoning(before)) => before.push_str(text),
             _ => self.events.push_back(ChatEvent::Reasoning(text.to_owned())),

@@ -15,13 +15,20 @@ use super::body::Body;
 use super::client::transport_error;
 use super::connection::{Connection, failure_of, with_wait};
 use super::failure::Failure;
-use crate::model::{ChatEvent, ChatRequest, ChatStream, EndReason, ErrorClass, ModelError};
+use crate::model::{ChatEvent, ChatRequest, ChatStream, EndReason, ErrorClass, ModelError, Think};
 
 /// How long is waited for token counts, and for the end of the stream, once the answer is complete.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long is waited for the end of a body whose last event came.
 const DRAIN: Duration = Duration::from_millis(50);
+
+/// How long a server that has answered before is waited for when it refuses connections: as long as a local server
+/// takes to restart.
+const RESTART: Duration = Duration::from_secs(20);
+
+/// How often it is tried meanwhile.
+const RESTART_POLL: Duration = Duration::from_millis(500);
 
 /// The most times that one call is made again with other parameters. There are fewer parameters that
 /// could be at fault.
@@ -92,6 +99,7 @@ pub(crate) fn chat<A: Adapter>(adapter: &A, request: ChatRequest) -> ChatStream<
         stage: Stage::Send,
         retries: 0,
         adjustments: 0,
+        refused_since: None,
         deadline: Instant::now() + adapter.endpoint().connection.client.timeouts().total,
     });
     stream::unfold(call, |mut call| async {
@@ -108,6 +116,8 @@ struct Call<'a, A: Adapter> {
     stage: Stage<A::Wire>,
     retries: u32,
     adjustments: u32,
+    /// Since when a server that has answered before refuses connections.
+    refused_since: Option<Instant>,
     deadline: Instant,
 }
 
@@ -172,6 +182,8 @@ impl<A: Adapter> Call<'_, A> {
             Ok(Err(error)) => return self.fail(transport_error(&error, url, false)),
             Err(_) => return self.time_out(first_token, "no answer", "--timeout-first-token"),
         };
+        connection.client.has_answered(url);
+        self.refused_since = None;
         if response.status().is_success() {
             self.stage = Stage::Receive(Box::new(Receiving {
                 body: Body::new(response),
@@ -257,12 +269,53 @@ impl<A: Adapter> Call<'_, A> {
         if let Err(error) = result {
             return self.fail(error);
         }
+        let only_reasoned = decoder.has_ended() && decoder.only_reasoned();
+        if only_reasoned && self.ask_without_reasoning() {
+            return;
+        }
         if decoder.has_ended() {
             // What is left is usually there already.
             let _ = timeout(DRAIN, body.drain()).await;
         } else {
             self.stage = Stage::Receive(receiving);
         }
+    }
+
+    /// If the model has reasoned and written no answer, and reasoning can be switched off: makes the call again
+    /// without. The same request would come to the same end.
+    fn ask_without_reasoning(&mut self) -> bool {
+        let Some(ChatEvent::End(end @ (EndReason::Stop | EndReason::Length))) = self.queue.back()
+        else {
+            return false;
+        };
+        let spent = match (end, self.request.sampling.max_tokens) {
+            (EndReason::Length, Some(limit)) => {
+                format!("spent its limit of {limit} tokens on reasoning")
+            }
+            (EndReason::Length, None) => "filled its context window with reasoning".to_owned(),
+            _ => "reasoned and wrote no answer".to_owned(),
+        };
+        let quirks = lock(&self.adapter.endpoint().quirks).clone();
+        let without = ChatRequest {
+            think: Think::Off,
+            ..self.request.clone()
+        };
+        let body = |request: &ChatRequest| self.adapter.body(request, &quirks).ok();
+        if body(&without) == body(&self.request) {
+            return false;
+        }
+        self.queue.pop_back();
+        let message = format!("the model {spent}");
+        self.queue.push_back(ChatEvent::Retry {
+            error: ModelError::new(ErrorClass::CutOff, message.clone()),
+            wait: Duration::ZERO,
+        });
+        self.queue.push_back(ChatEvent::Notice(format!(
+            "{message}; asking again with reasoning off"
+        )));
+        self.request = without;
+        self.stage = Stage::Send;
+        true
     }
 
     /// `flag` allows more than `limit`.
@@ -281,11 +334,31 @@ impl<A: Adapter> Call<'_, A> {
         );
     }
 
+    /// Whether a server that has answered in this run refuses connections, for no longer than a restart takes.
+    fn restarts(&self, error: &ModelError) -> bool {
+        let endpoint = self.adapter.endpoint();
+        error.class == ErrorClass::Unreachable
+            && endpoint.connection.retries.max_retries > 0
+            && endpoint.connection.client.is_known_to_answer(&endpoint.url)
+            && self
+                .refused_since
+                .is_none_or(|since| since.elapsed() < RESTART)
+    }
+
     /// Decides whether the call is made again.
     fn fail(&mut self, error: ModelError) {
         let connection = &self.adapter.endpoint().connection;
         let error = connection.locate(error, &self.adapter.endpoint().url);
         let policy = connection.retries;
+        if self.restarts(&error) && Instant::now() + RESTART_POLL < self.deadline {
+            if self.refused_since.is_none() {
+                self.refused_since = Some(Instant::now());
+                let wait = RESTART;
+                self.queue.push_back(ChatEvent::Retry { error, wait });
+            }
+            self.stage = Stage::Wait(RESTART_POLL);
+            return;
+        }
         if error.class.is_retryable() && self.retries < policy.max_retries {
             let wait = policy.wait(self.retries, error.retry_after);
             if Instant::now() + wait < self.deadline {

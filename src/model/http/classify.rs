@@ -3,7 +3,53 @@
 use super::failure::Failure;
 use crate::model::{ErrorClass, ModelError};
 
+/// Failures of a local server that no retry changes, by what it says, each with advice. Ollama and llama.cpp report them
+/// with status 500.
+const LASTING: [(&str, &str); 8] = [
+    (
+        "requires more system memory",
+        "use a smaller model, a smaller `--num-ctx`, or stop other programs",
+    ),
+    (
+        "out of memory",
+        "use a smaller model, a smaller `--num-ctx`, or stop other programs",
+    ),
+    (
+        "cudamalloc failed",
+        "use a smaller model, a smaller `--num-ctx`, or stop other programs",
+    ),
+    (
+        "unable to load model",
+        "the model's file may be damaged: pull the model again",
+    ),
+    (
+        "may be incompatible",
+        "update the server, or pull a current version of the model",
+    ),
+    (
+        "binary not found",
+        "the server is not fully installed: install it again",
+    ),
+    ("must be of type", "check the options in the configuration"),
+    (
+        "invalid format:",
+        "check the schema that the reply must follow",
+    ),
+];
+
 impl Failure {
+    /// What can be done about a failure that no retry changes; `None` if a retry may help.
+    fn lasting(&self) -> Option<&'static str> {
+        if self.status != Some(500) && self.status.is_some() {
+            return None;
+        }
+        let message = self.message.to_lowercase();
+        LASTING
+            .iter()
+            .find(|(words, _)| message.contains(words))
+            .map(|(_, advice)| *advice)
+    }
+
     /// The error of ours.
     pub(crate) fn into_error(self) -> ModelError {
         let class = self.class();
@@ -20,6 +66,7 @@ impl Failure {
             ErrorClass::Quota => {
                 Some("add credit at the provider, or use another model".to_owned())
             }
+            ErrorClass::Rejected => self.lasting().map(str::to_owned),
             _ => None,
         };
         ModelError {
@@ -83,6 +130,9 @@ impl Failure {
             "NOT_FOUND",
         ]) {
             return ErrorClass::NotFound;
+        }
+        if self.lasting().is_some() {
+            return ErrorClass::Rejected;
         }
         match self.status {
             Some(403) if says(&["flagged", "moderation"]) => ErrorClass::Rejected,

@@ -1,16 +1,18 @@
 //! The HTTP client: one for loopback addresses, which no proxy may see, and one for the rest.
 
+use std::collections::HashSet;
 use std::error::Error as _;
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response, Url};
 use tower::util::MapRequestLayer;
 
+use super::call::lock;
 use super::tls;
 use crate::model::{ErrorClass, ModelError};
 
@@ -51,6 +53,8 @@ struct Shared {
     timeouts: Timeouts,
     loopback: OnceLock<Result<Pool, String>>,
     outside: OnceLock<Result<Pool, String>>,
+    /// The hosts and ports that have answered a request, whatever the answer.
+    answered: Mutex<HashSet<String>>,
 }
 
 impl Default for HttpClient {
@@ -67,8 +71,19 @@ impl HttpClient {
                 timeouts,
                 loopback: OnceLock::new(),
                 outside: OnceLock::new(),
+                answered: Mutex::default(),
             }),
         }
+    }
+
+    /// Remembers that the server at this address is there.
+    pub(crate) fn has_answered(&self, url: &Url) {
+        lock(&self.shared.answered).insert(url.authority().to_owned());
+    }
+
+    /// Whether the server at this address has answered before.
+    pub(crate) fn is_known_to_answer(&self, url: &Url) -> bool {
+        lock(&self.shared.answered).contains(url.authority())
     }
 
     /// How long it waits.

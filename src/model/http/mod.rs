@@ -10,7 +10,7 @@ mod connection;
 pub(crate) mod failure;
 pub(crate) mod framing;
 pub(crate) mod mould;
-mod retry;
+pub(crate) mod retry;
 pub(crate) mod text;
 mod tls;
 

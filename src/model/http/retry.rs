@@ -89,6 +89,11 @@ pub(crate) fn go_duration(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
+    duration_with_units(text)
+}
+
+/// A duration as Go writes it, such as `1h30m` or `1.5s`; not negative.
+pub(crate) fn duration_with_units(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut seconds = 0.0;
     while !rest.is_empty() {

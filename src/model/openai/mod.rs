@@ -257,12 +257,14 @@ impl ChatModel for OpenAiModel {
         if let Some(listed) = listed {
             return Ok(ModelInfo {
                 context_window: listed.context_window,
+                ..ModelInfo::default()
             });
         }
         // Other names of a model are not listed, but known.
         match self.listed(model).await {
             Ok(value) => Ok(ModelInfo {
                 context_window: context_window(&value),
+                ..ModelInfo::default()
             }),
             Err(error) if error.class == ErrorClass::NotFound && !models.is_empty() => {
                 Err(self.explain(error).await)

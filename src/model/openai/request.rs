@@ -255,6 +255,7 @@ pub(crate) fn adjust(
         "response_format",
         "json_schema",
         "json_object",
+        "JSON schema",
         "structured output",
         "structured outputs",
         "grammar",
@@ -300,9 +301,16 @@ pub(crate) fn adjust(
             "{who} cannot be kept from reasoning; from now on it is asked for little of it"
         ));
     }
+    // Ollama and LiteLLM name what the field means, not the field: `"m" does not support thinking`.
+    let reasons = |name: &str| {
+        matches!(name, "chat_template_kwargs" | "reasoning_effort")
+            && ["thinking", "reasoning"]
+                .iter()
+                .any(|word| failure.names(word))
+    };
     let name = DROPPABLE
         .into_iter()
-        .find(|name| is_ours(name) && failure.names(name))?;
+        .find(|name| is_ours(name) && (failure.names(name) || reasons(name)))?;
     // A field that is there with another value is not rejected by its name.
     if name == "stream" && sent.get(name) != Some(&Value::Bool(true)) {
         return None;
