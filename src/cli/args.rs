@@ -917,8 +917,13 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub num_ctx: Option<u64>,
 
-    /// How long Ollama keeps the model loaded
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    /// How long Ollama keeps the model loaded: `15m`, seconds, or -1 for always
+    #[arg(
+        long,
+        value_name = "TIME",
+        hide_short_help = true,
+        allow_hyphen_values = true
+    )]
     pub keep_alive: Option<String>,
 
     /// How much the model reasons first

@@ -161,7 +161,6 @@ impl Settings {
             memory: Some(false),
             offline: Some(false),
             retries: Some(RetryPolicy::default().max_retries),
-            keep_alive: Some(ollama::KEEP_ALIVE.to_owned()),
             think: Some(Think::Auto),
             structured_output: Some(StructuredOutputMode::Auto),
             loop_settings: LoopSettings {
@@ -255,6 +254,16 @@ impl Settings {
         if self.max_tokens == Some(0) {
             return wrong("max_tokens", "at least 1");
         }
+        if self
+            .keep_alive
+            .as_deref()
+            .is_some_and(|time| !ollama::is_keep_alive(time))
+        {
+            return wrong(
+                "keep_alive",
+                "a duration such as `30s`, `15m` or `1h30m`, a whole number of seconds, or -1 to keep the model loaded",
+            );
+        }
         if let Some(Err(message)) = self.base_url.as_deref().map(check_url) {
             return wrong("base_url", message);
         }
@@ -265,7 +274,6 @@ impl Settings {
             ("stronger_model", &self.stronger_model),
             ("provider", &self.provider),
             ("criteria", &self.criteria),
-            ("keep_alive", &self.keep_alive),
         ];
         for (key, text) in texts {
             if text.as_ref().is_some_and(|t| t.trim().is_empty()) {

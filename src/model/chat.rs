@@ -55,6 +55,10 @@ pub trait ChatModel: Send + Sync {
 pub struct ModelInfo {
     /// Tokens of prompt and answer together, if the server tells.
     pub context_window: Option<u64>,
+    /// The window that the model is loaded with now, on a server that loads models by demand.
+    pub loaded_window: Option<u64>,
+    /// The window that the model's own parameters set.
+    pub set_window: Option<u64>,
 }
 
 /// One question to a model.

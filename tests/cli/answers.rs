@@ -2,9 +2,15 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::Test;
 use crate::harness::{drafts_of, each};
-use crate::plan::{BOTH, FIRST, SECOND, answering, draft, verdict};
-use crate::support::server::{Planned, Protocol, Purpose, Reply};
+use crate::plan::{self, BOTH, FIRST, SECOND, answering, verdict};
+use crate::support::server::{Planned, Protocol, Purpose, Reply, Server};
+
+/// With reasoning off, so that a reply that is all reasoning is not asked for again by the adapter.
+fn draft(server: &Server, protocol: Protocol) -> Test {
+    plan::draft(server, protocol).args(["--think", "off"])
+}
 
 fn judged(step: u8) -> Reply {
     Reply::text(&verdict(step).to_string())

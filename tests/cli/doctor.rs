@@ -12,7 +12,8 @@ const USER: &str = "../home/.config/reflect/config.toml";
 fn in_json() -> Reply {
     Reply::text(r#"{"word_of_verdict": "yes", "step_of_verdict": 5}"#)
         .usage(300, 20, Some(260))
-        .logprobs(json!([{"token": "{", "logprob": -0.1, "top_logprobs": []}]))
+        .logprobs(json!([{"token": "{", "logprob": -0.1,
+            "top_logprobs": [{"token": "{", "logprob": -0.1}]}]))
 }
 
 /// A server with a model that can do everything.
@@ -129,6 +130,8 @@ fn what_people_read() {
 #[test]
 fn a_model_that_can_do_little() {
     let server = answering([
+        Reply::reasoning_only("Let me see. One, two."),
+        // Asked again with reasoning off, it reasons all the same.
         Reply::reasoning_only("Let me see. One, two."),
         Reply::text("The sea is wet.").usage(300, 5, Some(0)),
     ]);

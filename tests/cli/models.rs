@@ -60,7 +60,8 @@ fn ollama_is_asked_with_one_window() {
     );
     for chat in server.chats() {
         assert_eq!(chat.body["truncate"], false);
-        assert_eq!(chat.body["shift"], false);
+        // Ollama would load the model again for it.
+        assert_eq!(chat.body["shift"], serde_json::Value::Null);
     }
 }
 

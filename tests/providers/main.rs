@@ -14,5 +14,6 @@ mod answers;
 mod faults;
 mod learning;
 mod network;
+mod recorded;
 mod requests;
 mod setup;

@@ -26,7 +26,7 @@ fn nothing_is_sent_that_nobody_asked_for() {
     assert_eq!(
         chats[1].body,
         json!({"model": "test", "messages": messages, "stream": true, "truncate": false,
-            "shift": false, "keep_alive": "15m", "options": {}})
+            "options": {}})
     );
     assert_eq!(chats[0].header("authorization"), None);
 }
@@ -49,7 +49,8 @@ fn all_that_can_be_asked_for_is_sent() {
     assert_eq!(body["think"], json!(false));
     assert_eq!(
         body["options"],
-        json!({"num_ctx": 6144, "num_predict": 50, "temperature": 0.0, "top_p": 0.9, "seed": 7})
+        json!({"num_ctx": 6144, "num_predict": 50, "temperature": 0.0, "top_p": 0.9, "seed": 7,
+            "repeat_penalty": 1.0})
     );
     let body = &server.chats()[1].body;
     assert_eq!(
@@ -129,4 +130,27 @@ fn a_server_that_repeats_the_key_does_not_make_it_known() {
     };
     let error = ask(&setup, &server, writing()).error();
     assert_eq!(error.message, "wrong key: [key]");
+}
+
+/// Prompt and reply fit the window together: in a full one Ollama drops the beginning of the prompt.
+#[test]
+fn a_reply_is_limited_to_what_the_window_holds() {
+    let limit = |window, max_tokens| {
+        let server = Server::start();
+        server.reply_text("a");
+        let setup = Setup {
+            num_ctx: NumCtx::fixed(window),
+            ..Setup::new(Protocol::Ollama)
+        };
+        let mut request = writing();
+        request.sampling.max_tokens = max_tokens;
+        ask(&setup, &server, request).ok();
+        server.chats()[0].body["options"]["num_predict"].clone()
+    };
+    // The prompt is taken to have a token for every three bytes.
+    assert_eq!(limit(4096, None), json!(4096 - 9));
+    assert_eq!(limit(4096, Some(500)), json!(500));
+    assert_eq!(limit(4096, Some(5000)), json!(4096 - 9));
+    // The estimate may be too high; what is left is never nothing.
+    assert_eq!(limit(200, None), json!(256));
 }

@@ -202,12 +202,10 @@ impl<'a> Providers<'a> {
                 };
                 let mut options = OllamaOptions::new(id(model), connection);
                 options.num_ctx = window.num_ctx.clone();
-                if let Some(time) = &settings.keep_alive {
-                    options.keep_alive.clone_from(time);
-                }
+                options.keep_alive.clone_from(&settings.keep_alive);
                 let model = OllamaModel::new(options);
                 if window.num_ctx.get().is_none() {
-                    window.decide(model.info().await?.context_window);
+                    window.decide(model.info().await?);
                 }
                 Ok(OpenModel {
                     model: Arc::new(model),

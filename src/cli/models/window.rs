@@ -6,8 +6,8 @@ use crate::engine::{PRIOR_CHARACTERS, PRIOR_DRAFTS};
 use crate::evaluate;
 use crate::evidence::DEFAULT_TOKENS;
 use crate::memory;
-use crate::model::Sampling;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
+use crate::model::{ModelInfo, Sampling};
 use crate::prompt::Prompts;
 use crate::types::{Against, CompareConfig, Evaluator, LengthUnit, Strategy, Task};
 
@@ -145,9 +145,16 @@ impl RunWindow {
         u32::try_from(tokens.clamp(least, most)).unwrap_or(u32::MAX)
     }
 
-    /// Decides the window, for a model that can hold so much.
-    pub(super) fn decide(&self, context_window: Option<u64>) -> u64 {
-        self.num_ctx.decide(num_ctx_for(self.need, context_window))
+    /// Decides the window, for this model. Ollama loads a model again for any other window, a smaller one too: so a
+    /// model that is loaded with a large enough window is used as it is.
+    pub(super) fn decide(&self, model: ModelInfo) -> u64 {
+        let enough = num_ctx_for(self.need, model.context_window);
+        let need = self.need.min(enough);
+        let window = match model.loaded_window {
+            Some(loaded) if loaded >= need => loaded,
+            _ => enough.max(model.set_window.unwrap_or_default()),
+        };
+        self.num_ctx.decide(window)
     }
 }
 
@@ -202,5 +209,30 @@ mod tests {
         assert_eq!(most(None, None, "embedded"), Some(1024));
         assert_eq!(most(Some(400), None, "embedded"), Some(600));
         assert_eq!(most(Some(400), Some(20), "embedded"), Some(20));
+    }
+
+    #[test]
+    fn a_loaded_model_is_used_as_it_is_where_it_can_be() {
+        let decide = |need, context_window, loaded_window, set_window| {
+            let window = RunWindow {
+                num_ctx: NumCtx::default(),
+                need,
+                longest_draft: None,
+            };
+            window.decide(ModelInfo {
+                context_window,
+                loaded_window,
+                set_window,
+            })
+        };
+        assert_eq!(decide(5000, Some(32_768), None, None), 6144);
+        // Loaded with enough, be it odd or much more than needed.
+        assert_eq!(decide(5000, Some(32_768), Some(5001), None), 5001);
+        assert_eq!(decide(5000, Some(32_768), Some(32_768), None), 32_768);
+        assert_eq!(decide(5000, Some(32_768), Some(4096), None), 6144);
+        // As much as the model supports is enough.
+        assert_eq!(decide(50_000, Some(8192), Some(8192), None), 8192);
+        // Never less than the model's own parameters set.
+        assert_eq!(decide(5000, Some(32_768), Some(4096), Some(16_384)), 16_384);
     }
 }

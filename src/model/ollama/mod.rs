@@ -1,17 +1,19 @@
 //! Ollama, by its own interface: only that one can set the context window.
 
 mod context;
+mod details;
 mod request;
 mod wire;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 pub use context::{NumCtx, estimate_tokens, num_ctx_for};
 
+use self::details::Details;
 use self::request::Quirks;
 use self::wire::OllamaWire;
 use super::http::Connection;
@@ -19,14 +21,11 @@ use super::http::answer::Decoder;
 use super::http::call::{self, Adapter, Endpoint};
 use super::http::failure::Failure;
 use super::http::framing::Framing;
+use super::http::retry::duration_with_units;
 use super::listing::{ListedModel, nearest};
 use super::openai::StructuredOutput;
 use super::{ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInfo};
 use crate::types::ModelId;
-
-/// How long Ollama keeps the model loaded after a call: longer than its own 5 minutes, since people
-/// take time to read a draft before they go on.
-pub const KEEP_ALIVE: &str = "15m";
 
 /// Which model, where, and how.
 #[derive(Debug, Clone)]
@@ -37,9 +36,9 @@ pub struct OllamaOptions {
     pub connection: Connection,
     /// The context window of the run.
     pub num_ctx: NumCtx,
-    /// How long the model stays loaded after a call: a duration such as `15m`, or seconds. Default:
-    /// [`KEEP_ALIVE`].
-    pub keep_alive: String,
+    /// How long the model stays loaded after a call: a duration such as `15m`, or seconds. Default: as the server
+    /// is set up.
+    pub keep_alive: Option<String>,
 }
 
 impl OllamaOptions {
@@ -49,7 +48,7 @@ impl OllamaOptions {
             id,
             connection,
             num_ctx: NumCtx::default(),
-            keep_alive: KEEP_ALIVE.to_owned(),
+            keep_alive: None,
         }
     }
 }
@@ -60,6 +59,8 @@ pub struct OllamaModel {
     options: OllamaOptions,
     endpoint: Endpoint<Quirks>,
     overflow_reported: Arc<AtomicBool>,
+    /// What the server says of the model, once it was asked.
+    details: Arc<OnceLock<Details>>,
 }
 
 impl OllamaModel {
@@ -69,6 +70,7 @@ impl OllamaModel {
             endpoint: Endpoint::new(options.connection.clone(), "api/chat", Quirks::default()),
             options,
             overflow_reported: Arc::default(),
+            details: Arc::default(),
         }
     }
 
@@ -76,6 +78,13 @@ impl OllamaModel {
     pub fn num_ctx(&self) -> &NumCtx {
         &self.options.num_ctx
     }
+}
+
+/// Whether Ollama understands this as a time to keep a model loaded: a duration as Go writes it (`15m`, `1h30m`), or
+/// a whole number of seconds. A negative time means always.
+pub fn is_keep_alive(time: &str) -> bool {
+    let size = time.strip_prefix('-').unwrap_or(time);
+    !size.is_empty() && (time.parse::<i64>().is_ok() || duration_with_units(size).is_some())
 }
 
 /// The models that are installed, by name.
@@ -132,6 +141,20 @@ async fn installed(
     Ok(models)
 }
 
+/// The window that a model is loaded with now; `None` if it is not loaded, or the server does not say.
+async fn loaded_window(connection: &Connection, model: &str) -> Option<u64> {
+    let url = connection.base_url.join("api/ps");
+    let value = connection.json(&url, None, None).await.ok()?;
+    let names = [model.to_owned(), format!("{model}:latest")];
+    let loaded = value.get("models")?.as_array()?.iter().find(|loaded| {
+        loaded
+            .get("name")
+            .and_then(Value::as_str)
+            .is_some_and(|name| names.iter().any(|wanted| wanted == name))
+    })?;
+    loaded.get("context_length")?.as_u64()
+}
+
 fn with_serve_hint(mut error: ModelError) -> ModelError {
     if error.class == ErrorClass::Unreachable && error.message == "connection refused" {
         let url = error.url.clone().unwrap_or_default();
@@ -150,7 +173,15 @@ impl Adapter for OllamaModel {
     }
 
     fn body(&self, request: &ChatRequest, quirks: &Quirks) -> Result<Vec<u8>, ModelError> {
-        request::body(&self.options, request, quirks)
+        let assumed;
+        let details = match self.details.get() {
+            Some(details) => details,
+            None => {
+                assumed = Details::by_name(&self.options.id.model);
+                &assumed
+            }
+        };
+        request::body(&self.options, request, quirks, details)
             .map_err(|error| ModelError::new(ErrorClass::Rejected, error.to_string()))
     }
 
@@ -241,15 +272,26 @@ impl ChatModel for OllamaModel {
             Ok(value) => value,
             Err(error) => return Err(self.explain(error).await),
         };
-        let context_window = value
-            .get("model_info")
-            .and_then(Value::as_object)
-            .and_then(|info| {
-                let (_, window) = info
-                    .iter()
-                    .find(|(name, _)| name.ends_with(".context_length"))?;
-                window.as_u64()
-            });
-        Ok(ModelInfo { context_window })
+        let details = self.details.get_or_init(|| Details::read(&value));
+        Ok(ModelInfo {
+            context_window: details.context_window,
+            set_window: details.num_ctx,
+            loaded_window: loaded_window(connection, &self.options.id.model).await,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_to_keep_a_model_loaded() {
+        for time in ["15m", "1h30m", "1.5h", "90", "0", "-1", "-1m", "500ms"] {
+            assert!(is_keep_alive(time), "{time}");
+        }
+        for time in ["", "-", "1d", "5x", "1.5", "m", "soon", " 5m", "1e3"] {
+            assert!(!is_keep_alive(time), "{time}");
+        }
     }
 }

@@ -6,8 +6,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::OllamaOptions;
+use super::context::estimate_tokens;
+use super::details::Details;
 use crate::model::http::failure::Failure;
-use crate::model::{ChatRequest, Message, ResponseSchema, Think};
+use crate::model::{ChatRequest, Message, Purpose, ResponseSchema, Think};
 
 /// What was learned about a server and its model.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,10 +33,8 @@ struct Body<'a> {
     stream: bool,
     /// Too long a prompt is an error, not a prompt without its beginning.
     truncate: bool,
-    /// A full window ends the answer, it does not push out the prompt. The same in every call: the
-    /// server loads the model again if it changes.
-    shift: bool,
-    keep_alive: KeepAlive<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep_alive: Option<KeepAlive<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +58,8 @@ struct Options {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat_penalty: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -80,6 +82,7 @@ pub(crate) fn body(
     options: &OllamaOptions,
     request: &ChatRequest,
     quirks: &Quirks,
+    model: &Details,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let free = |name: &str| !quirks.dropped.contains(name);
     let sampling = &request.sampling;
@@ -89,32 +92,70 @@ pub(crate) fn body(
         messages: &request.messages,
         stream: true,
         truncate: false,
-        shift: false,
-        keep_alive: match options.keep_alive.parse() {
-            Ok(seconds) => KeepAlive::Seconds(seconds),
-            Err(_) => KeepAlive::Duration(&options.keep_alive),
-        },
+        keep_alive: options
+            .keep_alive
+            .as_deref()
+            .map(|time| match time.parse() {
+                Ok(seconds) => KeepAlive::Seconds(seconds),
+                Err(_) => KeepAlive::Duration(time),
+            }),
         format: request
             .schema
             .as_deref()
             .filter(|_| free("format"))
             .map(ResponseSchema::text),
-        think: think(&options.id.model, request.think, quirks).filter(|_| free("think")),
+        think: think(model, wanted_reasoning(request), quirks).filter(|_| free("think")),
         logprobs: logprobs.map(|_| true),
         top_logprobs: logprobs.filter(|&count| count > 0),
         options: Options {
             num_ctx: options.num_ctx.get(),
-            num_predict: sampling.max_tokens,
+            num_predict: num_predict(options.num_ctx.get(), request),
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             seed: sampling.seed,
+            repeat_penalty: repeat_penalty(request, model),
         },
     })
 }
 
-fn think(model: &str, think: Think, quirks: &Quirks) -> Option<ThinkValue> {
-    // It knows nothing but levels: switched off, it answers with nothing at all.
-    let levels_only = model.contains("gpt-oss");
+/// The token limit of the reply, such that the prompt and the reply fit the context window. In a full window Ollama
+/// drops the beginning of the prompt and writes on; `shift: false` would prevent that, but makes Ollama load the model
+/// again (0.30 and later).
+fn num_predict(window: Option<u64>, request: &ChatRequest) -> Option<u32> {
+    /// A reply is never limited to less than this: the prompt's size is only an estimate.
+    const LEAST: u64 = 256;
+    let room = window.map(|window| {
+        let prompt: u64 = request
+            .messages
+            .iter()
+            .map(|message| estimate_tokens(&message.content))
+            .sum();
+        let room = window.saturating_sub(prompt).max(LEAST);
+        u32::try_from(room).unwrap_or(u32::MAX)
+    });
+    match (request.sampling.max_tokens, room) {
+        (Some(limit), Some(room)) => Some(limit.min(room)),
+        (limit, room) => limit.or(room),
+    }
+}
+
+/// A penalty on repeated tokens damages JSON and quoted text. Ollama's default was 1.1 up to 0.32.9.
+fn repeat_penalty(request: &ChatRequest, model: &Details) -> Option<f64> {
+    let exact = request.purpose == Purpose::Judge || request.schema.is_some();
+    (exact && !model.sets_repeat_penalty).then_some(1.0)
+}
+
+/// How much the model is to reason. A reply under a schema does without, unless the user says otherwise: reasoning
+/// counts against the token limit, and Ollama does not apply `format` while the model reasons.
+fn wanted_reasoning(request: &ChatRequest) -> Think {
+    match request.think {
+        Think::Auto if request.schema.is_some() => Think::Off,
+        think => think,
+    }
+}
+
+fn think(model: &Details, think: Think, quirks: &Quirks) -> Option<ThinkValue> {
+    let levels_only = model.reasons_in_levels;
     Some(match think {
         Think::Auto => return None,
         Think::On if levels_only => ThinkValue::Level("medium"),
@@ -137,12 +178,17 @@ pub(crate) fn adjust(
     request: &ChatRequest,
     quirks: &mut Quirks,
 ) -> Option<String> {
-    if failure.status != Some(400) {
+    let message = failure.message.to_lowercase();
+    // Before 0.30 a schema that cannot be converted was an internal error.
+    let schema_fault = failure.status == Some(500)
+        && ["json schema in format", "invalid format:"]
+            .iter()
+            .any(|words| message.contains(words));
+    if failure.status != Some(400) && !schema_fault {
         return None;
     }
     let who = &options.id;
-    let message = failure.message.to_lowercase();
-    let thinks = request.think != Think::Auto && !quirks.dropped.contains("think");
+    let thinks = wanted_reasoning(request) != Think::Auto && !quirks.dropped.contains("think");
     if thinks
         && (message.contains("think") || message.contains("unmarshal") && message.contains("bool"))
     {

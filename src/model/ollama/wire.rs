@@ -33,6 +33,9 @@ struct Line<'a> {
     prompt_eval_count: Option<u64>,
     #[serde(default)]
     eval_count: Option<u64>,
+    /// Of the prompt's tokens those that came from the cache; since 0.32.
+    #[serde(default)]
+    prompt_eval_cached_count: Option<u64>,
     #[serde(default)]
     logprobs: Option<Vec<Token>>,
     #[serde(default)]
@@ -106,7 +109,7 @@ impl OllamaWire {
             answer.usage(TokenUsage::new(
                 line.prompt_eval_count,
                 line.eval_count,
-                None,
+                line.prompt_eval_cached_count,
             ));
             self.report_overflow(line.prompt_eval_count, answer);
             let reason = line.done_reason.as_deref().unwrap_or("stop");
