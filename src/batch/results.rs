@@ -3,7 +3,9 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use regex::bytes::Regex;
 use serde::Deserialize;
 
 use super::ids::Seen;
@@ -113,14 +115,20 @@ impl Results {
     /// Adds a row. It is with the system when this returns: a process that is killed then has lost nothing.
     ///
     /// # Errors
-    /// If it cannot be written; then part of it may be there, which the next opening takes out.
+    /// If it cannot be written. The part of it that was written is taken out; where that fails, too, the next opening
+    /// does it.
     pub fn append(&mut self, row: &Row) -> Result<(), ResultsError> {
-        self.file
-            .write_all(row.to_line().as_bytes())
-            .map_err(|error| ResultsError::Io {
+        let length = self.file.metadata().ok().filter(|it| it.is_file());
+        let written = self.file.write_all(row.to_line().as_bytes());
+        written.map_err(|error| {
+            if let Some(before) = length {
+                let _ = self.file.set_len(before.len());
+            }
+            ResultsError::Io {
                 path: self.path.clone(),
                 error,
-            })
+            }
+        })
     }
 }
 
@@ -211,7 +219,9 @@ fn scan(
                 }
             }
             Err(_) if is_blank && ended => {}
-            Err(_) if !ended && (read as u64) < LIMIT => return Ok(End::Torn(at)),
+            Err(_) if !ended && is_torn(&line, before.tally.rows() > 0) => {
+                return Ok(End::Torn(at));
+            }
             Err(_) => {
                 return Err(ResultsError::NotOurs {
                     path: path.to_owned(),
@@ -224,6 +234,26 @@ fn scan(
             return Ok(End::Unfinished);
         }
     }
+}
+
+/// Whether the end of a file is recognisably the beginning of a row of ours. It is going to be cut off, so JSON that
+/// only is not at its end is not enough: after other rows it begins as every row does, and alone in its file it is
+/// complete up to its status.
+fn is_torn(fragment: &[u8], after_rows: bool) -> bool {
+    static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"(?s-u)\A\{"id":(null|"([^"\\]|\\.)*"),"line":[0-9]+,"status":"[a-z]"#)
+            .expect("a constant pattern")
+    });
+    const FIRST: &[u8] = br#"{"id":"#;
+    let begins = if after_rows {
+        match fragment.strip_prefix(FIRST) {
+            Some(id) => matches!(id.first(), None | Some(b'"' | b'n')),
+            None => FIRST.starts_with(fragment),
+        }
+    } else {
+        HEAD.is_match(fragment)
+    };
+    begins && serde_json::from_slice::<serde_json::Value>(fragment).is_err_and(|e| e.is_eof())
 }
 
 /// The rows that stay, on their way to take the place of the file.
@@ -368,14 +398,63 @@ mod tests {
 
     #[test]
     fn a_file_of_somebody_else_is_left_alone() {
-        for content in ["my notes\nmore\n", "{\"id\": 1}\n", "notes\n{"] {
+        let contents: [&[u8]; 15] = [
+            b"my notes\nmore\n",
+            b"{\"id\": 1}\n",
+            b"notes\n{",
+            b"one line of notes",
+            b"{",
+            b"{\"id\":",
+            b"{\"id\":\"a\",\"name\":\"b",
+            b"{\"id\":\"a\",\"line\":1,\"status\":\"met\"}",
+            b"{\"a\": 1}",
+            b"[1, 2, 3]",
+            b"[1, 2,",
+            b"\"text",
+            b"   ",
+            b"\xff\xd8\xff\xe0 JFIF",
+            b"\0\0\0\0",
+        ];
+        for content in contents {
+            for again in [false, true] {
+                let (_folder, path) = file(content);
+                let error = Results::open(&path, again).unwrap_err();
+                assert!(
+                    matches!(error, ResultsError::NotOurs { line: 1, .. }),
+                    "{error}"
+                );
+                assert_eq!(std::fs::read(&path).unwrap(), content);
+            }
+        }
+    }
+
+    #[test]
+    fn what_follows_rows_and_is_none_is_left_alone() {
+        let rows = text(&[row("a", ExitCode::Success)]);
+        for end in ["a note", "{}", "{\"id\":1}", "{\"id\": \"b", "[1,", "\0\0"] {
+            let content = rows.clone() + end;
             let (_folder, path) = file(content.as_bytes());
-            let error = Results::open(&path, true).unwrap_err();
+            let error = Results::open(&path, false).unwrap_err();
             assert!(
-                matches!(error, ResultsError::NotOurs { line: 1, .. }),
+                matches!(error, ResultsError::NotOurs { line: 2, .. }),
                 "{error}"
             );
             assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn a_first_row_is_cut_where_it_is_recognisably_torn() {
+        let whole = text(&[row("a \"quoted\" \u{1f980}", ExitCode::Success)]);
+        let head = whole.find("met").unwrap() + 1;
+        for cut in 1..whole.len() - 1 {
+            let (_folder, path) = file(&whole.as_bytes()[..cut]);
+            let opened = Results::open(&path, false);
+            assert_eq!(
+                opened.is_ok_and(|(_, before)| before.mended),
+                cut >= head,
+                "{cut}"
+            );
         }
     }
 
