@@ -74,7 +74,7 @@ pub trait Output {
     /// Takes a row. What is taken is kept: the task is not done again.
     ///
     /// # Errors
-    /// If it cannot be kept. The batch ends at once then.
+    /// If it cannot be kept. The batch ends at once then; rows of tasks that were done by then still come.
     fn row(&mut self, row: &Row, now: Now) -> Result<Flow, String>;
 
     /// Something changed besides: tasks were begun, or the batch is about to stop.
@@ -300,12 +300,13 @@ impl Batch<'_> {
     }
 
     fn write(&mut self, row: &Row, under_way: usize) {
-        if matches!(self.stop, Some(Stop::NoReader | Stop::Output(_))) {
+        if matches!(self.stop, Some(Stop::NoReader)) {
             return;
         }
         match self.output.row(row, self.now(under_way)) {
             Ok(Flow::Go) => self.tally.add(row),
             Ok(Flow::End) => self.stop = Some(Stop::NoReader),
+            Err(_) if matches!(self.stop, Some(Stop::Output(_))) => {}
             Err(problem) => self.stop = Some(Stop::Output(problem)),
         }
     }

@@ -216,6 +216,30 @@ pub(super) struct DraftArgs {
     pub run: RunArgs,
 }
 
+/// What is about judging, or about more than one revision: none of it means anything with `--errors`.
+const IGNORED_BY_ERRORS: [&str; 20] = [
+    "JudgeArgs",
+    "judge_model",
+    "stronger_model",
+    "interactive",
+    "prefetch",
+    "max_iterations",
+    "min_iterations",
+    "threshold",
+    "plateau_iterations",
+    "improvement_threshold",
+    "detect_oscillation",
+    "grey_zone",
+    "adapt",
+    "quality_drop_threshold",
+    "steps",
+    "reflection_interval",
+    "candidates",
+    "include_prior_versions",
+    "include_reflection_history",
+    "select",
+];
+
 /// `reflect revise`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -240,7 +264,7 @@ pub(super) struct ReviseArgs {
 
     /// Only mend what stands in this file, in one revision that nobody judges: one issue a line, or JSON as
     /// evaluators print it; `-` for standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "interactive")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = IGNORED_BY_ERRORS)]
     pub errors: Option<PathBuf>,
 
     /// How the run goes, and what it is given.
@@ -1130,7 +1154,7 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
 
-    /// Write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown
+    /// Write the report to a file whose name ends in .html, .json or .md
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
 

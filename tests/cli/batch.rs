@@ -617,6 +617,19 @@ fn two_batches_do_not_write_to_the_same_file() {
         .code(2)
         .stderr_has("`criteria.toml`, line 2: it is no row of a batch")
         .run();
+    for (output, said) in [
+        (
+            "tasks.jsonl",
+            "`--output` names the file that the tasks are read from",
+        ),
+        ("nowhere/out.jsonl", "there is no folder `nowhere`"),
+    ] {
+        first
+            .then(["batch", "tasks.jsonl", "-o", output])
+            .code(2)
+            .stderr_has(said)
+            .run();
+    }
 }
 
 #[cfg(unix)]
@@ -705,6 +718,10 @@ fn what_cannot_work_is_said_at_once() {
             "a number from 1 to 1024",
         ),
         (&["batch", "tasks.jsonl", "--retry-failed"], "--output"),
+        (
+            &["batch", "tasks.jsonl", "--retry-failed", "-o", "-"],
+            "standard output cannot be read",
+        ),
         (&["batch", "tasks.jsonl", "--max-cost=-1"], "max_cost"),
         (
             &["batch", "tasks.jsonl", "--reflection-interval", "2"],

@@ -570,7 +570,7 @@ fn a_file_to_begin_with_is_valid_and_replaces_nothing() {
         .run();
     criteria("init")
         .arg("no/such/folder.toml")
-        .code(1)
+        .code(2)
         .stderr_has("no/such/folder.toml")
         .run();
 }

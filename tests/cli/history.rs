@@ -130,10 +130,12 @@ fn a_run_is_exported_in_the_form_that_is_asked_for() {
     // The flag goes before the name.
     export(&["-o", "out.json", "--format", "md"]).run();
     assert_eq!(ran.read("out.json"), markdown);
-    export(&["-o", "nowhere/x.html"])
-        .code(1)
-        .stderr_has("cannot write `nowhere/x.html`")
-        .run();
+    for (file, said) in [
+        ("nowhere/x.html", "cannot write `nowhere/x.html`"),
+        ("x.pdf", "a report is HTML, JSON or Markdown"),
+    ] {
+        export(&["-o", file]).code(2).stderr_has(said).run();
+    }
 }
 
 #[test]

@@ -345,7 +345,7 @@ fn ndjson_ends_with_run_end_whatever_happens() {
         ),
         (
             events(&server).args(["--report", "nowhere/x.md"]),
-            1,
+            2,
             "nowhere",
         ),
         (

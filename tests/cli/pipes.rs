@@ -208,10 +208,10 @@ fn a_full_disk() {
          reflect evaluate text.md -c criteria.toml > /dev/full; echo \"code $?\"\n\
          reflect doctor --no-calls > /dev/full; echo \"code $?\"",
     );
-    // The third has delivered its draft before it finds the report's disk full; the fourth has no such file.
+    // The second prints what its file does not take. The third has delivered its draft before it finds the report's disk full; the fourth has no such file.
     assert_eq!(
         ran.stdout,
-        "code 1\ncode 1\nThe draft.\ncode 1\ncode 2\ncode 1\n"
+        "code 1\nThe draft.\ncode 1\nThe draft.\ncode 1\ncode 2\ncode 1\n"
     );
     assert!(
         ran.stderr.contains("cannot write to standard output"),

@@ -1,8 +1,8 @@
 //! Places that cannot be written to or read from. What a run has cost is not lost by them.
 
 use crate::harness::{KEY, Test};
-use crate::plan::{FIRST, SECOND, draft, usual_server};
-use crate::support::server::{Protocol, Server};
+use crate::plan::{FIRST, SECOND, draft, usual_server, verdict, with_server};
+use crate::support::server::{Protocol, Purpose, Reply, Server};
 
 /// A run that must not begin, for want of a place.
 fn refused(prepare: impl FnOnce(Test) -> Test, code: i32, said: &[&str]) {
@@ -22,19 +22,185 @@ fn refused(prepare: impl FnOnce(Test) -> Test, code: i32, said: &[&str]) {
 fn an_output_file_that_cannot_be_written_is_found_before_any_work() {
     refused(
         |test| test.folder("folder").args(["-o", "folder"]),
-        1,
+        2,
         &["cannot write `folder`: it is a directory"],
     );
     refused(
         |test| test.args(["-o", "nowhere/out.md"]),
-        1,
-        &["cannot write `nowhere/out.md`", "o such file or directory"],
+        2,
+        &[
+            "cannot write `nowhere/out.md`: there is no folder `nowhere`\n",
+            "hint: create the folder",
+        ],
     );
     refused(
         |test| test.args(["--report", "nowhere/report.md"]),
-        1,
+        2,
         &["cannot write `nowhere/report.md`"],
     );
+    refused(
+        |test| test.file("file", "x").args(["-o", "file/out.md"]),
+        2,
+        &["cannot write `file/out.md`: Not a directory"],
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_or_folder_without_permission_is_found_before_any_work() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for name in ["folder", "file"] {
+        let prepare = |test: Test| {
+            let test = test.ordinary_user().folder("folder").file("file", "old");
+            let mode = std::fs::Permissions::from_mode(0o555);
+            std::fs::set_permissions(test.path(name), mode).expect("permissions");
+            test.args(["-o", if name == "folder" { "folder/x" } else { name }])
+        };
+        refused(prepare, 2, &["cannot write `", "`: Permission denied"]);
+    }
+}
+
+#[test]
+fn an_answer_and_a_report_do_not_go_to_the_same_place() {
+    for (args, said) in [
+        (
+            &["-o", "out.md", "--report", "out.md"][..],
+            "`--output` and `--report` name the same file: `out.md`",
+        ),
+        (
+            &["-o", "folder/../out.md", "--report", "./out.md"],
+            "`--output` and `--report` name the same file",
+        ),
+        (
+            &["--report", "-"],
+            "the answer and `--report -` would both go to standard output",
+        ),
+        (
+            &["--report", "-", "-o", "-"],
+            "the answer and `--report -` would both go to standard output",
+        ),
+        (
+            &["--report", "-", "--format", "ndjson"],
+            "`--format ndjson` and `--report -` would both write to standard output",
+        ),
+        (
+            &["--report", "report.pdf"],
+            "cannot write `report.pdf`: a report is HTML, JSON or Markdown",
+        ),
+    ] {
+        let server = Server::start();
+        let test = draft(&server, Protocol::OpenAi).folder("folder").args(args);
+        let ran = test.code(2).stderr_has(said).run();
+        assert!(!ran.path("out.md").exists() && !ran.path("-").exists());
+        assert!(server.requests().is_empty(), "no request is made");
+    }
+}
+
+#[test]
+fn a_dash_is_standard_output_for_every_command() {
+    let server = usual_server();
+    let ran = draft(&server, Protocol::OpenAi)
+        .args(["-o", "-"])
+        .stdout("The second draft.\n")
+        .run();
+    let export = ran.then(["history", "export", "-o", "-"]).run();
+    assert!(export.stdout.contains("## Critique report"));
+    let export = ran.then(["history", "export"]).run().stdout;
+    assert!(export.contains("## Critique report"));
+    ran.then(["memory", "add", "fact", "Water is wet."]).run();
+    let memory = ran.then(["memory", "export", "-o", "-"]).run();
+    assert!(memory.stdout.contains("Water is wet."));
+    let init = ran.then(["criteria", "init", "-"]).run();
+    assert!(init.stdout.contains("[[criteria]]"));
+    assert!(!ran.path("-").exists());
+
+    let server = usual_server();
+    let ran = draft(&server, Protocol::OpenAi)
+        .args(["-o", "out.md", "--report", "-"])
+        .run();
+    assert!(ran.stdout.contains("## Critique report"), "{}", ran.stdout);
+    assert_eq!(ran.read("out.md"), "The second draft.\n");
+}
+
+/// The limit on file sizes stands for a full disk: files can be made, and nothing can be written to them.
+#[cfg(target_os = "linux")]
+fn without_space(test: Test, args: &str) -> Test {
+    let program = env!("CARGO_BIN_EXE_reflect");
+    let script = format!("trap '' XFSZ; ulimit -f 0; exec {program} {args}");
+    test.program("sh").arg("-c").arg(script)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_draft_that_its_file_does_not_take_goes_to_standard_output() {
+    let server = usual_server();
+    let test = with_server(&server, Protocol::OpenAi).file("out.md", "old\n");
+    let args = "draft 'Write a line.' -c criteria.toml --no-log -o out.md";
+    let ran = without_space(test, args)
+        .reports()
+        .code(1)
+        .stdout("The second draft.\n")
+        .stderr_has("error: cannot write `out.md`: File too large")
+        .stderr_has("hint: the output was written to standard output instead")
+        .run();
+    assert_eq!(ran.read("out.md"), "old\n");
+    let left = std::fs::read_dir(ran.path("")).expect("a folder").count();
+    assert_eq!(left, 2, "nothing temporary is left");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_draft_that_nobody_takes_goes_to_a_new_file() {
+    for format in ["text", "json"] {
+        let server = usual_server();
+        let test = draft(&server, Protocol::OpenAi).folder("tmp");
+        let tmp = test.path("tmp");
+        let ran = test
+            .env("TMPDIR", &tmp)
+            .args(["--no-log", "--format", format])
+            .full_stdout()
+            .code(1)
+            .stderr_has("hint: the output was written to `")
+            .run();
+        let named = ran.stderr.split('`').rev().nth(1).expect("a name");
+        let saved = std::fs::read_to_string(named).expect("a file");
+        assert!(saved.contains(SECOND), "{saved}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn rows_that_their_file_does_not_take_go_to_standard_output() {
+    let server = usual_server();
+    let test = with_server(&server, Protocol::OpenAi)
+        .file("tasks.jsonl", "{\"prompt\": \"Write a line.\"}\n");
+    let args = "batch tasks.jsonl -c criteria.toml --no-log -j 1 -o out.jsonl";
+    let ran = without_space(test, args)
+        .reports()
+        .code(1)
+        .stderr_has("cannot write `out.jsonl`: File too large")
+        .stderr_has("hint: the output was written to standard output instead")
+        .run();
+    assert_eq!(ran.json()["output"], SECOND);
+}
+
+/// A run whose log broke off cannot be shown again, and nobody is told that it can.
+#[test]
+fn a_log_that_breaks_off_promises_nothing() {
+    let server = Server::start();
+    let test = draft(&server, Protocol::OpenAi);
+    let log = test.path("state/reflect.db");
+    server.on(Purpose::Write, |_| Reply::text(FIRST));
+    server.on(Purpose::Judge, move |_| {
+        let log = rusqlite::Connection::open(&log).expect("the log");
+        log.execute_batch("DROP TABLE event").expect("it is there");
+        Reply::text(&verdict(5).to_string())
+    });
+    test.env("REFLECT_STATE_DIR", "state")
+        .stdout("The first draft.\n")
+        .stderr_has("warning: the run goes on, but is not recorded any more")
+        .stderr_lacks("history show")
+        .run();
 }
 
 #[cfg(target_os = "linux")]

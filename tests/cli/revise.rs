@@ -246,12 +246,39 @@ fn a_correction_knows_the_criteria_and_runs_none() {
                     evaluator = 'command'\ncommand = ['no-such-program']\n";
     revise(&[asked("- `builds`: It builds.", "fn main() {}")])
         .args(["text.rs", "--errors", "errors", "-c", "ours.toml"])
-        .args(["--judge-model", "openai:none"])
+        .env("REFLECT_JUDGE_MODEL", "openai:none")
         .file("ours.toml", criteria)
         .file("text.rs", "fn main() {")
         .file("errors", "this file contains an unclosed delimiter")
         .stdout("fn main() {}\n")
         .run();
+}
+
+/// What is about judging, or about more than one revision, is refused where neither happens.
+#[test]
+fn a_correction_takes_no_option_that_it_would_ignore() {
+    for args in [
+        &["--judge-model", "openai:none"][..],
+        &["--stronger-model", "openai:none"],
+        &["--judge-samples", "3"],
+        &["--no-cache"],
+        &["-n", "5"],
+        &["--threshold", "0.9"],
+        &["--candidates", "2"],
+        &["--select", "latest"],
+        &["--steps"],
+        &["--prefetch"],
+        &["-i"],
+    ] {
+        revise(&[])
+            .args(["text.md", "--errors", "errors"])
+            .args(args)
+            .file("text.md", "The sky is green.")
+            .file("errors", "the sky is green")
+            .code(2)
+            .stderr_has("'--errors <FILE>' cannot be used with")
+            .run();
+    }
 }
 
 #[test]

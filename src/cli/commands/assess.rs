@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::cli::args::{AssessArgs, AssessFormat, GlobalArgs};
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
-use crate::cli::output::OutputFile;
+use crate::cli::output::Output;
 use crate::cli::verbose::Verbosity;
 use crate::cli::{interrupt, models, printer, settings};
 use crate::evaluate::{advice_prompt, advise};
@@ -26,7 +26,7 @@ pub(in crate::cli) async fn run(
     let plan = settings::assess(args, global)?;
     let criteria = plan.settings().reflector.criteria();
     let episode = read(args.file.as_deref().unwrap_or(Path::new("-")), global.quiet)?;
-    let output = OutputFile::prepare_if(args.output.as_deref())?;
+    let output = Output::open(args.output.as_deref())?;
     let mut assessment = reflector::evaluate_plan(&episode.plan, &episode.results, &criteria);
     let mut warnings = Vec::new();
     let mut model = None;
@@ -55,13 +55,8 @@ pub(in crate::cli) async fn run(
         AssessFormat::Json => assessment_json(&report),
         AssessFormat::Markdown => assessment_markdown(&report),
     };
-    match output {
-        Some(file) => file.write(&text)?,
-        None => {
-            if printer::print(&text)? == printer::Reader::Gone {
-                return Ok(ExitCode::Success);
-            }
-        }
+    if output.deliver(&text, None)? == printer::Reader::Gone {
+        return Ok(ExitCode::Success);
     }
     if assessment.verdict.success || args.exit_zero {
         return Ok(ExitCode::Success);

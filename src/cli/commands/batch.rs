@@ -26,6 +26,7 @@ use crate::batch::{
 };
 use crate::cli::args::{BatchArgs, GlobalArgs, TasksFormat};
 use crate::cli::error::CliError;
+use crate::cli::output::{elsewhere, real_path, unusable};
 use crate::cli::{input, interrupt, knowledge, printer, settings};
 use crate::evidence::DEFAULT_MESSAGES;
 use crate::report;
@@ -70,7 +71,7 @@ pub(in crate::cli) async fn run(
             stop: None,
             tally: before.tally,
         };
-        return Ok(conclude(&ending, args, global.quiet, begun));
+        return Ok(conclude(&ending, "", args, global.quiet, begun));
     }
     let drain = interrupt::cancel_on_signal();
     let gate = Gate::new(pace(args));
@@ -112,9 +113,9 @@ pub(in crate::cli) async fn run(
         &drain,
     )
     .await;
-    let chronicle = delivery.end();
+    let (chronicle, unwritten) = delivery.end();
     doer.learn(&chronicle, &criteria, global.quiet);
-    let code = conclude(&ending, args, global.quiet, begun);
+    let code = conclude(&ending, &unwritten, args, global.quiet, begun);
     if !global.quiet {
         judged::say(&chronicle, &ending, all, &criteria, args);
     }
@@ -193,13 +194,25 @@ fn read_template(text: Option<&str>) -> Result<Option<PromptTemplate>, CliError>
 }
 
 fn open_results(args: &BatchArgs, quiet: bool) -> Result<(Option<Results>, Before), CliError> {
-    let Some(path) = &args.output else {
+    let Some(path) = args.file() else {
+        if args.retry_failed {
+            return Err(CliError::usage(
+                "`--retry-failed` reads the rows of `--output`, and standard output cannot be read",
+            )
+            .hint("name a file"));
+        }
         return Ok((None, Before::default()));
     };
+    if real_path(path) == real_path(&args.tasks) {
+        return Err(
+            CliError::usage("`--output` names the file that the tasks are read from")
+                .hint("write the rows to another file"),
+        );
+    }
     let (results, before) = Results::open(path, args.retry_failed).map_err(|error| {
         let message = error.to_string();
         match error {
-            ResultsError::Io { .. } => CliError::failure(message),
+            ResultsError::Io { path, error } => unusable(&path, &error),
             ResultsError::InUse { .. } => {
                 CliError::usage(message).hint("wait for it, or write to another file")
             }
@@ -319,8 +332,14 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> CliError {
     CliError::usage(format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Says how it ended, in numbers.
-fn conclude(ending: &Ending, args: &BatchArgs, quiet: bool, begun: Instant) -> ExitCode {
+/// Says how it ended, in numbers, and where the rows are that could not be written.
+fn conclude(
+    ending: &Ending,
+    unwritten: &str,
+    args: &BatchArgs,
+    quiet: bool,
+    begun: Instant,
+) -> ExitCode {
     let tally = &ending.tally;
     if !quiet {
         printer::say(&numbers(tally));
@@ -330,7 +349,7 @@ fn conclude(ending: &Ending, args: &BatchArgs, quiet: bool, begun: Instant) -> E
         printer::say(&used.join(" · "));
     }
     if let Some(stop) = &ending.stop {
-        say_why(stop, args, quiet);
+        say_why(stop, unwritten, args, quiet);
     }
     match ending.exit_code() {
         ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
@@ -358,7 +377,7 @@ fn numbers(tally: &Tally) -> String {
     format!("{tasks}: {}", parts.join(", "))
 }
 
-fn say_why(stop: &Stop, args: &BatchArgs, quiet: bool) {
+fn say_why(stop: &Stop, unwritten: &str, args: &BatchArgs, quiet: bool) {
     let what = match stop {
         Stop::NoReader => return,
         Stop::Provider(error) => {
@@ -373,7 +392,9 @@ fn say_why(stop: &Stop, args: &BatchArgs, quiet: bool) {
             return;
         }
         Stop::Output(problem) => {
-            printer::report(&CliError::failure(problem.clone()));
+            let error = CliError::failure(problem.clone());
+            let stdout_is_free = args.file().is_some();
+            printer::report(&elsewhere(error, unwritten, stdout_is_free, None));
             return;
         }
         Stop::Interrupted => "interrupted",
@@ -383,7 +404,7 @@ fn say_why(stop: &Stop, args: &BatchArgs, quiet: bool) {
         Stop::Time => "the limit on time is reached",
     };
     if !quiet {
-        let again = if args.output.is_some() {
+        let again = if args.file().is_some() {
             "; the same command goes on with the tasks that have no row yet"
         } else {
             "; with `--output FILE` the next call could go on from here"

@@ -1,7 +1,6 @@
 //! `reflect criteria`: which sets there are, what is in them, what is wrong with them, and a new one.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use console::{Alignment, measure_text_width, pad_str};
@@ -9,6 +8,7 @@ use serde::Serialize;
 
 use crate::cli::args::{CriteriaCommand, CriteriaFormat, GlobalArgs};
 use crate::cli::error::CliError;
+use crate::cli::output::Output;
 use crate::cli::{printer, settings};
 use crate::config::{Config, Settings};
 use crate::criteria::{self, Available};
@@ -224,29 +224,18 @@ fn init(file: &Path, task_type: &str, force: bool) -> Result<ExitCode, CliError>
             "there is no built-in set of the name `{task_type}`"
         ))
     })?;
-    if file == Path::new("-") {
-        printer::print(&text)?;
+    let output = Output::open(Some(file))?;
+    if output.is_stdout() {
+        output.write(&text)?;
         return Ok(ExitCode::Success);
     }
-    let mut options = fs_err::OpenOptions::new();
-    options.write(true);
-    if force {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
+    if !force && file.exists() {
+        return Err(
+            CliError::usage(format!("there is a file already: {}", file.display()))
+                .hint("`--force` replaces it"),
+        );
     }
-    let mut target = match options.open(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(
-                CliError::usage(format!("there is a file already: {}", file.display()))
-                    .hint("`--force` replaces it"),
-            );
-        }
-        opened => opened.map_err(|error| CliError::failure(error.to_string()))?,
-    };
-    target
-        .write_all(text.as_bytes())
-        .map_err(|error| CliError::failure(error.to_string()))?;
+    output.write(&text)?;
     printer::say(&format!(
         "wrote {0}; `reflect criteria check {0}` says what is wrong with it",
         file.display()

@@ -9,7 +9,7 @@ use crate::cli::args::{EvaluateArgs, Format, GlobalArgs, InputFormat, ReportForm
 use crate::cli::error::CliError;
 use crate::cli::input::{self, Input};
 use crate::cli::observers::{Kept, Lines, RunLog, Tee};
-use crate::cli::output::OutputFile;
+use crate::cli::output::Output;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::store::{self, SharedStore};
@@ -45,8 +45,8 @@ struct Prepared {
     texts: Vec<Text>,
     critique: Critique,
     log: Option<RunLog>,
-    output: Option<OutputFile>,
-    report: Option<OutputFile>,
+    output: Output,
+    report: Option<Output>,
     cancel: CancellationToken,
 }
 
@@ -64,8 +64,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     knowledge::read_context(&args.knowledge, &plan, &mut task)?;
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
     let texts = read_texts(args, global.quiet)?;
-    let output = OutputFile::prepare_if(args.output.output.as_deref())?;
-    let report = OutputFile::prepare_if(args.output.report.as_deref())?;
+    let (output, report) = args.output.open()?;
     let store = SharedStore::open(&plan, args.output.no_log)?;
     let cancel = interrupt::cancel_on_signal();
     let judge = if plan.criteria.need_judge() {
@@ -189,10 +188,7 @@ impl Prepared {
                 Format::Json => (printed.json)(&records),
                 Format::Markdown => each(&records, printed.markdown),
             };
-            match self.output {
-                Some(file) => file.write(&text).map(|()| Reader::There)?,
-                None => printer::print(&text)?,
-            }
+            self.output.deliver(&text, None)?
         };
         reported.transpose()?;
         if ended == Reader::Gone {

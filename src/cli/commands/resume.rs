@@ -7,7 +7,6 @@ use crate::cli::args::{GlobalArgs, OutputArgs, ResumeArgs};
 use crate::cli::error::CliError;
 use crate::cli::interactive::Person;
 use crate::cli::observers::RunLog;
-use crate::cli::output::OutputFile;
 use crate::cli::printer;
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
@@ -394,8 +393,7 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let cancel = interrupt::cancel_on_signal();
     let person = Person::if_wanted(&args.asking, &cancel, &loop_settings)?;
     // Where they are meant is where the user is now.
-    let output = OutputFile::prepare_if(args.output.output.as_deref())?;
-    let report = OutputFile::prepare_if(args.output.report.as_deref())?;
+    let (output, report) = args.output.open()?;
     let directory = &past.setup.directory;
     std::env::set_current_dir(directory).map_err(|error| {
         CliError::usage(format!(

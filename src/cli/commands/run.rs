@@ -15,7 +15,7 @@ use crate::cli::error::CliError;
 use crate::cli::input::{self, Input};
 use crate::cli::models::FileModels;
 use crate::cli::observers::{Lines, RunLog};
-use crate::cli::output::OutputFile;
+use crate::cli::output::{Output, events_and_output, named_file};
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::{Progress, trying_again};
 use crate::cli::store::{self, SharedStore};
@@ -44,11 +44,8 @@ pub(in crate::cli) async fn run(
 }
 
 async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
-    if args.format == WorkflowFormat::Ndjson && args.output.is_some() {
-        return Err(CliError::usage(
-            "`--format ndjson` prints events as they happen, and `--output` the answer",
-        )
-        .hint("redirect standard output for the events, or use `--format json`"));
+    if args.format == WorkflowFormat::Ndjson && named_file(args.output.as_deref()).is_some() {
+        return Err(events_and_output());
     }
     let expectations: Vec<Expectation> = args
         .fail_on_state
@@ -81,7 +78,7 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
     }
     let tools = exec::workflow_tools(&workflow.programs(), &plan.config, args.allow_exec)?;
     let templates = settings::templates(&plan)?;
-    let output = OutputFile::prepare_if(args.output.as_deref())?;
+    let output = Output::open(args.output.as_deref())?;
     let store = SharedStore::open(&plan, args.no_log)?;
     let cancel = interrupt::cancel_on_signal();
     let watch = Watch(Arc::new(Mutex::new(Views {
@@ -130,7 +127,7 @@ fn finish(
     workflow: &Workflow,
     outcome: &Outcome,
     expectations: &[Expectation],
-    output: Option<OutputFile>,
+    output: Output,
     watch: &Watch,
 ) -> Result<ExitCode, CliError> {
     watch.views().progress = None;
@@ -161,11 +158,7 @@ fn finish(
     };
     if let Some(text) = text {
         let text = printer::with_final_newline(&text);
-        let reader = match output {
-            Some(file) => file.write(&text).map(|()| Reader::There)?,
-            None => printer::print(&text)?,
-        };
-        if reader == Reader::Gone {
+        if output.deliver(&text, None)? == Reader::Gone {
             return Ok(ExitCode::Success);
         }
     }

@@ -9,7 +9,7 @@ use crate::cli::args::{Format, GlobalArgs, OutputArgs, ReportFormat, RunArgs};
 use crate::cli::error::CliError;
 use crate::cli::interactive::Person;
 use crate::cli::observers::{Kept, Lines, RunLog, Tee};
-use crate::cli::output::OutputFile;
+use crate::cli::output::{Output, elsewhere};
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::store::{self, SharedStore};
@@ -61,8 +61,8 @@ pub(super) struct Prepared {
     pub(super) person: Option<Person>,
     pub(super) log: Option<RunLog>,
     pub(super) store: Option<SharedStore>,
-    pub(super) output: Option<OutputFile>,
-    pub(super) report: Option<OutputFile>,
+    pub(super) output: Output,
+    pub(super) report: Option<Output>,
     /// Whether to show how each draft differs from the one that it revises.
     pub(super) diff: bool,
     /// Whether the answer is the first code block of the text.
@@ -104,8 +104,7 @@ async fn prepare(
     let (mut task, start) = read()?;
     knowledge::read_context(&args.knowledge, &plan, &mut task)?;
     let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
-    let output = OutputFile::prepare_if(args.output.output.as_deref())?;
-    let report = OutputFile::prepare_if(args.output.report.as_deref())?;
+    let (output, report) = args.output.open()?;
     let store = SharedStore::open(&plan, args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
     let opening = models::open(&plan, &task, given, global.quiet);
@@ -197,10 +196,8 @@ impl Prepared {
         if let Some(error) = &record.error {
             printer::report(&CliError::failure(error.clone()));
         }
-        if let Some(run_id) = record
-            .run_id
-            .filter(|_| self.log.is_some() && !global.quiet)
-        {
+        let is_kept = (self.log.as_ref()).is_some_and(|log| log.failure.is_none());
+        if let Some(run_id) = record.run_id.filter(|_| is_kept && !global.quiet) {
             let id = short_id(run_id);
             let go_on = resume::how(record.convergence_reason, &id);
             printer::say(&format!(
@@ -217,9 +214,18 @@ impl Prepared {
             };
             report.write(&logged.unwrap_or_else(|| format.report(&record, &events)))
         });
+        let kept = record.run_id.filter(|_| is_kept).map(|run_id| {
+            format!(
+                "nothing is lost: `reflect history show {} --best` prints the draft",
+                short_id(run_id)
+            )
+        });
         let ended = match lines {
-            Some(lines) => lines.end()?,
-            None => deliver(args, self.extract, global.quiet, &record, self.output)?,
+            Some(lines) => lines.end().map_err(|error| match record.selected() {
+                Some(selected) => elsewhere(error, &selected.output, false, kept),
+                None => error,
+            })?,
+            None => deliver(args, self.extract, global.quiet, &record, self.output, kept)?,
         };
         reported.transpose()?;
         if ended == Reader::Gone {
@@ -239,7 +245,8 @@ fn deliver(
     extract: bool,
     quiet: bool,
     record: &RunRecord,
-    output: Option<OutputFile>,
+    output: Output,
+    kept: Option<String>,
 ) -> Result<Reader, CliError> {
     let text = match args.format {
         Format::Text | Format::Ndjson => match record.selected() {
@@ -260,19 +267,9 @@ fn deliver(
     // Who interrupts a pipe wants nothing of it, and a file stays as it was; at a terminal the best draft so
     // far is worth seeing.
     let interrupted = record.exit_code == Some(ExitCode::Interrupted);
-    let watched = output.is_none() && std::io::stdout().is_terminal();
+    let watched = output.is_stdout() && std::io::stdout().is_terminal();
     if interrupted && args.format != Format::Json && !watched {
         return Ok(Reader::There);
     }
-    let delivered = match output {
-        Some(file) => file.write(&text).map(|()| Reader::There),
-        None => printer::print(&text),
-    };
-    delivered.map_err(|error| match record.run_id {
-        Some(run_id) if !args.no_log => error.hint(format!(
-            "nothing is lost: `reflect history show {} --best` prints the draft",
-            short_id(run_id)
-        )),
-        _ => error,
-    })
+    output.deliver(&text, kept)
 }

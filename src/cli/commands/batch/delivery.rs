@@ -10,6 +10,8 @@ use crate::cli::printer::{self, Reader};
 pub(super) struct Delivery {
     /// `None` for standard output.
     results: Option<Results>,
+    /// The rows that could not be written: the first, and those of tasks that were done by then.
+    unwritten: String,
     progress: Progress,
     chronicle: Chronicle,
 }
@@ -18,27 +20,45 @@ impl Delivery {
     pub(super) fn new(results: Option<Results>, progress: Progress, chronicle: Chronicle) -> Self {
         Self {
             results,
+            unwritten: String::new(),
             progress,
             chronicle,
         }
     }
 
-    /// Removes what is drawn. Gives what the reflector is to know.
-    pub(super) fn end(self) -> Chronicle {
+    /// Removes what is drawn. Gives what the reflector is to know, and the rows that could not be written.
+    pub(super) fn end(self) -> (Chronicle, String) {
         self.progress.end();
-        self.chronicle
+        (self.chronicle, self.unwritten)
+    }
+
+    fn write(&mut self, row: &Row) -> Result<Reader, String> {
+        match &mut self.results {
+            Some(results) => results
+                .append(row)
+                .map(|()| Reader::There)
+                .map_err(|error| error.to_string()),
+            None => self
+                .progress
+                .beside(|| printer::print(&row.to_line()))
+                .map_err(|error| error.message),
+        }
     }
 }
 
 impl Output for Delivery {
     fn row(&mut self, row: &Row, now: Now) -> Result<Flow, String> {
-        match &mut self.results {
-            Some(results) => results.append(row).map_err(|error| error.to_string())?,
-            None => match self.progress.beside(|| printer::print(&row.to_line())) {
-                Ok(Reader::There) => {}
-                Ok(Reader::Gone) => return Ok(Flow::End),
-                Err(error) => return Err(error.message),
-            },
+        if !self.unwritten.is_empty() {
+            self.unwritten.push_str(&row.to_line());
+            return Err("rows cannot be written any more".to_owned());
+        }
+        match self.write(row) {
+            Ok(Reader::There) => {}
+            Ok(Reader::Gone) => return Ok(Flow::End),
+            Err(error) => {
+                self.unwritten = row.to_line();
+                return Err(error);
+            }
         }
         self.progress.row(row, now);
         self.chronicle.add(row, Timestamp::now());

@@ -49,7 +49,7 @@ pub(super) fn say(
                 .to_owned(),
         );
     }
-    let offers = args.replan == 0 && args.output.is_some();
+    let offers = args.replan == 0 && args.file().is_some();
     if offers && assessment.tasks.iter().any(|task| task.should_replan) {
         notes.push(
             "hint: `--retry-failed --replan 2` tries the failed tasks again in another way"

@@ -71,7 +71,10 @@ pub(in crate::cli) async fn run(
             run,
             format,
             output,
-        } => export::export(&there(store)?, run, *format, output.as_deref())?,
+        } => {
+            export::export(&there(store)?, run, *format, output.as_deref())?;
+            String::new()
+        }
         HistoryCommand::Rm {
             runs,
             older_than,

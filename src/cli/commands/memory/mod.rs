@@ -9,7 +9,7 @@ use super::history::rm::agreed;
 use crate::cli::args::{GlobalArgs, MemoryAddCommand, MemoryCommand};
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
-use crate::cli::output::OutputFile;
+use crate::cli::output::Output;
 use crate::cli::{paths, printer};
 use crate::memory::{MAX_LENGTH, is_faded, line, merge, parse};
 use crate::store::{MemoryChanged, Store};
@@ -46,19 +46,14 @@ pub(in crate::cli) async fn run(
             String::new()
         }
         MemoryCommand::Export { output } => {
-            let file = OutputFile::prepare_if(output.as_deref())?;
+            let file = Output::open(output.as_deref())?;
             let known = known()?;
             let lines = known
                 .iter()
                 .map(|memory| format!("{}\n", line(&memory.what)));
             let text: String = lines.collect();
-            match file {
-                Some(file) => {
-                    file.write(&text)?;
-                    String::new()
-                }
-                None => text,
-            }
+            file.write(&text)?;
+            String::new()
         }
     };
     printer::print(&text)?;
