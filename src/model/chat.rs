@@ -26,6 +26,11 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
+    /// Whether the model runs on this machine, in this process or behind a server.
+    fn is_local(&self) -> bool {
+        false
+    }
+
     /// The replies that are taken instead of asking again, if there are any.
     fn journal(&self) -> Option<&Journal> {
         None

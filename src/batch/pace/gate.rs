@@ -158,13 +158,20 @@ impl Gate {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A model of this batch is served on this machine.
+    pub(super) fn is_local(&self) {
+        self.inner().controller.is_local();
+    }
+
     /// A request failed, and may be made again.
     fn failed(&self, error: &ModelError, epoch: u32) {
         let mut inner = self.inner();
-        if error.class == ErrorClass::Rate || matches!(error.status, Some(503 | 529)) {
-            inner.controller.refused(epoch);
-        }
-        if let Some(wait) = error.retry_after.filter(|_| error.class.is_retryable()) {
+        let refused = error.class == ErrorClass::Rate || matches!(error.status, Some(503 | 529));
+        let all_wait = !refused || inner.controller.refused(epoch);
+        let wait = error
+            .retry_after
+            .filter(|_| all_wait && error.class.is_retryable());
+        if let Some(wait) = wait {
             inner.not_before = inner
                 .not_before
                 .max(Instant::now() + wait.min(LONGEST_WAIT));
@@ -253,11 +260,12 @@ impl Drop for Pass {
                 rate.add(total - estimate, now);
             }
         }
-        // What had to be asked for twice says nothing about how long an answer takes.
-        if let Some(first) = self.first.filter(|_| self.good && !self.again) {
+        if self.good {
+            // What had to be asked for twice says nothing about how long an answer takes.
+            let first = self.first.filter(|_| !self.again);
             inner
                 .controller
-                .answered(first.as_secs_f64(), calls, self.epoch);
+                .answered(first.map(|it| it.as_secs_f64()), calls, self.epoch);
         }
         drop(inner);
         self.gate.moved.notify_waiters();

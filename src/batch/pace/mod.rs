@@ -4,6 +4,8 @@ mod controller;
 mod gate;
 mod paced;
 mod rate;
+#[cfg(test)]
+mod simulation;
 
 pub use self::controller::{Concurrency, MAX_CONCURRENCY};
 pub use self::gate::{Gate, Pace};

@@ -16,6 +16,9 @@ pub struct Paced {
 impl Paced {
     /// This model, behind this gate.
     pub fn new(model: Arc<dyn ChatModel>, gate: Arc<Gate>) -> Self {
+        if model.is_local() {
+            gate.is_local();
+        }
         Self { model, gate }
     }
 }

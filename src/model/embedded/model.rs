@@ -106,6 +106,10 @@ impl ChatModel for EmbeddedModel {
         &self.id
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn structured_output(&self) -> Option<StructuredOutput> {
         Some(StructuredOutput::JsonSchema)
     }

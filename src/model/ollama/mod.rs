@@ -252,6 +252,10 @@ impl ChatModel for OllamaModel {
         Some(self.options.connection.base_url.to_string())
     }
 
+    fn is_local(&self) -> bool {
+        self.options.connection.base_url.is_loopback()
+    }
+
     fn structured_output(&self) -> Option<StructuredOutput> {
         Some(if self.endpoint.learned().enforces_schemas() {
             StructuredOutput::JsonSchema

@@ -231,6 +231,10 @@ impl ChatModel for OpenAiModel {
         Some(self.options.connection.base_url.to_string())
     }
 
+    fn is_local(&self) -> bool {
+        self.options.connection.base_url.is_loopback()
+    }
+
     fn structured_output(&self) -> Option<StructuredOutput> {
         Some(self.endpoint.learned().structured_output())
     }
