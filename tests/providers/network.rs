@@ -69,6 +69,29 @@ fn a_call_has_a_limit_in_all() {
 }
 
 #[test]
+fn an_error_that_is_not_sent_to_its_end_is_in_that_limit() {
+    for protocol in BOTH {
+        for status in [500, 404] {
+            let server = Server::start();
+            server.fault(Fault::HangingError(status, Duration::from_secs(30)));
+            let setup = Setup {
+                timeouts: Timeouts {
+                    total: Duration::from_millis(200),
+                    ..Timeouts::default()
+                },
+                ..Setup::new(protocol)
+            };
+            let begun = Instant::now();
+            let error = ask(&setup, &server, writing()).error();
+            assert_eq!(error.status, Some(status));
+            // Without the limit it is 10 s.
+            assert!(begun.elapsed() < Duration::from_secs(8), "{protocol:?}");
+            assert_eq!(server.calls(), 1);
+        }
+    }
+}
+
+#[test]
 fn nobody_listens() {
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -185,6 +208,29 @@ fn a_kept_connection_that_dies_under_a_request_is_no_failure() {
         // The one that died was read by nobody.
         assert_eq!(server.calls(), 3, "{protocol:?}");
         assert_eq!(server.connections(), 3, "{protocol:?}");
+    }
+}
+
+/// A request that a server may have read is sent again only as a retry.
+#[test]
+fn a_kept_connection_that_dies_late_is_a_failure() {
+    for protocol in BOTH {
+        let server = Server::start();
+        server.reply_text("a");
+        server.fault(Fault::SlowFirst(Duration::from_millis(1500)));
+        server.reply_text("b");
+        let setup = Setup {
+            retries: RetryPolicy::none(),
+            ..Setup::new(protocol)
+        };
+        let model = setup.model(&server.url());
+        run(async {
+            complete(&*model, writing(), |_| {}).await.1.unwrap();
+            let (reply, result) = complete(&*model, writing(), |_| {}).await;
+            assert_eq!(result.unwrap_err().class, ErrorClass::Transient);
+            assert_eq!(reply.attempts, 1);
+        });
+        assert_eq!(server.calls(), 2, "{protocol:?}");
     }
 }
 

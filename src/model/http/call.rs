@@ -150,7 +150,12 @@ impl<A: Adapter> Call<'_, A> {
                 }
                 Stage::Send => self.send().await,
                 Stage::Receive(receiving) => self.receive(receiving).await,
-                Stage::Fail(error) => return Some(Err(self.adapter.explain(*error).await)),
+                Stage::Fail(error) => {
+                    // What would help may take a question to the server, which may be just as slow.
+                    let explained = self.adapter.explain((*error).clone());
+                    let explained = timeout_at(self.deadline, explained).await;
+                    return Some(Err(explained.unwrap_or(*error)));
+                }
             }
         }
     }
@@ -192,7 +197,7 @@ impl<A: Adapter> Call<'_, A> {
             }));
             return;
         }
-        let (failure, wait) = failure_of(&mut response, url).await;
+        let (failure, wait) = failure_of(&mut response, url, self.deadline).await;
         self.refused_by_server(failure, wait, &quirks);
     }
 

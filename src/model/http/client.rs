@@ -6,7 +6,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response, Url};
@@ -15,6 +15,9 @@ use tower::util::MapRequestLayer;
 use super::call::lock;
 use super::tls;
 use crate::model::{ErrorClass, ModelError};
+
+/// Within this time a request finds out that its kept connection was closed before: a way to the server and back.
+const STALE: Duration = Duration::from_secs(1);
 
 /// How long is waited for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,16 +127,19 @@ impl Pool {
         self.client.post(url.clone())
     }
 
-    /// Sends a request. If it went over a kept connection and that one died before anything came back, it
-    /// is sent again at once, without a word: servers close kept connections when they like (llama.cpp's
-    /// does after each answer), and no request that meets that was read.
+    /// Sends a request. If it went over a kept connection and that one is found closed at once, it is sent again
+    /// without a word: servers close kept connections when they like (llama.cpp's does after each answer), and no
+    /// request that meets that was read. A connection that dies later may have been read, and answered at a price.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, reqwest::Error> {
         let again = request.try_clone();
+        let begun = Instant::now();
         let before = self.connects.load(Ordering::Relaxed);
         let result = request.send().await;
         let kept = self.connects.load(Ordering::Relaxed) == before;
         match (result, again) {
-            (Err(error), Some(again)) if kept && has_died(&error) => again.send().await,
+            (Err(error), Some(again)) if kept && begun.elapsed() < STALE && has_died(&error) => {
+                again.send().await
+            }
             (result, _) => result,
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
 
 use super::client::{HttpClient, is_loopback, shown, transport_error};
 use super::failure::Failure;
@@ -140,7 +141,8 @@ impl Connection {
                 .await
                 .map_err(|error| transport_error(&error, url, false))?;
             if !response.status().is_success() {
-                let (failure, wait) = failure_of(&mut response, url).await;
+                let deadline = Instant::now() + ERROR_BODY_TIME;
+                let (failure, wait) = failure_of(&mut response, url, deadline).await;
                 return Err(with_wait(failure.into_error(), wait));
             }
             let bytes = read_capped(&mut response, MAX_LIST)
@@ -166,10 +168,11 @@ impl Connection {
     }
 }
 
-/// Reads what a failed answer says, and how long it asks to wait.
+/// Reads what a failed answer says until the deadline of its call, and how long it asks to wait.
 pub(crate) async fn failure_of(
     response: &mut reqwest::Response,
     url: &Url,
+    deadline: Instant,
 ) -> (Failure, Option<Duration>) {
     let status = response.status().as_u16();
     let wait = retry_after(response.headers(), jiff::Timestamp::now());
@@ -189,7 +192,8 @@ pub(crate) async fn failure_of(
         };
         return (failure, wait);
     }
-    let body = tokio::time::timeout(ERROR_BODY_TIME, read_capped(response, MAX_ERROR_BODY)).await;
+    let due = deadline.min(Instant::now() + ERROR_BODY_TIME);
+    let body = timeout_at(due, read_capped(response, MAX_ERROR_BODY)).await;
     let body = match body {
         Ok(Ok(body)) => body,
         _ => Vec::new(),

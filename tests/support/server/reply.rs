@@ -343,6 +343,8 @@ pub enum Fault {
     Cut(Reply),
     /// The answer ends after these pieces, without a terminal event.
     Unfinished(Vec<String>),
+    /// An error status with the beginning of a body, the rest of which does not come for this long.
+    HangingError(u16, Duration),
     /// Nothing comes for this long.
     SlowFirst(Duration),
     /// After these pieces nothing comes for this long.
@@ -406,6 +408,16 @@ impl Fault {
                     .retain(|step| !matches!(step, Step::Send(bytes) if bytes.is_empty()));
                 response
             }
+            Self::HangingError(status, time) => Response {
+                status: *status,
+                headers: Vec::new(),
+                steps: vec![
+                    Step::Send(b"{\"error\": \"".to_vec()),
+                    Step::Wait(*time),
+                    Step::Close,
+                ],
+                headless: false,
+            },
             Self::Reset => Response {
                 status: 0,
                 headers: Vec::new(),
