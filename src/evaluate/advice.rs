@@ -70,7 +70,7 @@ pub async fn advise(
 
 /// Reads suggestions: JSON in whatever wrapping, else a list with numbers or bullets. `None` if it is neither.
 fn suggestions(reply: &str) -> Option<Vec<String>> {
-    let found = scan(reply, &['{', '[']).found;
+    let found = scan(reply).found;
     let listed = found.iter().rev().find_map(|found| match &found.value {
         Value::Array(items) => Some(items),
         value => value.get("suggestions")?.as_array(),

@@ -113,10 +113,8 @@ fn from_object(object: &Map<String, Value>) -> Result<Finding, String> {
         }
         None => None,
     };
-    let mut faults = match get(object, ERRORS) {
-        Some((_, value)) => faults_of(value),
-        None => Vec::new(),
-    };
+    let named = ERRORS.iter().filter_map(|key| object.get(*key));
+    let mut faults: Vec<Fault> = named.flat_map(faults_of).collect();
     let suggestions = get(object, SUGGESTIONS).map_or(Vec::new(), |(_, value)| texts(value));
     let reason = get(object, REASON).and_then(|(_, value)| text(value));
 
@@ -182,7 +180,7 @@ fn unreadable(key: &str, value: &Value, wanted: &str) -> String {
 }
 
 /// Words that mean yes or no beyond doubt. An unknown word is neither.
-fn truth(text: &str) -> Option<bool> {
+pub(super) fn truth(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "yes" | "ok" | "pass" | "passed" | "valid" => Some(true),
         "" | "false" | "no" | "fail" | "failed" | "invalid" => Some(false),

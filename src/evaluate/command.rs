@@ -2,10 +2,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use serde_json::Value;
 
 use super::answer::{self, clip};
 use super::tools::ExecPermission;
+use super::unique::Unique;
 use super::{Fault, Finding, HardCheck, Subject};
 use crate::sandbox::{
     CommandEnd, CommandOutput, CommandSpec, Limits, Scratch, minimal_env, run_command,
@@ -155,10 +155,13 @@ fn by_json(program: &str, output: &CommandOutput, said: &str, floor: f64) -> Fin
             output.stdout.total()
         ));
     };
-    let value: Value = match serde_json::from_slice(&bytes) {
+    let Unique(value) = match serde_json::from_slice(&bytes) {
         Ok(value) => value,
         Err(_) if bytes.trim_ascii().is_empty() => {
             return none("its standard output is empty".to_owned());
+        }
+        Err(error) if error.is_data() => {
+            return none(format!("its standard output contradicts itself ({error})"));
         }
         Err(error) => return none(format!("its standard output is not JSON ({error})")),
     };

@@ -1,6 +1,9 @@
 //! Finding JSON in what models write: bare, in fences, after and before prose.
 
+use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
+
+use super::unique::Unique;
 
 /// A complete JSON value in a text.
 #[derive(Debug, Clone, PartialEq)]
@@ -8,6 +11,8 @@ pub(super) struct Found {
     pub(super) value: Value,
     /// The byte that it begins at.
     pub(super) start: usize,
+    /// The byte after its last one.
+    pub(super) end: usize,
 }
 
 /// Something that begins as JSON and does not end so.
@@ -15,78 +20,128 @@ pub(super) struct Found {
 pub(super) struct Broken {
     /// The byte that it begins at.
     pub(super) start: usize,
-    /// The byte where it is no JSON any more.
+    /// The byte where it is no longer JSON.
     pub(super) end: usize,
     /// What is wrong there.
     pub(super) reason: String,
 }
 
-/// What JSON there is in a text.
+/// The JSON in a text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Scan {
     /// The outermost complete values, in order.
     pub(super) found: Vec<Found>,
-    /// The longest piece that is broken.
-    pub(super) broken: Option<Broken>,
+    /// The outermost broken pieces, in order.
+    pub(super) broken: Vec<Broken>,
 }
 
-/// Finds the outermost JSON values that begin with one of these characters (`{`, `[`).
+impl Scan {
+    /// The longest piece that is broken.
+    pub(super) fn longest_broken(&self) -> Option<&Broken> {
+        self.broken.iter().max_by_key(|it| it.end - it.start)
+    }
+}
+
+/// Finds the outermost JSON values that begin with `{` or `[`.
 ///
-/// What stands within a value that is cut off or broken is none: it may be complete, and what is around it is
-/// lost. Takes time in proportion to the text.
-pub(super) fn scan(text: &str, opens: &[char]) -> Scan {
+/// Values inside a broken or cut-off value are not returned: they may be complete while what is around them is lost.
+/// Takes time in proportion to the text.
+pub(super) fn scan(text: &str) -> Scan {
     let mut scan = Scan::default();
     let mut at = 0;
-    while let Some(open) = text[at..].find(opens) {
+    while let Some(open) = text[at..].find(['{', '[']) {
         at += open;
         let rest = &text[at..];
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        match values.next() {
+        let error = match values.next() {
             Some(Ok(value)) => {
-                scan.found.push(Found { value, start: at });
-                at += values.byte_offset().max(1);
+                let end = at + values.byte_offset();
+                let start = std::mem::replace(&mut at, end);
+                scan.found.push(Found { value, start, end });
+                continue;
             }
-            Some(Err(error)) => {
-                let progress = offset(rest, &error);
-                let message = error.to_string();
-                let over = error.is_eof();
-                let too_deep = message.starts_with("recursion limit");
-                let broken = Broken {
-                    start: at,
-                    end: at + progress,
-                    reason: if over {
-                        "it is cut off".to_owned()
-                    } else if too_deep {
-                        "it is nested too deeply".to_owned()
-                    } else {
-                        let end = message.find(" at line ").unwrap_or(message.len());
-                        message[..end].to_owned()
-                    },
-                };
-                let length = |broken: &Broken| broken.end - broken.start;
-                // A brace in prose, or a `[[table]]`, is wrong before anything that JSON would have.
-                let told = |b: &u8| *b == b'"' || b.is_ascii_digit();
-                let like_json = too_deep || rest.as_bytes()[..progress].iter().any(told);
-                if like_json
-                    && scan
-                        .broken
-                        .as_ref()
-                        .is_none_or(|longest| length(longest) < length(&broken))
-                {
-                    scan.broken = Some(broken);
-                }
-                if over || too_deep {
-                    break;
-                }
-                at += progress.max(1);
-            }
-            None => at += 1,
+            Some(Err(error)) => error,
+            None => break,
+        };
+        let progress = offset(rest, &error);
+        let message = error.to_string();
+        let too_deep = message.starts_with("recursion limit");
+        let json = begins_json(rest);
+        let told = |b: &u8| *b == b'"' || b.is_ascii_digit();
+        if json || too_deep || rest.as_bytes()[..progress].iter().any(told) {
+            scan.broken.push(Broken {
+                start: at,
+                end: at + progress,
+                reason: if error.is_eof() {
+                    "it is cut off".to_owned()
+                } else if too_deep {
+                    "it is nested too deeply".to_owned()
+                } else {
+                    let end = message.find(" at line ").unwrap_or(message.len());
+                    message[..end].to_owned()
+                },
+            });
         }
-        while !text.is_char_boundary(at) {
-            at += 1;
+        if error.is_eof() || too_deep {
+            break;
         }
+        at += if json { length(rest) } else { progress.max(1) };
+        at = text.ceil_char_boundary(at);
     }
     scan
+}
+
+/// Whether a text that begins with a bracket is meant as JSON, or as something that looks like it: the first thing
+/// in it is a string or a key. A brace in prose, a `[[table]]` or a reference in brackets is not.
+pub(super) fn begins_json(text: &str) -> bool {
+    let inner = text.trim_start_matches(|c: char| c == '[' || c.is_whitespace());
+    let (object, inner) = match inner.strip_prefix('{') {
+        Some(inner) => (true, inner.trim_start()),
+        None => (false, inner),
+    };
+    if inner.starts_with(['"', '\'', '“', '\\'])
+        || inner.starts_with("//")
+        || inner.starts_with("/*")
+    {
+        return true;
+    }
+    let key = inner.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    object && key.len() < inner.len() && key.trim_start().starts_with(':')
+}
+
+/// The length of a broken piece: to where its first bracket is closed, strings or not; all of the text if the
+/// brackets do not match.
+fn length(text: &str) -> usize {
+    let mut open = Vec::new();
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => open.push(b'}'),
+            b'[' => open.push(b']'),
+            b'}' | b']' if open.pop() != Some(byte) => break,
+            b'}' | b']' if open.is_empty() => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Reads JSON with two mistakes that models make and that lose nothing: a comma after the last item, and a line break
+/// within a string. `None` if anything else is wrong, or an object has the same key twice.
+pub(super) fn lenient(text: &str) -> Option<Value> {
+    let options = ParseOptions {
+        allow_trailing_commas: true,
+        allow_comments: false,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let read: Unique = parse_to_serde_value(text, &options).ok()?;
+    Some(read.0)
 }
 
 /// The byte at which reading failed.
@@ -104,7 +159,7 @@ mod tests {
     use super::*;
 
     fn values(text: &str) -> Vec<Value> {
-        let found = scan(text, &['{', '[']).found;
+        let found = scan(text).found;
         found.into_iter().map(|found| found.value).collect()
     }
 
@@ -122,10 +177,23 @@ mod tests {
     #[test]
     fn pieces_of_what_is_broken_are_no_values() {
         assert_eq!(values("{\"a\": {\"b\": 1}, \"c\""), Vec::<Value>::new());
-        assert_eq!(scan("[[table]]\n{x} [ {", &['{', '[']).broken, None);
+        assert_eq!(scan("[[table]]\n{x} [ {").broken, []);
         assert_eq!(values("{\"a\": {\"b\": 1}, oops}"), Vec::<Value>::new());
-        let scan = scan("text\n{\"a\": {\"b\": 1}, oops} {x}", &['{', '[']);
-        let broken = scan.broken.unwrap();
+        for broken in [
+            "{\"a\": {\"b\": 1} \"c\": {\"d\": 1}}",
+            "{\"a\": \"x \"y\" z\", \"c\": {\"d\": 1}}",
+            "{a: 1, c: {\"d\": 1}}",
+            "{'a': 1, 'c': {\"d\": 1}}",
+            "[{\"a\": 1,}, {\"d\": 1}]",
+        ] {
+            assert_eq!(values(broken), Vec::<Value>::new(), "{broken}");
+            assert_eq!(
+                values(&format!("{broken} {{\"e\": 2}}")),
+                [json!({ "e": 2 })]
+            );
+        }
+        let scan = scan("text\n{\"a\": {\"b\": 1}, oops} {x}");
+        let broken = scan.longest_broken().unwrap();
         assert_eq!((broken.start, broken.end), (5, 21));
         assert!(broken.reason.contains("key must be a string"), "{broken:?}");
     }
@@ -133,9 +201,13 @@ mod tests {
     #[test]
     fn depth_and_length_are_no_danger() {
         let deep = "[".repeat(1_000_000);
-        let scanned = scan(&deep, &['{', '[']);
+        let scanned = scan(&deep);
         assert!(scanned.found.is_empty());
-        assert_eq!(scanned.broken.unwrap().reason, "it is nested too deeply");
+        assert_eq!(scanned.broken[0].reason, "it is nested too deeply");
+        for depth in [200, 100_000] {
+            let deep = format!("{{\"a\":{}1,}}", "[".repeat(depth));
+            assert_eq!(lenient(&deep), None);
+        }
         let started = std::time::Instant::now();
         assert!(values(&"{\"a\":".repeat(60)).is_empty());
         assert!(values(&"{x".repeat(500_000)).is_empty());
@@ -146,7 +218,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in r#"([{}\[\]":,0-9a-z \n]|é|😀|\\)*"#) {
-            let _ = scan(&text, &['{', '[']);
+            let _ = scan(&text);
         }
 
         #[test]

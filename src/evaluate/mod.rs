@@ -22,6 +22,7 @@ mod script;
 mod subject;
 mod terms;
 mod tools;
+mod unique;
 mod watch;
 
 use async_trait::async_trait;

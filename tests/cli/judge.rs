@@ -155,6 +155,47 @@ fn a_verdict_that_cannot_be_read_is_not_remembered() {
     .run();
 }
 
+/// An inner object, or the better one of two, is not taken for the verdict, whoever reads it.
+#[test]
+fn a_broken_or_contradictory_verdict_does_not_pass() {
+    let entry = r#"{"reason": "ok", "score": 5}"#;
+    let issue = r#"{"type": "incorrect", "severity": "critical", "criterion": "clear", "quote": "", "description": "wrong", "suggested_fix": "x"}"#;
+    let both = format!(r#""scores": {{"clear": {entry}, "true": {entry}}}"#);
+    let script = |text: &str| format!("[[reply]]\ntext = '''\n{text}'''\ntimes = 0\n");
+    let one = &TWO[..TWO.rfind("[[").unwrap()];
+    for broken in [
+        format!(r#"{{"issues": [{issue}] {both}}}"#),
+        format!(r#"{{"issues": ["he wrote "pond" here"], {both}}}"#),
+        format!("{{\"issues\": [{issue}], // one\n{both}}}"),
+        format!(r#"{{"issues": [{issue}]}}, {both}}}"#),
+        format!(r#"{{{both}, "issues": 3}}"#),
+        format!(r#"{{"issues": [{issue}], {both}, "issues": []}}"#),
+        format!(r#"{{"issues": [{issue}], {both}}} {{"issues": [], {both}}}"#),
+    ] {
+        for criteria in [TWO, one] {
+            scripted(criteria, &script(&broken)).code(6).run();
+        }
+    }
+    let judged = |text: &str| {
+        Test::new()
+            .args(["evaluate", "draft.txt", "--evaluator", "spec.yaml"])
+            .args(["--provider", "scripted:judge.toml"])
+            .file("spec.yaml", "type: llm\nprompt: Is it good?\n")
+            .file("draft.txt", DRAFT)
+            .file("judge.toml", text)
+    };
+    for broken in [
+        r#"{"valid": false, "reason": "not "ok" yet", "detail": {"valid": true, "score": 1}}"#,
+        r#"{"valid": false, "valid": true, "score": 1}"#,
+        r#"{"valid": false, "score": 0.1} {"valid": true, "score": 1}"#,
+    ] {
+        judged(&script(broken)).code(6).run();
+    }
+    // A trailing comma loses nothing, and takes no second call.
+    let ran = judged("[[reply]]\ntext = '{\"valid\": true, \"score\": 0.9,}'\n").run();
+    assert!(ran.stdout.contains("valid, score 0.90"), "{}", ran.stdout);
+}
+
 #[test]
 fn separate_calls_share_all_that_stands_before_their_task() {
     let server = Server::start();

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ask::{Inquiry, Said};
 use super::question::{closed, object, one_of, text};
-use super::reply::{any, objects};
+use super::reply::{any, objects, the_one};
 use super::{JudgeModel, bench};
 use crate::model::{CallObserver, ModelError, ResponseSchema};
 use crate::prompt::Prompts;
@@ -127,16 +127,14 @@ struct Choice {
     reason: String,
 }
 
-/// Reads a choice: the last object that has one.
+/// Reads a choice: the one object that has one.
 fn read(said: &Said) -> Result<Choice, String> {
     const KEYS: [&str; 5] = ["better", "winner", "preference", "preferred", "choice"];
-    let found = objects(&said.text);
-    let object = found
-        .iter()
-        .rev()
-        .find(|object| any(object, &KEYS).is_some())
+    let found = objects(&said.text)?;
+    let chooses = |object: &&Map<String, Value>| KEYS.iter().any(|key| object.contains_key(*key));
+    let object = the_one(found.iter().filter(chooses))?
         .ok_or("it holds no JSON object with the key `better`")?;
-    let written = any(object, &KEYS)
+    let written = any(object, &KEYS)?
         .and_then(Value::as_str)
         .unwrap_or_default();
     let plain = written.trim().to_lowercase();
@@ -154,13 +152,11 @@ fn read(said: &Said) -> Result<Choice, String> {
             ));
         }
     };
-    let reason = any(object, &["reason", "explanation", "feedback"]);
+    let reason = ["reason", "explanation", "feedback"]
+        .iter()
+        .find_map(|key| object.get(*key)?.as_str());
     Ok(Choice {
         better,
-        reason: reason
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+        reason: reason.unwrap_or_default().trim().to_owned(),
     })
 }

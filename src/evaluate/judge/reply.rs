@@ -2,34 +2,56 @@
 
 use serde_json::{Map, Value};
 
-/// The most objects that are tried in a reply: each try reads on to the object's end.
-const MAX_TRIES: usize = 200;
+use crate::evaluate::answer;
+use crate::evaluate::json_text::{Found, Scan, begins_json, lenient, scan};
+use crate::evaluate::unique::Unique;
 
 /// Tags that models put around their reasoning. What stands between them is no answer.
 const REASONING: [&str; 3] = ["think", "thinking", "reasoning"];
 
-/// The outermost JSON objects in a reply, in order. What stands within an object that was cut off is none: its
-/// scores may be complete and its issues lost. What stands in a block of reasoning is none, either.
-pub(super) fn objects(reply: &str) -> Vec<Map<String, Value>> {
+/// The outermost JSON objects in a reply, in order. Text in a block of reasoning does not count.
+///
+/// # Errors
+/// If any JSON in the reply is broken beyond what [`lenient`] reads, or the objects are pieces of a value whose rest
+/// is elsewhere: a piece may be a complete verdict while the issues are lost.
+pub(super) fn objects(reply: &str) -> Result<Vec<Map<String, Value>>, String> {
     let text = without_reasoning(reply);
-    let mut found = Vec::new();
-    let mut at = 0;
-    for _ in 0..MAX_TRIES {
-        let Some(open) = text[at..].find('{') else {
-            break;
-        };
-        at += open;
-        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
-        match values.next() {
-            Some(Ok(Value::Object(object))) => {
-                at += values.byte_offset();
-                found.push(object);
+    let Scan { mut found, broken } = scan(text);
+    if let Some(broken) = broken.iter().find(|it| begins_json(&text[it.start..])) {
+        let start = broken.start;
+        let end = text.rfind('}').map_or(start, |at| at + 1).max(start);
+        let value = lenient(&text[start..end])
+            .ok_or_else(|| format!("it holds no complete JSON object: {}", broken.reason))?;
+        found.retain(|it| it.start < start);
+        found.push(Found { value, start, end });
+    }
+    let mut objects = Vec::new();
+    for Found { value, start, end } in found {
+        let (before, after) = (text[..start].trim_end(), text[end..].trim_start());
+        match value {
+            Value::Object(object) => {
+                if before.ends_with(['{', '[', '\\'])
+                    || before.ends_with("\":")
+                    || before.ends_with("':")
+                    || after.starts_with([',', ']', '}', ':', '\\'])
+                {
+                    return Err("it holds a part of a JSON object, not all of it".to_owned());
+                }
+                // What was read leniently has been checked already, and may not be JSON here.
+                if let Err(error) = serde_json::from_str::<Unique>(&text[start..end])
+                    && error.is_data()
+                {
+                    return Err(format!("its JSON contradicts itself: {error}"));
+                }
+                objects.push(object);
             }
-            Some(Err(error)) if error.is_eof() => break,
-            _ => at += 1,
+            Value::Array(items) if items.iter().any(Value::is_object) || before.ends_with(':') => {
+                return Err("it holds a list where one JSON object is requested".to_owned());
+            }
+            _ => {}
         }
     }
-    found
+    Ok(objects)
 }
 
 /// The reply after its blocks of reasoning. Servers leave them out, most of the time. Only blocks before the
@@ -53,6 +75,7 @@ fn without_reasoning(reply: &str) -> &str {
         if !rest.starts_with(['{', '`'])
             && let Some(end) = find(rest, &closing)
             && rest[end..].contains('{')
+            && !(scan(rest).found.iter()).any(|it| (it.start..it.end).contains(&end))
         {
             return &rest[end + closing.len()..];
         }
@@ -70,23 +93,56 @@ fn find(text: &str, wanted: &str) -> Option<usize> {
     text.to_ascii_lowercase().find(wanted)
 }
 
-/// Looks a key up under any of these names; null counts as not there.
-pub(super) fn any<'a>(object: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
-    keys.iter()
-        .filter_map(|key| object.get(*key))
-        .find(|value| !value.is_null())
+/// The value under any of these names; null counts as absent.
+///
+/// # Errors
+/// If it has several of these names, with different values.
+pub(super) fn any<'a>(
+    object: &'a Map<String, Value>,
+    keys: &[&str],
+) -> Result<Option<&'a Value>, String> {
+    let mut found: Option<(&str, &Value)> = None;
+    for &key in keys {
+        match (object.get(key), found) {
+            (None | Some(Value::Null), _) => {}
+            (Some(value), None) => found = Some((key, value)),
+            (Some(value), Some((first, before))) => {
+                let same = before == value
+                    || number(before).is_some_and(|it| Some(it) == number(value))
+                    || truth(before).is_some_and(|it| Some(it) == truth(value));
+                if !same {
+                    return Err(format!(
+                        "it contradicts itself: `{first}` is {before} and `{key}` is {value}"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(found.map(|(_, value)| value))
 }
 
 /// A truth value, also as text.
 pub(super) fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(value) => Some(*value),
-        Value::String(text) => match text.trim().to_lowercase().as_str() {
-            "true" | "yes" => Some(true),
-            "false" | "no" => Some(false),
-            _ => None,
-        },
+        Value::String(text) if !text.trim().is_empty() => answer::truth(text),
         _ => None,
+    }
+}
+
+/// The one object of a reply that answers; `None` if none does. The same object twice is one.
+///
+/// # Errors
+/// If two differ: nobody knows which one is meant.
+pub(super) fn the_one<'a>(
+    answers: impl IntoIterator<Item = &'a Map<String, Value>>,
+) -> Result<Option<&'a Map<String, Value>>, String> {
+    let mut answers = answers.into_iter();
+    let first = answers.next();
+    if answers.all(|other| Some(other) == first) {
+        Ok(first)
+    } else {
+        Err("it holds two JSON objects that differ, where one is requested".to_owned())
     }
 }
 
@@ -108,6 +164,7 @@ mod tests {
 
     fn keys(reply: &str) -> Vec<String> {
         objects(reply)
+            .unwrap_or_default()
             .iter()
             .flat_map(|object| object.keys().cloned())
             .collect()

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::question::{Question, Scale};
-use super::reply::{any, number, objects, truth};
+use super::reply::{any, number, objects, the_one, truth};
 use crate::prompt::{MAX_ISSUES, SCALE};
 use crate::types::{Issue, IssueType, Place, Severity};
 
@@ -13,18 +13,22 @@ const SCORES: [&str; 4] = ["scores", "criteria", "criteria_scores", "evaluation"
 /// Keys of a score (seeds 000 to 003 differ).
 const SCORE: [&str; 5] = ["score", "overall_score", "quality_score", "rating", "value"];
 /// Keys of a word on whether the draft is good enough.
-const VALID: [&str; 6] = [
-    "valid",
-    "pass",
-    "passes",
-    "passed",
-    "satisfactory",
-    "success",
-];
+const VALID: [&str; 5] = ["valid", "pass", "passes", "passed", "satisfactory"];
+/// The same, unless another key says it: in verdicts that have both, it says that there is a verdict.
+const SUCCESS: &str = "success";
 /// Keys of answers of yes or no.
 const ANSWERS: [&str; 3] = ["answers", "checks", "results"];
 /// Keys of issues.
 const ISSUES: [&str; 2] = ["issues", "errors"];
+/// Keys of what an issue is.
+const DESCRIPTION: [&str; 6] = [
+    "description",
+    "message",
+    "issue",
+    "problem",
+    "error",
+    "reason",
+];
 /// Keys of a reason.
 const REASON: [&str; 6] = [
     "reason",
@@ -34,6 +38,12 @@ const REASON: [&str; 6] = [
     "comment",
     "rationale",
 ];
+
+/// Keys of a verdict that say nothing of a criterion.
+const OTHER: [&str; 5] = ["confidence", "suggestions", "reason", "feedback", "comment"];
+
+/// Why a verdict is refused that is the form itself.
+const REPEATS_FORM: &str = "it repeats the form of a verdict and says nothing";
 
 /// What stands for a reason in the form that the judge is shown, and how models write it.
 const FORM: [&str; 2] = ["...", "…"];
@@ -73,15 +83,14 @@ pub(super) fn read(reply: &str, questions: &[Question]) -> Result<Verdict, Strin
     if reply.trim().is_empty() {
         return Err("it is empty".to_owned());
     }
-    // The last object that is meant as a verdict counts: before it, models think aloud or repeat the example.
-    // If it cannot be used, an earlier one that was taken back does not stand in for it.
-    let found = objects(reply);
-    let meant = found
-        .iter()
-        .rev()
-        .find(|object| is_meant_as_verdict(object, questions))
-        .or(found.last());
-    match meant {
+    let found = objects(reply)?;
+    let is_form = |object: &&Map<String, Value>| {
+        read_object(object, questions).is_err_and(|problem| problem == REPEATS_FORM)
+    };
+    let verdicts = || (found.iter()).filter(|object| is_meant_as_verdict(object, questions));
+    // Models may repeat the form before they fill it in.
+    let meant = the_one(verdicts().skip_while(is_form))?;
+    match meant.or(verdicts().next()).or(found.last()) {
         Some(object) => read_object(object, questions),
         None => word(reply, questions).ok_or_else(|| "it holds no complete JSON object".to_owned()),
     }
@@ -116,40 +125,43 @@ fn word(reply: &str, questions: &[Question]) -> Option<Verdict> {
     })
 }
 
+/// Whether an object is a verdict or a part of one.
 fn is_meant_as_verdict(object: &Map<String, Value>, questions: &[Question]) -> bool {
-    let known = [&SCORES[..], &SCORE, &VALID, &ANSWERS].concat();
     object.keys().any(|key| {
-        known.contains(&key.as_str())
-            || (questions.len() == 1 && ISSUES.contains(&key.as_str()))
+        is_known(key)
+            || ["severity", "suggested_fix"].contains(&key.as_str())
             || questions
                 .iter()
                 .any(|question| same_name(key, &question.name))
     })
 }
 
+/// Whether a key of a verdict has a meaning that is not the name of a criterion.
+fn is_known(key: &str) -> bool {
+    let known = [&SCORES[..], &SCORE, &VALID, &ANSWERS, &ISSUES];
+    key == SUCCESS || known.iter().any(|keys| keys.contains(&key))
+}
+
+/// What it says on whether the draft is good enough.
+fn validity(object: &Map<String, Value>) -> Result<Option<&Value>, String> {
+    let said = any(object, &VALID)?;
+    Ok(said.or(any(object, &[SUCCESS])?))
+}
+
 fn read_object(object: &Map<String, Value>, questions: &[Question]) -> Result<Verdict, String> {
-    let mut issues: Vec<Issue> = match any(object, &ISSUES) {
-        Some(Value::Array(items)) => items
-            .iter()
-            .filter_map(|item| issue(item, questions))
-            .collect(),
-        Some(single) => issue(single, questions).into_iter().collect(),
-        None => Vec::new(),
-    };
-    let answers: Vec<Answer> = questions
+    let mut issues = issues(object, questions)?;
+    let mut answers: Vec<Answer> = questions
         .iter()
         .map(|question| {
             let only = questions.len() == 1;
-            match find(object, &question.name, only) {
+            match find(object, question, questions)? {
                 Some(entry) => answer(entry, question),
                 // Nothing but a grave issue: that is a refusal. Nothing but small ones, or none, is no approval.
-                None if only && issues.iter().any(|i| i.severity >= Severity::Major) => {
-                    Ok(Answer {
-                        score: 0.0,
-                        valid: Some(false),
-                        reason: reason(object),
-                    })
-                }
+                None if only && issues.iter().any(is_severe) => Ok(Answer {
+                    score: 0.0,
+                    valid: Some(false),
+                    reason: reason(object),
+                }),
                 None => Err(format!(
                     "it has no score for the criterion `{}`",
                     question.name
@@ -162,8 +174,9 @@ fn read_object(object: &Map<String, Value>, questions: &[Question]) -> Result<Ve
         .iter()
         .all(|answer| FORM.contains(&answer.reason.trim()))
     {
-        return Err("it repeats the form of a verdict and says nothing".to_owned());
+        return Err(REPEATS_FORM.to_owned());
     }
+    refuse(object, questions, &mut answers, &issues)?;
     if let [question] = questions {
         // It can be about no other.
         for issue in &mut issues {
@@ -173,7 +186,10 @@ fn read_object(object: &Map<String, Value>, questions: &[Question]) -> Result<Ve
     if let ([question], [answer], []) = (questions, &answers[..], &issues[..]) {
         issues = of_suggestions(object, question, answer);
     }
-    issues.truncate(MAX_ISSUES);
+    if issues.len() > MAX_ISSUES {
+        issues.sort_by_key(|issue| std::cmp::Reverse(issue.severity));
+        issues.truncate(MAX_ISSUES);
+    }
     Ok(Verdict {
         answers,
         issues,
@@ -185,35 +201,89 @@ fn read_object(object: &Map<String, Value>, questions: &[Question]) -> Result<Ve
     })
 }
 
+/// Applies a refusal of the draft as a whole. The refusal of one criterion is that of the draft.
+///
+/// # Errors
+/// If nothing else in the verdict is a reason for it.
+fn refuse(
+    object: &Map<String, Value>,
+    questions: &[Question],
+    answers: &mut [Answer],
+    issues: &[Issue],
+) -> Result<(), String> {
+    if validity(object)?.and_then(truth) != Some(false) {
+        return Ok(());
+    }
+    if let [answer] = answers {
+        answer.valid = Some(false);
+        return Ok(());
+    }
+    let fails = |(answer, question): (&Answer, &Question)| {
+        answer.valid == Some(false) || answer.score < question.floor
+    };
+    if answers.iter().zip(questions).any(fails) || issues.iter().any(is_severe) {
+        return Ok(());
+    }
+    Err("it refuses the draft, but none of its scores and issues does".to_owned())
+}
+
+fn is_severe(issue: &Issue) -> bool {
+    issue.severity >= Severity::Major
+}
+
 /// What the judge says of one criterion, wherever it has put that.
-fn find<'a>(object: &'a Map<String, Value>, name: &str, only: bool) -> Option<Entry<'a>> {
+///
+/// # Errors
+/// If it says two different things.
+fn find<'a>(
+    object: &'a Map<String, Value>,
+    question: &Question,
+    questions: &[Question],
+) -> Result<Option<Entry<'a>>, String> {
+    let means = |found: &str| {
+        found == question.name
+            || same_name(found, &question.name) && !questions.iter().any(|it| it.name == found)
+    };
+    let named = |entry: &&Value| {
+        ["criterion", "name", "id"]
+            .iter()
+            .filter_map(|key| entry.get(key)?.as_str())
+            .any(means)
+    };
+    let mut found: Vec<&Value> = Vec::new();
     for key in SCORES {
         match object.get(key) {
             Some(Value::Object(scores)) => {
-                if let Some(found) = lookup(scores, name) {
-                    return Some(Entry::of(found));
-                }
+                found.extend(scores.iter().filter(|it| means(it.0)).map(|it| it.1));
             }
-            Some(Value::Array(entries)) => {
-                let named = |entry: &&Value| {
-                    ["criterion", "name", "id"]
-                        .iter()
-                        .filter_map(|key| entry.get(key)?.as_str())
-                        .any(|found| same_name(found, name))
-                };
-                if let Some(found) = entries.iter().find(named) {
-                    return Some(Entry::of(found));
-                }
-            }
+            Some(Value::Array(entries)) => found.extend(entries.iter().filter(named)),
             _ => {}
         }
     }
-    if let Some(found) = lookup(object, name) {
-        return Some(Entry::of(found));
+    let nested = !found.is_empty();
+    found.extend(
+        object
+            .iter()
+            .filter(|(key, _)| {
+                means(key) && !(nested && (is_known(key) || OTHER.contains(&key.as_str())))
+            })
+            .map(|it| it.1),
+    );
+    if found.iter().any(|other| *other != found[0]) {
+        return Err(format!(
+            "it says two different things about the criterion `{}`",
+            question.name
+        ));
+    }
+    if let Some(first) = found.first() {
+        return Ok(Some(Entry::of(first)));
     }
     // One criterion only: a verdict that does not name it can mean no other.
-    let says = [&SCORE[..], &VALID, &ANSWERS].concat();
-    (only && any(object, &says).is_some()).then_some(Entry::Table(object))
+    let says = [&SCORE[..], &VALID, &ANSWERS, &[SUCCESS]].concat();
+    let says = says
+        .iter()
+        .any(|key| object.get(*key).is_some_and(|it| !it.is_null()));
+    Ok((questions.len() == 1 && says).then_some(Entry::Table(object)))
 }
 
 /// What stands for one criterion.
@@ -237,34 +307,31 @@ fn answer(entry: Entry<'_>, question: &Question) -> Result<Answer, String> {
         Entry::Table(table) => (Some(table), None),
         Entry::Bare(value) => (None, Some(value)),
     };
-    let valid = table.and_then(|table| any(table, &VALID)).and_then(truth);
+    let get = |keys: &[&str]| table.map_or(Ok(None), |table| any(table, keys));
+    let valid = match table.map_or(Ok(None), validity)? {
+        None => None,
+        Some(value) => Some(truth(value).ok_or_else(|| {
+            format!(
+                "the verdict on `{}` is {value}, but only true and false are verdicts",
+                question.name
+            )
+        })?),
+    };
     let score = match question.scale {
         Scale::Checks(count) => {
-            let answers = table.and_then(|table| any(table, &ANSWERS)).or(bare);
+            let answers = get(&ANSWERS)?.or(bare);
             share_of_yes(answers.unwrap_or(&Value::Null), count, &question.name)?
         }
-        scale => {
-            let score = table.and_then(|table| any(table, &SCORE)).or(bare);
-            match (score, valid) {
-                // It says whether, and not how much.
-                (None, Some(valid)) => f64::from(u8::from(valid)),
-                (score, _) => scaled(score.unwrap_or(&Value::Null), scale, &question.name)?,
-            }
-        }
+        scale => match (get(&SCORE)?.or(bare), valid) {
+            // It says whether, and not how much.
+            (None, Some(valid)) => f64::from(u8::from(valid)),
+            (score, _) => scaled(score.unwrap_or(&Value::Null), scale, &question.name)?,
+        },
     };
     Ok(Answer {
         score,
         valid: valid.filter(|valid| !valid || matches!(question.scale, Scale::Range(_))),
         reason: table.map(reason).unwrap_or_default(),
-    })
-}
-
-fn lookup<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-    object.get(name).or_else(|| {
-        object
-            .iter()
-            .find(|(key, _)| same_name(key, name))
-            .map(|(_, value)| value)
     })
 }
 
@@ -329,7 +396,10 @@ fn score_of_step(step: f64) -> Option<f64> {
 /// The share of yes among the answers, which must all be there.
 fn share_of_yes(answers: &Value, count: usize, name: &str) -> Result<f64, String> {
     let one = |value: &Value| match value {
-        Value::Object(table) => any(table, &["answer", "value", "result"]).and_then(truth),
+        Value::Object(table) => {
+            let answer = any(table, &["answer", "value", "result"]);
+            answer.ok().flatten().and_then(truth)
+        }
         value => truth(value),
     };
     let found: Vec<Option<bool>> = match answers {
@@ -398,23 +468,57 @@ fn says_nothing(text: &str) -> bool {
     )
 }
 
-/// An issue; `None` if it says nothing. What cannot be read of it is taken to be grave, so that a
+/// The issues of a verdict, under any of their names.
+///
+/// # Errors
+/// If they cannot be read as issues. What is lost might be severe.
+fn issues(object: &Map<String, Value>, questions: &[Question]) -> Result<Vec<Issue>, String> {
+    let mut found = Vec::new();
+    for key in ISSUES {
+        let items = match object.get(key) {
+            None => continue,
+            Some(Value::Array(items)) => &items[..],
+            Some(single) => std::slice::from_ref(single),
+        };
+        for item in items {
+            match item {
+                Value::Null => {}
+                Value::String(_) | Value::Object(_) => found.extend(issue(item, questions)?),
+                _ => {
+                    return Err(format!(
+                        "`{key}` holds {item}, but only objects with a description are issues"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// An issue; `None` if it says nothing. What cannot be read of it is taken to be severe, so that a
 /// judge's slip does not make a draft pass.
-fn issue(item: &Value, questions: &[Question]) -> Option<Issue> {
+fn issue(item: &Value, questions: &[Question]) -> Result<Option<Issue>, String> {
     let text = |keys: &[&str]| {
         keys.iter()
             .find_map(|key| item.get(key)?.as_str())
             .map(|text| text.trim().to_owned())
             .filter(|text| !text.is_empty())
     };
+    let is_none = text(&["severity"]).is_some_and(|severity| says_nothing(&severity));
     let description = match item {
-        Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
-        _ => text(&["description", "message", "issue", "problem"]),
-    }
-    .filter(|description| !says_nothing(description))?;
-    if text(&["severity"]).is_some_and(|severity| says_nothing(&severity)) {
-        return None;
-    }
+        Value::String(text) => Some(text.trim()),
+        Value::Object(fields) if fields.is_empty() || is_none => None,
+        _ => Some(
+            DESCRIPTION
+                .iter()
+                .find_map(|key| item.get(key)?.as_str())
+                .ok_or_else(|| format!("the issue {item} has no description"))?
+                .trim(),
+        ),
+    };
+    let Some(description) = description.filter(|text| !says_nothing(text)) else {
+        return Ok(None);
+    };
     let kind = match text(&["type", "kind"])
         .map(|kind| kind.to_lowercase())
         .as_deref()
@@ -434,10 +538,10 @@ fn issue(item: &Value, questions: &[Question]) -> Option<Issue> {
             .find(|question| same_name(&found, &question.name))
             .map(|question| question.name.clone())
     });
-    Some(Issue {
+    Ok(Some(Issue {
         kind,
         severity,
-        description,
+        description: description.to_owned(),
         suggested_fix: text(&["suggested_fix", "suggestion", "fix"]),
         criterion,
         place: Place {
@@ -447,7 +551,7 @@ fn issue(item: &Value, questions: &[Question]) -> Option<Issue> {
             quote: text(&["quote", "evidence", "excerpt"]).filter(|quote| !says_nothing(quote)),
             ..Place::default()
         },
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -88,10 +88,122 @@ fn fences_prose_and_other_forms_are_read() {
 }
 
 #[test]
-fn of_several_verdicts_the_last_counts() {
-    let reply = r#"{"scores": {"clarity": 1, "edge-cases": 1}} No, wait.
-        {"scores": {"clarity": 5, "edge-cases": 5}}"#;
-    assert_eq!(scores(reply), [1.0, 1.0]);
+fn two_verdicts_that_differ_are_none() {
+    for reply in [
+        r#"{"scores": {"clarity": 1, "edge-cases": 1}} No, wait.
+        {"scores": {"clarity": 5, "edge-cases": 5}}"#,
+        r#"{"scores": {"clarity": 5, "edge-cases": 5}} {"issues": ["It is wrong."]}"#,
+        r#"{"scores": {"clarity": 5, "edge-cases": 5}} {"severity": "critical", "description": "x"}"#,
+        r#"{"scores": {"clarity": 1, "clarity": 5, "edge-cases": 5}}"#,
+        r#"{"scores": {"clarity": 1, "edge-cases": 1}, "scores": {"clarity": 5, "edge-cases": 5}}"#,
+        r#"{"scores": {"clarity": 5, "Clarity": 1, "edge-cases": 5}}"#,
+        r#"{"scores": {"clarity": 5, "edge-cases": 5}, "clarity": 1}"#,
+        r#"{"scores": {"clarity": 5, "edge-cases": 5}, "criteria": {"clarity": 1}}"#,
+        r#"{"criteria": [{"name": "clarity", "score": 1}, {"name": "clarity", "score": 5}, {"id": "edge-cases", "score": 5}]}"#,
+        r#"{"scores": {"clarity": {"score": 5, "rating": 1}, "edge-cases": 5}}"#,
+        r#"{"scores": {"clarity": 5, "edge-cases": 5}, "issues": [], "satisfactory": false}"#,
+    ] {
+        assert!(read(reply, &both()).is_err(), "{reply}");
+    }
+    for reply in [
+        r#"{"valid": false, "valid": true, "score": 1}"#,
+        r#"{"valid": false, "passed": true, "score": 1}"#,
+        r#"{"score": 0.1, "overall_score": 1}"#,
+        r#"{"valid": 0, "score": 1}"#,
+        r#"{"valid": false} {"valid": true}"#,
+    ] {
+        assert!(single(reply).is_err(), "{reply}");
+    }
+    let refused = single(r#"{"scores": {"clarity": {"score": 1}}, "valid": false}"#).unwrap();
+    assert_eq!(refused.answers[0].valid, Some(false));
+    let twice = format!("{0}\n\nAs JSON:\n```json\n{0}\n```", good());
+    assert_eq!(scores(&twice), [1.0, 0.6], "it says the same");
+    let form = r#"{"scores": {"clarity": {"reason": "...", "score": 3}, "edge-cases": {"reason": "...", "score": 3}}}"#;
+    assert_eq!(scores(&format!("{form}\n{}", good())), [1.0, 0.6]);
+}
+
+/// Whatever is wrong with the outer object, an inner one does not stand in for it.
+#[test]
+fn pieces_of_a_broken_verdict_are_no_verdict() {
+    let issue = r#"{"type": "incorrect", "severity": "critical", "description": "Wrong."}"#;
+    let entry = r#"{"reason": "ok", "score": 5}"#;
+    let tails = [
+        format!(r#""scores": {{"clarity": {entry}}}}}"#),
+        format!(r#""scores": {{"clarity": {entry}}}}}"#).replace('\n', " "),
+        format!(r#""clarity": {entry}}}"#),
+        format!("\"x\": {entry}}}"),
+    ];
+    let heads = [
+        // An unescaped quote, a missing comma, one too many, a comment, a key without quotes, quotes of
+        // another kind, a bracket that closes too early, and no first brace.
+        r#"{"issues": [{"severity": "critical", "description": "He said "no" here."}], "#
+            .to_owned(),
+        format!(r#"{{"issues": [{issue}] "#),
+        format!(r#"{{"issues": [{issue}],, "#),
+        format!(r#"{{"issues": [{issue}, /* that is all */], "#),
+        format!("{{ // My verdict\n\"issues\": [{issue}], "),
+        format!(r#"{{issues: [{issue}], "#),
+        format!(r#"{{'issues': [{issue}], "#),
+        format!(r#"{{"issues": [{issue}]}}, "#),
+        format!(r#""issues": [{issue}], "#),
+        r#""issues": ["Wrong."], "#.to_owned(),
+        r#"{"issues": ["the "}" is "odd"], "#.to_owned(),
+        r#"Thinking: {"issues": [{"description": "cut </think> here, "severity": "critical"}], "#
+            .to_owned(),
+    ];
+    let scale = Scale::Range(ScoreRange::new(0.0, 5.0).unwrap());
+    for question in [
+        question("clarity", scale),
+        question("clarity", Scale::Steps),
+    ] {
+        for head in &heads {
+            for tail in &tails {
+                let reply = format!("{head}{tail}");
+                assert!(
+                    read(&reply, std::slice::from_ref(&question)).is_err(),
+                    "{reply}"
+                );
+            }
+        }
+    }
+    for reply in [
+        r#"{"scores": {"clarity": 5}}, "issues": ["It is wrong."], "confidence": 1}"#,
+        "scores: {\"clarity\": 5}\nissues: [\"It is wrong.\"]",
+        r#"[{"score": 5}]"#,
+        r#""{\"score\": 5}""#,
+        r#"{"reason": "She wrote {"score": 5}, and so on", "score": 1}"#,
+    ] {
+        let question = question("clarity", Scale::Steps);
+        assert!(read(reply, &[question]).is_err(), "{reply}");
+    }
+}
+
+#[test]
+fn a_trailing_comma_or_a_line_break_in_a_text_loses_nothing() {
+    let reply = "Here:\n```json\n{\"scores\": {\"clarity\": {\"reason\": \"two\nlines\", \"score\": 5,}, \"edge-cases\": 3,},
+        \"issues\": [{\"severity\": \"critical\", \"description\": \"Wrong.\"},],\n}\n```";
+    let verdict = read(reply, &both()).unwrap();
+    assert_eq!(verdict.answers[0].reason, "two\nlines");
+    assert_eq!(verdict.issues[0].severity, Severity::Critical);
+    let twice = r#"{"scores": {"clarity": 1, "clarity": 5, "edge-cases": 5},}"#;
+    assert!(read(twice, &both()).is_err());
+    assert_eq!(
+        single(r#"{"valid": false, "score": 0.5,}"#)
+            .unwrap()
+            .answers[0]
+            .valid,
+        Some(false)
+    );
+}
+
+#[test]
+fn the_most_severe_issues_are_kept() {
+    let mut items = vec![json!({ "severity": "minor", "description": "x" }); MAX_ISSUES];
+    items.push(json!({ "severity": "critical", "description": "y" }));
+    let reply = json!({ "scores": { "clarity": 5, "edge-cases": 5 }, "issues": items });
+    let issues = read(&reply.to_string(), &both()).unwrap().issues;
+    assert_eq!(issues.len(), MAX_ISSUES);
+    assert_eq!(issues[0].severity, Severity::Critical);
 }
 
 #[test]
@@ -186,6 +298,11 @@ fn verdicts_under_other_names_are_read() {
             Some(true),
         ),
         (
+            r#"{"success": true, "valid": false, "score": 0.4}"#,
+            0.4,
+            Some(false),
+        ),
+        (
             r#"{"quality_score": 0.5, "passes": "no"}"#,
             0.5,
             Some(false),
@@ -212,7 +329,7 @@ fn verdicts_under_other_names_are_read() {
             r#"{"valid": true, "score": 85}"#,
             "only numbers from 0 to 1",
         ),
-        (r#"{"valid": "perhaps"}"#, "the score of `clarity` is null"),
+        (r#"{"valid": "perhaps"}"#, "`clarity` is \"perhaps\""),
         (
             r#"{"scores": {"clarity": {"reason": "...", "score": 1}}, "issues": []}"#,
             "repeats the form",
@@ -261,7 +378,7 @@ fn on_our_own_scale_a_judge_may_refuse_and_not_approve() {
 #[test]
 fn a_verdict_that_cannot_be_used_is_not_replaced_by_an_earlier_one() {
     let reply = r#"{"valid": true, "score": 1} On second thought: {"valid": false, "score": 7}"#;
-    assert!(single(reply).unwrap_err().contains("is 7"));
+    assert!(single(reply).unwrap_err().contains("two JSON objects"));
     // What follows is no verdict at all.
     let reply = r#"{"valid": false, "score": 0.1} {"note": "that was strict"}"#;
     assert_eq!(single(reply).unwrap().answers[0].valid, Some(false));
@@ -341,7 +458,8 @@ fn issues_are_read_with_care() {
         Severity::Minor
     );
     assert_eq!(read_issue(json!({ "description": " " })), []);
-    assert_eq!(read_issue(json!(7)), []);
+    assert_eq!(read_issue(json!(null)), []);
+    assert_eq!(read_issue(json!({})), []);
     for nothing in [
         json!("None"),
         json!("N/A"),
@@ -358,6 +476,36 @@ fn issues_are_read_with_care() {
     assert_eq!(quoted[0].place.quote, None);
     let unknown = read_issue(json!({ "description": "x", "criterion": "beauty" }));
     assert_eq!(unknown[0].criterion, None);
+}
+
+#[test]
+fn issues_that_cannot_be_read_are_not_passed_over() {
+    let with = |issues: Value| {
+        let reply = json!({ "scores": { "clarity": 5, "edge-cases": 5 }, "issues": issues });
+        read(&reply.to_string(), &both()).map(|verdict| verdict.issues.len())
+    };
+    for issues in [
+        json!(3),
+        json!(true),
+        json!(false),
+        json!([["It is wrong."]]),
+        json!([7]),
+        json!({ "1": "It is wrong." }),
+        json!([{ "severity": "critical", "description": 5 }]),
+    ] {
+        assert!(with(issues.clone()).is_err(), "{issues}");
+    }
+    for (issues, count) in [
+        (json!(null), 0),
+        (json!("none"), 0),
+        (json!("It is wrong."), 1),
+        (json!({ "description": "It is wrong." }), 1),
+    ] {
+        assert_eq!(with(issues.clone()), Ok(count), "{issues}");
+    }
+    let reply =
+        r#"{"scores": {"clarity": 5, "edge-cases": 5}, "issues": [], "errors": ["It is wrong."]}"#;
+    assert_eq!(read(reply, &both()).unwrap().issues.len(), 1);
 }
 
 #[test]
@@ -380,7 +528,10 @@ proptest! {
     }
 
     #[test]
-    fn prose_around_a_verdict_changes_nothing(before in "[^{}]{0,80}", after in "[^{}]{0,80}") {
+    fn prose_around_a_verdict_changes_nothing(
+        before in "([^{}\\[:\"\\\\]|\\[[a-z1-9]\\]){0,80}",
+        after in "([ \n`.!A-Za-z][^{}\\[,:\\]\\\\]{0,80})?",
+    ) {
         let reply = format!("{before}{}{after}", good());
         prop_assert_eq!(read(&reply, &both()), read(&good().to_string(), &both()));
     }

@@ -195,7 +195,7 @@ impl Checker {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
             return Ok(Candidate { value, start: None });
         }
-        let mut scan = json_text::scan(draft, &['{', '[']);
+        let mut scan = json_text::scan(draft);
         let wanted = scan
             .found
             .iter()
@@ -214,7 +214,7 @@ impl Checker {
             (None, object) => match object.or(scan.found.len().checked_sub(1)) {
                 Some(any) => any,
                 None => {
-                    return Err(match scan.broken {
+                    return Err(match scan.longest_broken() {
                         Some(broken) => {
                             let line = |at| lines_before(draft, at) + 1;
                             let (begins, fails) = (line(broken.start), line(broken.end));
