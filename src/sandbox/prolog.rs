@@ -74,7 +74,8 @@ fn write_value(out: &mut String, value: &Value) {
             let _ = write!(out, "{b}");
         }
         Value::Number(n) => number(out, n),
-        Value::String(s) => text(out, '"', s),
+        // An atom, as in the reference: `state(name, N), N = ada` compares with one.
+        Value::String(s) => text(out, '\'', s),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
@@ -144,7 +145,7 @@ mod tests {
         write_value(&mut out, &value);
         assert_eq!(
             out,
-            r#"_{'a b':[1,2.5,true,null,"x\"\\\n\x1\'"],'n':1.0e+300,'o':_{}}"#
+            r#"_{'a b':[1,2.5,true,null,'x"\\\n\x1\\''],'n':1.0e+300,'o':_{}}"#
         );
     }
 }

@@ -1,6 +1,6 @@
 % The Prolog worker: one request a term on standard input, one answer a line on standard output.
 % Each script is loaded into a module of its own, which is removed after it.
-:- module(reflect_worker, [serve/0, return/2, score/1, feedback/1]).
+:- module(reflect_worker, [serve/0, return/2, score/1, feedback/1, reflect_holds/2]).
 
 :- use_module(library(aggregate)).
 :- use_module(library(apply)).
@@ -27,6 +27,7 @@ feedback(Text) :-
 sandbox:safe_primitive(reflect_worker:return(_, _)).
 sandbox:safe_primitive(reflect_worker:score(_)).
 sandbox:safe_primitive(reflect_worker:feedback(_)).
+sandbox:safe_primitive(reflect_worker:reflect_holds(_, _)).
 
 %   Printing goes into the outcome; the library allows none, because it cannot know that.
 sandbox:safe_primitive(system:write(_)).
@@ -76,12 +77,24 @@ outcome(_, _, _, failed(protocol, "the worker broke down", 0)).
 prepare(M, Code, Output, State) :-
     dynamic(M:state/2),
     dynamic(M:output/1),
-    assertz(M:output(Output)),
-    forall(member(Key-Value, State), assertz(M:state(Key, Value))),
+    assertz((M:output(V) :- reflect_worker:reflect_holds(Output, V))),
+    forall(member(Key-Value, State),
+           assertz((M:state(Key, V) :- reflect_worker:reflect_holds(Value, V)))),
     (   member(Sign, ["#=", "#<", "#>", "#\\", "clpfd"]),
         sub_string(Code, _, _, _, Sign)
     ->  use_library(M, clpfd)
     ;   true
+    ).
+
+%!  reflect_holds(+Value, ?Asked)
+%   Texts of the state are atoms; a string in a question stands for the same text.
+reflect_holds(Value, Asked) :-
+    (   string(Asked), atom(Value)
+    ->  atom_string(Value, Asked)
+    ;   nonvar(Asked), Asked = [A|As], nonvar(Value), Value = [V|Vs]
+    ->  reflect_holds(V, A),
+        reflect_holds(Vs, As)
+    ;   Asked = Value
     ).
 
 %   Libraries that a script may ask for; more are loaded by themselves when they are called.
@@ -97,9 +110,7 @@ use_library(M, L) :-
     ).
 
 run(M, Code, Outcome) :-
-    setup_call_cleanup(open_string(Code, S),
-                       read_items(M, S, Items),
-                       close(S)),
+    read_code(M, Code, Items),
     rule_heads(Items, Rules),
     maplist(classify(M, Rules), Items, Classified),
     forall(member(clause(Line, Clause), Classified), add_clause(M, Line, Clause)),
@@ -112,6 +123,22 @@ run(M, Code, Outcome) :-
     Outcome = value(Value).
 
 % --- reading
+
+%   The last goal needs no dot.
+read_code(M, Code, Items) :-
+    catch(read_text(M, Code, Items),
+          error(syntax_error(end_of_file), Where),
+          ( nb_setval(reflect_quotes, string),
+            string_concat(Code, "\n.", Closed),
+            catch(read_text(M, Closed, Items),
+                  error(syntax_error(_), _),
+                  throw(error(syntax_error(end_of_file), Where)))
+          )).
+
+read_text(M, Code, Items) :-
+    setup_call_cleanup(open_string(Code, S),
+                       read_items(M, S, Items),
+                       close(S)).
 
 read_items(M, S, Items) :-
     nb_getval(reflect_quotes, Quotes),

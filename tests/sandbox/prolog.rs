@@ -16,6 +16,19 @@ async fn goals_programs_and_definitions_give_a_value() {
         // Goals.
         ("state(name, N), string_length(N, 3).", json!(true)),
         ("state(name, \"Bob\").", json!(false)),
+        // The last goal needs no dot.
+        ("state(name, N), N = 'Ada'", json!(true)),
+        ("ok(1).\nok(X), return(result, X) % done", json!(1)),
+        // Texts are atoms, and may be asked for as strings.
+        ("state(name, 'Ada'), state(name, \"Ada\").", json!(true)),
+        (
+            "state(tags, [a, b]), state(tags, [\"a\", X]), X == b.",
+            json!(true),
+        ),
+        (
+            "state(tags, T), memberchk(b, T), \\+ memberchk(c, T).",
+            json!(true),
+        ),
         (
             "state(user, U), V is U.age * 2, return(result, V).",
             json!(72),
