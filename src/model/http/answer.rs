@@ -17,12 +17,6 @@ const MAX_BLANKS: usize = 200;
 pub(crate) trait Wire: Send {
     /// Reads one frame.
     fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError>;
-
-    /// Reads of what is behind that frame the next ones that say no more than a piece of text, where that is seen at a
-    /// glance; says how many bytes they are.
-    fn more(&mut self, _behind: &[u8], _answer: &mut Answer) -> usize {
-        0
-    }
 }
 
 /// From the bytes of one answer to its events.
@@ -60,12 +54,11 @@ impl<W: Wire> Decoder<W> {
             answer,
             ..
         } = self;
-        let fed = framing.feed(chunk, |frame, behind| {
+        let fed = framing.feed(chunk, |frame| {
             if answer.ended {
-                return Ok(0);
+                return Ok(());
             }
-            wire.frame(frame, answer)?;
-            Ok(wire.more(behind, answer))
+            wire.frame(frame, answer)
         });
         answer.split_held();
         // What comes behind the end says nothing.

@@ -41,12 +41,11 @@ impl Framing {
         Self::Sniff(Vec::new())
     }
 
-    /// Takes a chunk. `on_frame` gets each frame that it completes and, of server-sent events, what of the chunk is
-    /// behind that; it says how many bytes of this it has read already, as [`next_event`] shows them.
+    /// Takes a chunk. `on_frame` gets each frame that it completes.
     pub(crate) fn feed(
         &mut self,
         chunk: &[u8],
-        mut on_frame: impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
+        mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         if let Self::Sniff(held) = self {
             let mut held = std::mem::take(held);
@@ -70,12 +69,12 @@ impl Framing {
             return self.feed(come, on_frame);
         }
         match self {
-            Self::Lines(lines) => lines.feed(chunk, |line, _| {
+            Self::Lines(lines) => lines.feed(chunk, |line| {
                 let line = decode(line);
                 if line.trim().is_empty() {
-                    return Ok(0);
+                    return Ok(());
                 }
-                on_frame(&line, &[])
+                on_frame(&line)
             }),
             Self::Events(events) => events.feed(chunk, on_frame),
             Self::Whole(bytes) => {
@@ -124,12 +123,11 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// `on_line` gets each line that the chunk completes, and what of the chunk is behind it; it says how many bytes of
-    /// this it has taken, too.
+    /// `on_line` gets each line that the chunk completes.
     fn feed(
         &mut self,
         mut chunk: &[u8],
-        mut on_line: impl FnMut(&[u8], &[u8]) -> Result<usize, ModelError>,
+        mut on_line: impl FnMut(&[u8]) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         while let Some(end) = memchr(b'\n', chunk) {
             let (head, tail) = chunk.split_at(end);
@@ -137,18 +135,16 @@ impl Lines {
             if self.held.len() + head.len() > MAX_LINE {
                 return Err(too_long());
             }
-            let taken = if self.held.is_empty() {
-                on_line(without_return(head), chunk)?
+            if self.held.is_empty() {
+                on_line(without_return(head))?;
             } else {
                 self.held.extend_from_slice(head);
                 let line = std::mem::take(&mut self.held);
-                let taken = on_line(without_return(&line), chunk)?;
+                on_line(without_return(&line))?;
                 // The buffer is kept for the next line.
                 self.held = line;
                 self.held.clear();
-                taken
-            };
-            chunk = &chunk[taken..];
+            }
         }
         if self.held.len() + chunk.len() > MAX_LINE {
             return Err(too_long());
@@ -177,12 +173,10 @@ impl Events {
     fn feed(
         &mut self,
         chunk: &[u8],
-        mut on_frame: impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
+        mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         let Self { lines, data } = self;
-        lines.feed(chunk, |line, behind| {
-            data.line(&decode(line), behind, &mut on_frame)
-        })
+        lines.feed(chunk, |line| data.line(&decode(line), &mut on_frame))
     }
 
     fn finish(
@@ -190,24 +184,10 @@ impl Events {
         mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         let rest = self.lines.take_rest();
-        let mut on_frame = |frame: &str, _: &[u8]| on_frame(frame).map(|()| 0);
-        self.data.line(&decode(&rest), &[], &mut on_frame)?;
+        self.data.line(&decode(&rest), &mut on_frame)?;
         // An event needs a blank line to end it, but many servers forget the last one.
-        self.data.dispatch(&[], &mut on_frame)?;
-        Ok(())
+        self.data.dispatch(&mut on_frame)
     }
-}
-
-/// What stands in the next event, and behind it, where that follows at once on the last line of the one before, in the
-/// form that nearly every server gives it: an empty line, `data: `, and the text up to the end of a line.
-pub(crate) fn next_event(behind: &[u8]) -> Option<&[u8]> {
-    behind.strip_prefix(b"\ndata: ")
-}
-
-/// What is behind such an event, if it ends here.
-pub(crate) fn end_of_event(rest: &[u8]) -> Option<&[u8]> {
-    rest.strip_prefix(b"\n")
-        .filter(|behind| behind.starts_with(b"\n"))
 }
 
 /// The `data` lines of the event that is being read.
@@ -219,13 +199,11 @@ struct EventData {
 }
 
 impl EventData {
-    /// Takes a line, and says how many bytes of what is behind it `on_frame` has read.
     fn line(
         &mut self,
         line: &str,
-        behind: &[u8],
-        on_frame: &mut impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
-    ) -> Result<usize, ModelError> {
+        on_frame: &mut impl FnMut(&str) -> Result<(), ModelError>,
+    ) -> Result<(), ModelError> {
         let line = if self.begun {
             line
         } else {
@@ -233,23 +211,17 @@ impl EventData {
             line.strip_prefix('\u{feff}').unwrap_or(line)
         };
         if line.is_empty() {
-            return self.dispatch(behind, on_frame);
+            return self.dispatch(on_frame);
         }
         if let Some(value) = line.strip_prefix("data:") {
-            let value = value.strip_prefix(' ').unwrap_or(value);
-            let is_last = behind.starts_with(b"\n") || behind.starts_with(b"\r\n");
-            if is_last && !self.present {
-                // Nearly every event: it is read where it stands.
-                return frame(value, behind, on_frame);
-            }
-            self.push(value)?;
+            self.push(value.strip_prefix(' ').unwrap_or(value))?;
         } else if line.starts_with(['{', '[']) {
             // Some gateways put a bare JSON error between the events.
-            self.dispatch(&[], on_frame)?;
-            return on_frame(line, behind);
+            self.dispatch(on_frame)?;
+            return on_frame(line);
         }
         // Or it is `event:`, `id:`, `retry:`, or a comment (`: keep-alive`).
-        Ok(0)
+        Ok(())
     }
 
     fn push(&mut self, value: &str) -> Result<(), ModelError> {
@@ -266,28 +238,19 @@ impl EventData {
 
     fn dispatch(
         &mut self,
-        behind: &[u8],
-        on_frame: &mut impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
-    ) -> Result<usize, ModelError> {
+        on_frame: &mut impl FnMut(&str) -> Result<(), ModelError>,
+    ) -> Result<(), ModelError> {
         if !std::mem::take(&mut self.present) {
-            return Ok(0);
+            return Ok(());
         }
-        let result = frame(&self.text, behind, on_frame);
+        let said = if self.text.chars().all(char::is_whitespace) {
+            Ok(())
+        } else {
+            on_frame(&self.text)
+        };
         self.text.clear();
-        result
+        said
     }
-}
-
-/// What an event says, if it says something.
-fn frame(
-    text: &str,
-    behind: &[u8],
-    on_frame: &mut impl FnMut(&str, &[u8]) -> Result<usize, ModelError>,
-) -> Result<usize, ModelError> {
-    if text.chars().all(char::is_whitespace) {
-        return Ok(0);
-    }
-    on_frame(text, behind)
 }
 
 fn decode(line: &[u8]) -> Cow<'_, str> {
@@ -319,42 +282,17 @@ mod tests {
 
     use super::*;
 
-    fn frames(framing: Framing, chunks: &[&[u8]]) -> Vec<String> {
-        frames_taken(framing, chunks, false)
-    }
-
-    /// As one who reads ahead takes them, or one who does not.
-    fn frames_taken(mut framing: Framing, chunks: &[&[u8]], reads_ahead: bool) -> Vec<String> {
+    fn frames(mut framing: Framing, chunks: &[&[u8]]) -> Vec<String> {
         let mut all = Vec::new();
+        let mut take = |frame: &str| {
+            all.push(frame.to_owned());
+            Ok(())
+        };
         for chunk in chunks {
-            framing
-                .feed(chunk, |frame, mut behind| {
-                    all.push(frame.to_owned());
-                    let there = behind.len();
-                    while reads_ahead && let Some((frame, next)) = next_frame(behind) {
-                        all.push(frame.to_owned());
-                        behind = next;
-                    }
-                    Ok(there - behind.len())
-                })
-                .unwrap();
+            framing.feed(chunk, &mut take).unwrap();
         }
-        framing
-            .finish(|frame| {
-                all.push(frame.to_owned());
-                Ok(())
-            })
-            .unwrap();
+        framing.finish(take).unwrap();
         all
-    }
-
-    /// A frame that needs no more than to be read, and what is behind it.
-    fn next_frame(behind: &[u8]) -> Option<(&str, &[u8])> {
-        let event = next_event(behind)?;
-        let (frame, end) = event.split_at(memchr(b'\n', event)?);
-        let frame = std::str::from_utf8(frame).ok()?;
-        let next = end_of_event(end)?;
-        (!frame.ends_with('\r') && !frame.trim().is_empty()).then_some((frame, next))
     }
 
     fn events(text: &str) -> Vec<String> {
@@ -417,7 +355,7 @@ mod tests {
         let chunk = vec![b'x'; 1024 * 1024];
         let mut result = Ok(());
         for _ in 0..9 {
-            result = framing.feed(&chunk, |_, _| Ok(0));
+            result = framing.feed(&chunk, |_| Ok(()));
         }
         assert_eq!(result.unwrap_err().class, ErrorClass::Protocol);
     }
@@ -449,10 +387,6 @@ mod tests {
                 prop_assert_eq!(&frames(make(), &chunks), &whole);
                 let single: Vec<&[u8]> = bytes.chunks(1).collect();
                 prop_assert_eq!(&frames(make(), &single), &whole);
-            }
-            let whole = frames(Framing::events_or_json(), &[&bytes]);
-            for chunks in [&[&bytes[..]], &chunks[..]] {
-                prop_assert_eq!(&frames_taken(Framing::events_or_json(), chunks, true), &whole);
             }
         }
     }

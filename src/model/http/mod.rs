@@ -9,9 +9,8 @@ pub(crate) mod client;
 mod connection;
 pub(crate) mod failure;
 pub(crate) mod framing;
-pub(crate) mod mould;
+pub(crate) mod json;
 pub(crate) mod retry;
-pub(crate) mod text;
 mod tls;
 
 pub use client::{HttpClient, Timeouts};

@@ -21,6 +21,7 @@ use super::http::answer::Decoder;
 use super::http::call::{self, Adapter, Endpoint};
 use super::http::failure::Failure;
 use super::http::framing::Framing;
+use super::http::json::Surrogates;
 use super::http::retry::duration_with_units;
 use super::listing::{ListedModel, nearest};
 use super::openai::StructuredOutput;
@@ -195,6 +196,7 @@ impl Adapter for OllamaModel {
                 .filter(|&window| surely > window)
                 .map(|window| (surely, window)),
             reported: Arc::clone(&self.overflow_reported),
+            surrogates: Surrogates::default(),
         };
         Decoder::new(Framing::lines(), wire, request)
     }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::http::answer::{Answer, Wire};
 use crate::model::http::failure::Failure;
-use crate::model::http::text::Text;
-use crate::model::{EndReason, ErrorClass, ModelError, TokenLogprob};
+use crate::model::http::json::{Surrogates, count, logprob};
+use crate::model::{EndReason, ErrorClass, ModelError};
 use crate::types::TokenUsage;
 
 /// Reads the lines of `/api/chat`.
@@ -19,100 +18,43 @@ pub(crate) struct OllamaWire {
     pub(crate) overflow: Option<(u64, u64)>,
     /// Whether an overflow was reported before.
     pub(crate) reported: Arc<AtomicBool>,
-}
-
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(borrow, default)]
-    message: Option<Piece<'a>>,
-    #[serde(default)]
-    done: bool,
-    #[serde(borrow, default)]
-    done_reason: Option<Text<'a>>,
-    #[serde(default)]
-    prompt_eval_count: Option<u64>,
-    #[serde(default)]
-    eval_count: Option<u64>,
-    /// Of the prompt's tokens those that came from the cache; since 0.32.
-    #[serde(default)]
-    prompt_eval_cached_count: Option<u64>,
-    #[serde(default)]
-    logprobs: Option<Vec<Token>>,
-    #[serde(default)]
-    error: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct Piece<'a> {
-    #[serde(borrow, default)]
-    content: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    thinking: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Token {
-    #[serde(rename = "token")]
-    text: String,
-    logprob: f64,
-    #[serde(default)]
-    bytes: Option<Vec<u8>>,
-    #[serde(default)]
-    top_logprobs: Option<Vec<Alternative>>,
-}
-
-#[derive(Deserialize)]
-struct Alternative {
-    token: String,
-    logprob: f64,
+    pub(crate) surrogates: Surrogates,
 }
 
 impl Wire for OllamaWire {
     fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
+        let text = &self.surrogates.join(text);
         // Usually one value; a line end may have been lost on the way.
-        let mut lines = serde_json::Deserializer::from_str(text).into_iter::<Line<'_>>();
-        for line in &mut lines {
-            self.line(line.map_err(|_| no_line(text))?, text, answer)?;
+        for line in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+            self.line(&line.map_err(|_| no_line(text))?, text, answer)?;
         }
         Ok(())
     }
 }
 
 impl OllamaWire {
-    fn line(&mut self, line: Line<'_>, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
-        if let Some(error) = line.error {
-            let value = serde_json::json!({ "error": error });
-            if let Some(failure) = Failure::in_answer(&value) {
-                return Err(failure.into_error());
-            }
+    fn line(&mut self, line: &Value, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
+        if let Some(failure) = Failure::in_answer(&serde_json::json!({ "error": line["error"] })) {
+            return Err(failure.into_error());
         }
-        if line.message.is_none() && !line.done {
+        let (message, done) = (&line["message"], line["done"] == true);
+        if !message.is_object() && !done {
             return Err(no_line(text));
         }
-        if let Some(piece) = line.message {
-            answer.reasoning(piece.thinking.as_deref().unwrap_or_default());
-            answer.text(piece.content.as_deref().unwrap_or_default());
+        answer.reasoning(message["thinking"].as_str().unwrap_or_default());
+        answer.text(message["content"].as_str().unwrap_or_default());
+        if let Some(tokens) = line["logprobs"].as_array() {
+            answer.logprobs(tokens.iter().filter_map(logprob));
         }
-        if let Some(tokens) = line.logprobs {
-            answer.logprobs(tokens.into_iter().map(|token| {
-                let length = token.bytes.map_or(token.text.len(), |bytes| bytes.len());
-                let top = token.top_logprobs.into_iter().flatten();
-                let logprob = TokenLogprob {
-                    token: token.text,
-                    logprob: token.logprob,
-                    top: top.map(|other| (other.token, other.logprob)).collect(),
-                };
-                (length, logprob)
-            }));
-        }
-        if line.done {
+        if done {
+            let prompt = count(&line["prompt_eval_count"]);
             answer.usage(TokenUsage::new(
-                line.prompt_eval_count,
-                line.eval_count,
-                line.prompt_eval_cached_count,
+                prompt,
+                count(&line["eval_count"]),
+                count(&line["prompt_eval_cached_count"]),
             ));
-            self.report_overflow(line.prompt_eval_count, answer);
-            let reason = line.done_reason.as_deref().unwrap_or("stop");
+            self.report_overflow(prompt, answer);
+            let reason = line["done_reason"].as_str().unwrap_or("stop");
             if reason == "load" || reason == "unload" {
                 return Err(ModelError::new(
                     ErrorClass::Transient,
@@ -171,6 +113,7 @@ mod tests {
         let wire = OllamaWire {
             overflow: None,
             reported: Arc::default(),
+            surrogates: Surrogates::default(),
         };
         Decoder::new(Framing::lines(), wire, &request)
     }
@@ -196,6 +139,20 @@ mod tests {
             decoder,
             b"{\"message\":{\"content\":\"a\"}}\n{\"error\":\"x\"}\n",
         );
+    }
+
+    #[test]
+    fn no_answer_is_lost_to_an_odd_figure_or_a_split_character() {
+        let body = concat!(
+            "{\"message\":{\"content\":\"a \\ud83d\"}}\n",
+            "{\"message\":{\"content\":\"\\ude00\",\"thinking\":false},\"logprobs\":7}\n",
+            "{\"message\":7,\"done\":true,\"prompt_eval_count\":-1,\"eval_count\":\"4\"}\n",
+        );
+        let (events, result) = decode(decoder(), &[body.as_bytes()]);
+        result.unwrap();
+        assert!(events.contains(&ChatEvent::Text("a 😀".to_owned())));
+        assert!(events.contains(&ChatEvent::Usage(TokenUsage::new(None, Some(4), None))));
+        assert_eq!(events.last(), Some(&ChatEvent::End(EndReason::Stop)));
     }
 
     #[test]

@@ -1,284 +1,23 @@
 //! Reads the frames of an answer.
 
-use std::fmt;
-
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::model::http::answer::{Answer, Wire};
 use crate::model::http::clean::one_line;
 use crate::model::http::failure::Failure;
-use crate::model::http::framing::{end_of_event, next_event};
-use crate::model::http::mould::Mould;
-use crate::model::http::text::Text;
-use crate::model::{EndReason, ErrorClass, ModelError, TokenLogprob};
+use crate::model::http::json::{Surrogates, count, logprob, texts};
+use crate::model::{EndReason, ErrorClass, ModelError};
 use crate::types::TokenUsage;
 
 /// Reads chunks of a stream, and whole answers of servers that do not stream.
 #[derive(Debug, Default)]
 pub(crate) struct OpenAiWire {
-    /// The form of the last chunk that was nothing but a piece of text.
-    mould: Mould,
-}
-
-// One comes for each token, so what is rare in it is boxed: it would be moved about with every chunk.
-#[derive(Deserialize)]
-struct Chunk<'a> {
-    #[serde(borrow, default)]
-    choices: Choices<'a>,
-    #[serde(default)]
-    usage: Option<Box<Usage>>,
-    /// Groq puts the token counts of a stream here.
-    #[serde(default)]
-    x_groq: Option<Box<Groq>>,
-    #[serde(default)]
-    error: Option<Box<Value>>,
-    #[serde(borrow, default)]
-    object: Option<Text<'a>>,
-}
-
-impl<'a> Chunk<'a> {
-    /// The text, as it stands in the frame, of a chunk that says nothing else.
-    fn only_text(&self) -> Option<&'a str> {
-        let Self {
-            choices: Choices(Some(choice)),
-            usage: None,
-            x_groq: None,
-            error: None,
-            // Only an error says something with this.
-            object: _,
-        } = self
-        else {
-            return None;
-        };
-        let Choice {
-            // That it is the right one was seen before.
-            index: _,
-            delta: Some(delta),
-            message: None,
-            finish_reason: None,
-            logprobs: None,
-            error: None,
-        } = choice
-        else {
-            return None;
-        };
-        match delta {
-            Delta {
-                content: Some(Content::Text(text)),
-                reasoning: None,
-                reasoning_content: None,
-                thinking: None,
-                refusal: None,
-            } => text.borrowed(),
-            _ => None,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Groq {
-    #[serde(default)]
-    usage: Option<Box<Usage>>,
-}
-
-/// Of the choices the one that is asked for: number 0, or one without a number.
-#[derive(Default)]
-struct Choices<'a>(Option<Choice<'a>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Choices<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ChoicesVisitor)
-    }
-}
-
-struct ChoicesVisitor;
-
-impl<'de> Visitor<'de> for ChoicesVisitor {
-    type Value = Choices<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of choices")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Choices<'de>, A::Error> {
-        let mut ours = None;
-        while let Some(choice) = all.next_element::<Choice<'de>>()? {
-            if ours.is_none() && choice.index.is_none_or(|index| index == 0) {
-                ours = Some(choice);
-            }
-        }
-        Ok(Choices(ours))
-    }
-
-    fn visit_unit<E>(self) -> Result<Choices<'de>, E> {
-        Ok(Choices(None))
-    }
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(default)]
-    index: Option<u64>,
-    #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
-    /// The whole answer, of a server that does not stream.
-    #[serde(borrow, default)]
-    message: Option<Box<Delta<'a>>>,
-    #[serde(borrow, default)]
-    finish_reason: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    logprobs: Option<Logprobs<'a>>,
-    /// `OpenRouter`: an error of the provider behind it.
-    #[serde(default)]
-    error: Option<Box<Value>>,
-}
-
-#[derive(Deserialize)]
-struct Delta<'a> {
-    #[serde(borrow, default)]
-    content: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    reasoning: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    reasoning_content: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    thinking: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    refusal: Option<Text<'a>>,
-}
-
-/// Text, or a list of parts (Mistral's reasoning models).
-enum Content<'a> {
-    Text(Text<'a>),
-    Parts(Vec<Value>),
-    /// Nothing that is known.
-    Other,
-}
-
-// By hand: serde reads an untagged enum into a tree first, and this is read for every token.
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
-    }
-}
-
-struct ContentVisitor;
-
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text or a list of parts")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
-        Ok(Content::Text(Text::new(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
-        Ok(Content::Text(Text::new(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content<'de>, A::Error> {
-        let mut all = Vec::new();
-        while let Some(part) = parts.next_element()? {
-            all.push(part);
-        }
-        Ok(Content::Parts(all))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Content<'de>, A::Error> {
-        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Content::Other)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Content<'de>, E> {
-        Ok(Content::Other)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Content<'de>, E> {
-        Ok(Content::Other)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Content<'de>, E> {
-        Ok(Content::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Content<'de>, E> {
-        Ok(Content::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<Content<'de>, E> {
-        Ok(Content::Other)
-    }
-}
-
-#[derive(Deserialize)]
-struct Logprobs<'a> {
-    #[serde(borrow, default)]
-    content: Option<Vec<Token<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct Token<'a> {
-    #[serde(borrow, rename = "token")]
-    text: Text<'a>,
-    logprob: f64,
-    #[serde(default)]
-    bytes: Option<Vec<u8>>,
-    #[serde(borrow, default)]
-    top_logprobs: Option<Vec<Alternative<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct Alternative<'a> {
-    #[serde(borrow)]
-    token: Text<'a>,
-    logprob: f64,
-}
-
-#[derive(Deserialize)]
-struct Usage {
-    #[serde(default)]
-    prompt_tokens: Option<u64>,
-    #[serde(default)]
-    completion_tokens: Option<u64>,
-    #[serde(default)]
-    total_tokens: Option<u64>,
-    #[serde(default)]
-    prompt_tokens_details: Option<PromptDetails>,
-    /// `DeepSeek`'s name for the cached tokens.
-    #[serde(default)]
-    prompt_cache_hit_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct PromptDetails {
-    #[serde(default)]
-    cached_tokens: Option<u64>,
-}
-
-impl Usage {
-    fn tokens(&self) -> TokenUsage {
-        let cached = self
-            .prompt_tokens_details
-            .as_ref()
-            .and_then(|details| details.cached_tokens)
-            .or(self.prompt_cache_hit_tokens);
-        let mut usage = TokenUsage::new(self.prompt_tokens, self.completion_tokens, cached);
-        usage.total = self.total_tokens.or(usage.total);
-        usage
-    }
+    surrogates: Surrogates,
 }
 
 impl Wire for OpenAiWire {
     fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
-        if let Some((piece, [])) = self.mould.text(text.as_bytes()) {
-            answer.text(&piece);
-            return Ok(());
-        }
+        let text = self.surrogates.join(text);
         let mut rest = text.trim();
         // Usually one value; some servers glue several events together.
         while !rest.is_empty() {
@@ -294,105 +33,90 @@ impl Wire for OpenAiWire {
             } else if let Some(after) = rest.strip_prefix("data:") {
                 rest = after.trim_start();
             } else {
-                rest = rest[self.value(rest, answer)?..].trim_start();
+                rest = rest[value(rest, answer)?..].trim_start();
             }
         }
         Ok(())
     }
-
-    fn more(&mut self, behind: &[u8], answer: &mut Answer) -> usize {
-        let mut rest = behind;
-        while let Some(event) = next_event(rest)
-            && let Some((piece, end)) = self.mould.text(event)
-            && let Some(next) = end_of_event(end)
-        {
-            answer.text(&piece);
-            rest = next;
-        }
-        behind.len() - rest.len()
-    }
 }
 
-impl OpenAiWire {
-    /// Reads the JSON value at the beginning, and says how long it is.
-    fn value(&mut self, text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Chunk<'_>>();
-        match values.next() {
-            Some(Ok(chunk)) => {
-                let length = values.byte_offset();
-                if chunk.object.as_deref() == Some("error") || is_error(chunk.error.as_deref()) {
-                    return Err(failure(&text[..length]));
-                }
-                if let Some(piece) = chunk.only_text() {
-                    self.mould.take(&text[..length], piece);
-                }
-                read(chunk, answer)?;
-                Ok(length)
-            }
-            Some(Err(error)) if error.is_data() => {
-                // JSON, but not a chunk: an error of another shape, or nothing we know.
-                Err(failure(text))
-            }
-            _ => Err(no_json(text)),
-        }
+/// Reads the JSON value at the beginning, and says how long it is.
+fn value(text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let Some(Ok(chunk)) = values.next() else {
+        return Err(no_json(text));
+    };
+    let choices = &chunk["choices"];
+    let known = chunk.is_object() && (choices.is_array() || choices.is_null());
+    if !known || chunk["object"] == "error" || is_error(&chunk["error"]) {
+        let failure = Failure::in_answer(&chunk);
+        return Err(failure.map_or_else(|| no_json(text), Failure::into_error));
     }
+    read(&chunk, answer)?;
+    Ok(values.byte_offset())
 }
 
-fn read(chunk: Chunk<'_>, answer: &mut Answer) -> Result<(), ModelError> {
-    if let Some(choice) = chunk.choices.0 {
-        if is_error(choice.error.as_deref()) {
-            let error = choice.error.unwrap_or_default();
-            return Err(Failure::from_error(&error).into_error());
+fn read(chunk: &Value, answer: &mut Answer) -> Result<(), ModelError> {
+    // The one that is asked for: number 0, or one without a number.
+    let ours = |choice: &&Value| count(&choice["index"]).is_none_or(|index| index == 0);
+    let mut choices = chunk["choices"].as_array().into_iter().flatten();
+    if let Some(choice) = choices.find(ours) {
+        if is_error(&choice["error"]) {
+            return Err(Failure::from_error(&choice["error"]).into_error());
         }
-        if choice.message.is_some() {
+        // The whole answer, of a server that does not stream.
+        let message = &choice["message"];
+        if !message.is_null() {
             answer.is_whole();
         }
-        let delta = choice.delta.or(choice.message.map(|message| *message));
-        if let Some(delta) = delta {
-            // Servers that send two of these fields say the same in both.
-            let reasoning = [delta.reasoning_content, delta.reasoning, delta.thinking]
-                .into_iter()
-                .flatten()
-                .next();
-            match reasoning {
-                Some(Content::Text(text)) => answer.reasoning(&text),
-                Some(Content::Parts(parts)) => {
-                    for part in &parts {
-                        answer.reasoning(part_text(part));
-                    }
-                }
-                Some(Content::Other) | None => {}
-            }
-            match delta.content {
-                Some(Content::Text(text)) => answer.text(&text),
-                Some(Content::Parts(parts)) => {
-                    for part in &parts {
-                        if let Some(thinking) = part.get("thinking") {
-                            answer.reasoning(&thinking_text(thinking));
-                        }
-                        answer.text(part_text(part));
-                    }
-                }
-                Some(Content::Other) | None => {}
-            }
-            if let Some(refusal) = delta.refusal {
-                answer.refusal(&refusal);
-            }
+        let delta = &choice["delta"];
+        said(if delta.is_null() { message } else { delta }, answer);
+        if let Some(tokens) = choice["logprobs"]["content"].as_array() {
+            answer.logprobs(tokens.iter().filter_map(logprob));
         }
-        if let Some(tokens) = choice.logprobs.and_then(|logprobs| logprobs.content) {
-            answer.logprobs(tokens.into_iter().map(token));
-        }
-        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-            answer.stop(end_reason(&reason)?);
+        if let Some(reason) = choice["finish_reason"].as_str().filter(|it| !it.is_empty()) {
+            answer.stop(end_reason(reason)?);
         }
     }
-    let usage = chunk
-        .usage
-        .or_else(|| chunk.x_groq.and_then(|groq| groq.usage));
-    if let Some(usage) = usage {
-        answer.usage(usage.tokens());
+    // Groq puts the token counts of a stream elsewhere.
+    for usage in [&chunk["usage"], &chunk["x_groq"]["usage"]] {
+        if usage.is_object() {
+            answer.usage(tokens(usage));
+            break;
+        }
     }
     Ok(())
+}
+
+/// What a message says, or a piece of one: text, or a list of parts (Mistral's reasoning models).
+fn said(message: &Value, answer: &mut Answer) {
+    // Servers that send two of these fields say the same in both.
+    let mut reasoning = ["reasoning_content", "reasoning", "thinking"].into_iter();
+    if let Some(field) = reasoning.find(|field| !message[field].is_null()) {
+        texts(&message[field]).for_each(|text| answer.reasoning(text));
+    }
+    match &message["content"] {
+        Value::Array(parts) => {
+            for part in parts {
+                texts(&part["thinking"]).for_each(|text| answer.reasoning(text));
+                answer.text(part["text"].as_str().unwrap_or_default());
+            }
+        }
+        content => answer.text(content.as_str().unwrap_or_default()),
+    }
+    if let Some(refusal) = message["refusal"].as_str() {
+        answer.refusal(refusal);
+    }
+}
+
+fn tokens(usage: &Value) -> TokenUsage {
+    let cached = count(&usage["prompt_tokens_details"]["cached_tokens"])
+        // `DeepSeek`'s name for them.
+        .or_else(|| count(&usage["prompt_cache_hit_tokens"]));
+    let prompt = count(&usage["prompt_tokens"]);
+    let mut tokens = TokenUsage::new(prompt, count(&usage["completion_tokens"]), cached);
+    tokens.total = count(&usage["total_tokens"]).or(tokens.total);
+    tokens
 }
 
 fn end_reason(reason: &str) -> Result<EndReason, ModelError> {
@@ -415,52 +139,8 @@ fn end_reason(reason: &str) -> Result<EndReason, ModelError> {
     }
 }
 
-fn token(token: Token<'_>) -> (usize, TokenLogprob) {
-    let length = token.bytes.map_or(token.text.len(), |bytes| bytes.len());
-    let logprob = TokenLogprob {
-        token: token.text.into_owned(),
-        logprob: token.logprob,
-        top: token
-            .top_logprobs
-            .into_iter()
-            .flatten()
-            .map(|other| (other.token.into_owned(), other.logprob))
-            .collect(),
-    };
-    (length, logprob)
-}
-
-/// The text of a part, if it has any.
-fn part_text(part: &Value) -> &str {
-    part.get("text").and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Mistral: a list of parts, or text.
-fn thinking_text(thinking: &Value) -> String {
-    match thinking {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| part.get("text")?.as_str())
-            .collect(),
-        _ => String::new(),
-    }
-}
-
-fn is_error(error: Option<&Value>) -> bool {
-    error.is_some_and(|error| Failure::in_answer(&serde_json::json!({ "error": error })).is_some())
-}
-
-/// The error of a value that is no chunk.
-fn failure(text: &str) -> ModelError {
-    let value: Option<Value> = serde_json::Deserializer::from_str(text)
-        .into_iter()
-        .next()
-        .and_then(Result::ok);
-    match value.as_ref().and_then(Failure::in_answer) {
-        Some(failure) => failure.into_error(),
-        None => no_json(text),
-    }
+fn is_error(error: &Value) -> bool {
+    Failure::in_answer(&serde_json::json!({ "error": error })).is_some()
 }
 
 fn no_json(text: &str) -> ModelError {
@@ -614,6 +294,56 @@ mod tests {
             let end = ChatEvent::End(EndReason::Stop);
             assert_eq!(events(&body), [text("a"), end], "{content}");
         }
+    }
+
+    #[test]
+    fn figures_in_an_unexpected_form_cost_no_answer() {
+        for (usage, prompt, completion) in [
+            (
+                json!({"prompt_tokens": -1, "completion_tokens": 2}),
+                None,
+                Some(2),
+            ),
+            (
+                json!({"prompt_tokens": 12.0, "completion_tokens": "2"}),
+                Some(12),
+                Some(2),
+            ),
+            (
+                json!({"prompt_tokens": 3, "prompt_tokens_details": 7}),
+                Some(3),
+                None,
+            ),
+            (json!("none"), None, None),
+            (json!([]), None, None),
+        ] {
+            let choice = json!({"index": "0", "delta": {"content": "a", "refusal": false},
+                "finish_reason": "stop", "logprobs": {"content": [{"token": "a", "logprob": null}]}});
+            let chunk = json!({"choices": [choice], "usage": usage, "x_groq": 1});
+            let events = events(&format!("data: {chunk}\n\n"));
+            assert_eq!(events[0], text("a"), "{usage}");
+            assert_eq!(
+                events.last(),
+                Some(&ChatEvent::End(EndReason::Stop)),
+                "{usage}"
+            );
+            let counted = TokenUsage::new(prompt, completion, None);
+            let is_counted = events.contains(&ChatEvent::Usage(counted));
+            assert_eq!(is_counted, counted != TokenUsage::default(), "{usage}");
+        }
+    }
+
+    #[test]
+    fn a_character_that_is_split_across_chunks_is_put_together() {
+        let body = concat!(
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a \\ud83d\"}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"\\ude00 b\"},\"finish_reason\":\"stop\"}]}\n\n",
+        );
+        check_all_cuts(decoder, body.as_bytes());
+        assert_eq!(
+            events(body),
+            [text("a 😀 b"), ChatEvent::End(EndReason::Stop)]
+        );
     }
 
     /// What is read from chunks one after the other is what is read from each of them alone.
