@@ -1,0 +1,43 @@
+//! Score curves of seven shapes: when the loop stops.
+
+use fastrand::Rng;
+
+use crate::play::{GOAL, Summary, criteria, drafts, play};
+use crate::world::{Noise, SHAPES, World, curve};
+
+/// So many curves of each shape.
+fn worlds(each: usize, seed: u64) -> Vec<World> {
+    let mut rng = Rng::with_seed(seed);
+    let all = SHAPES.iter().flat_map(|shape| vec![*shape; each]);
+    all.map(|shape| World::Curve(curve(shape, &mut rng)))
+        .collect()
+}
+
+fn reflect(sigma: f64, most: u32, each: usize, seed: u64) -> Summary {
+    let noise = Noise {
+        sigma,
+        ..Noise::default()
+    };
+    let runs = play(
+        &worlds(each, seed),
+        noise,
+        &criteria(GOAL),
+        &drafts(most),
+        seed,
+    );
+    Summary::of(&runs, GOAL, 0.005)
+}
+
+#[test]
+#[ignore = "prints tables"]
+#[expect(clippy::print_stdout, reason = "it is for that")]
+fn table() {
+    for sigma in [0.0, 0.05, 0.1, 0.2] {
+        for most in [3, 5, 8] {
+            for seed in 1..=3 {
+                let reflect = reflect(sigma, most, 100, seed);
+                println!("σ {sigma:.2} n {most} seed {seed} {reflect}");
+            }
+        }
+    }
+}
