@@ -18,11 +18,13 @@ pub(super) fn category(record: &RunRecord, last: Option<&ModelError>) -> Option<
         Status::Stopped | Status::Unjudged | Status::Failed => {}
     }
     Some(match record.convergence_reason {
-        Some(ConvergenceReason::ModelError) => match (last, &record.error) {
-            (Some(error), _) => of_model(error),
-            (None, Some(said)) => cause(Some(&TaskError::new(said))).category,
-            (None, None) => Execution,
-        },
+        Some(ConvergenceReason::ModelError | ConvergenceReason::NoDraft) => {
+            match (last, &record.error) {
+                (Some(error), _) => of_model(error),
+                (None, Some(said)) => cause(Some(&TaskError::new(said))).category,
+                (None, None) => Execution,
+            }
+        }
         Some(ConvergenceReason::TimeLimit) => Timeout,
         Some(ConvergenceReason::TokenBudget | ConvergenceReason::CostLimit) => Resource,
         _ => Execution,

@@ -152,6 +152,7 @@ mod tests {
 
     fn rank(score: f64, satisfactory: bool) -> Rank {
         Rank {
+            clean: true,
             satisfactory,
             required_met: true,
             score,

@@ -1,9 +1,12 @@
 mod contest;
+mod continuation;
 mod foresee;
 mod reflect;
 mod steps;
 mod tools;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -260,6 +263,8 @@ impl Loop {
             early: EarlyStop::new(&self.criteria, &self.settings),
             calls: Calls::made(),
             likely: None,
+            rejected: None,
+            flaws: BTreeMap::new(),
         };
         run.go(run_id, cancel).await;
         log.into_record()
@@ -328,6 +333,17 @@ struct Run<'a, 'o> {
     calls: Calls<'a>,
     /// What is done next if whoever decides wants to go on, as far as that is foreseen.
     likely: Option<Next>,
+    /// The best of the rejected replies, while there is no draft.
+    rejected: Option<Rejected>,
+    /// What is wrong with the versions that are rejected replies.
+    flaws: BTreeMap<u32, NotADraft>,
+}
+
+/// A reply that was rejected, as far as it is a text.
+struct Rejected {
+    iteration: u32,
+    why: NotADraft,
+    text: String,
 }
 
 /// A draft that is being written, and what it is made of.
@@ -465,6 +481,7 @@ impl Worker for Run<'_, '_> {
                 based_on,
             } => self.take_edit(iteration, based_on),
             Next::Reflect { iteration, on } => self.reflect(iteration, on).await,
+            Next::TakeRejected { .. } => self.take_rejected(),
             Next::Stop(_) => Happened::Cancelled,
         };
         self.warn_of_templates();
@@ -480,6 +497,7 @@ impl Run<'_, '_> {
             stronger: self.plan.stronger.is_some(),
             // What was decided before is done again, also where nobody decides any more.
             decide: self.decider.is_some() || self.log.was_decided(),
+            resumed: self.log.resumed_without_draft(),
         });
         let begin = (state, self.begin());
         let (log, settings) = (self.log, self.settings.clone());
@@ -525,12 +543,23 @@ impl Run<'_, '_> {
     }
 
     /// Says what the answer is, and what people should know about it.
-    fn end(self, run_id: Uuid, reason: ConvergenceReason, state: &State) {
-        let last = self
-            .log
-            .with(|record| record.versions.last().map(|v| v.iteration));
-        self.unwanted(self.calls.keep(None), last.unwrap_or(0) + 1);
-        let ending = ending(reason, state, last, &self.settings);
+    fn end(mut self, run_id: Uuid, reason: ConvergenceReason, state: &State) {
+        let last = |run: &Self| {
+            let last = |record: &RunRecord| record.versions.last().map(|v| v.iteration);
+            run.log.with(last)
+        };
+        self.unwanted(self.calls.keep(None), last(&self).unwrap_or(0) + 1);
+        if last(&self).is_none()
+            && let Some(rejected) = self.rejected.take()
+        {
+            self.stand_in(rejected);
+        }
+        let mut ending = ending(reason, state, last(&self), &self.settings);
+        if let Some(flawed) = ending.selected.and_then(|version| self.flaws.get(&version)) {
+            let reason = &flawed.reason;
+            ending.warning = Some(format!("the answer is not a proper draft: {reason}"));
+            self.error = None;
+        }
         let criteria = &self.plan.criteria;
         let small = self.settings.improvement_threshold();
         let harsh = self.panel.as_ref().and_then(Panel::harshness);
@@ -763,7 +792,7 @@ impl Run<'_, '_> {
         let work = made.work;
         let output = match made.output {
             Ok(output) => output,
-            Err(lost) => return self.lost(work.iteration, lost),
+            Err(lost) => return self.lost(&work, lost),
         };
         self.drafted(&work, output);
         Happened::Written(work.from.map(|(_, strategy)| strategy))
@@ -791,10 +820,7 @@ impl Run<'_, '_> {
         request.think = self.plan.think;
         let live = work.candidate.is_none_or(|candidate| candidate == 1);
         let observer = self.log.calls_of(work.phase, work.iteration, live);
-        let watch = self.log.with(|record| self.early.watch(record));
-        let mut reading = watch
-            .filter(|_| ask.whole)
-            .map(|watch| Reading::new(watch, self.occasion(work)));
+        let mut reading = ask.whole.then(|| self.reading(work));
         let stop = |text: &str| {
             let reading = reading.as_mut();
             reading.is_some_and(|reading| reading.is_hopeless(text))
@@ -803,6 +829,7 @@ impl Run<'_, '_> {
         if self.calls.rehearse(work.stronger, &request) {
             return std::future::pending().await;
         }
+        let asked = ask.whole.then(|| request.clone());
         let called = match self.calls.keep(None) {
             Some(ahead) if ahead.is(writer, &request) => {
                 call_until(&ahead.into_model(), request, &observer, stop).await
@@ -821,6 +848,10 @@ impl Run<'_, '_> {
             },
             Err(error) => return Err(Lost::Failed(describe(&error))),
         };
+        let reply = match asked {
+            Some(request) => self.continued(work, request, reply).await,
+            None => reply,
+        };
         let stopped = reading.and_then(|reading| reading.verdict(&reply.text));
         let stopped_early = stopped.is_some();
         match stopped.or_else(|| gate::check_reply(&reply).err().filter(|_| ask.whole)) {
@@ -831,6 +862,13 @@ impl Run<'_, '_> {
             }),
             None => Ok(reply),
         }
+    }
+
+    /// What a reply that is to be the whole text is watched for while it is being written.
+    fn reading<'w>(&'w self, work: &'w Work) -> Reading<'w> {
+        let watch = self.log.with(|record| self.early.watch(record));
+        let longest = self.early.longest(self.task, work.base.as_deref());
+        Reading::new(watch, longest, self.occasion(work))
     }
 
     /// The text that a reply is, without what stands around it.
@@ -859,7 +897,8 @@ impl Run<'_, '_> {
         });
     }
 
-    fn lost(&mut self, iteration: u32, lost: Lost) -> Happened {
+    fn lost(&mut self, work: &Work, lost: Lost) -> Happened {
+        let iteration = work.iteration;
         let (why, text, stopped_early) = match lost {
             Lost::Failed(why) => return self.failed_so(why),
             Lost::NoDraft {
@@ -871,22 +910,54 @@ impl Run<'_, '_> {
         self.log.emit(Event::Rejected {
             iteration,
             reason: why.reason.clone(),
-            text,
+            text: text.clone(),
             stopped_early,
         });
-        self.no_draft(why, stopped_early)
+        self.reject(work, why, &text, stopped_early)
     }
 
-    /// No draft came of a step: the writer is told why.
-    fn no_draft(&mut self, why: NotADraft, stopped_early: bool) -> Happened {
+    /// Takes in a reply that was rejected: the writer is told why with its next call.
+    fn reject(&mut self, work: &Work, why: NotADraft, text: &str, stopped_early: bool) -> Happened {
         self.error = Some(format!("no usable draft: {}", why.reason));
-        self.note = Some(why.note);
+        self.note = Some(why.note.clone());
         if stopped_early {
             self.early.stopped();
-            Happened::Stopped
-        } else {
-            Happened::Rejected
         }
+        let (text, _) = gate::clean(text, &self.occasion(work));
+        let better = self
+            .rejected
+            .as_ref()
+            .is_none_or(|kept| why.is_flaw >= kept.why.is_flaw);
+        if better && !text.is_empty() {
+            self.rejected = Some(Rejected {
+                iteration: work.iteration,
+                why,
+                text,
+            });
+        }
+        Happened::Rejected
+    }
+
+    /// Takes the best of the rejected replies as the version, unless there is more wrong with it than a flaw.
+    fn take_rejected(&mut self) -> Happened {
+        match self.rejected.take_if(|rejected| rejected.why.is_flaw) {
+            Some(rejected) => {
+                self.stand_in(rejected);
+                Happened::Written(None)
+            }
+            None => Happened::NoDraft,
+        }
+    }
+
+    /// A rejected reply is a version, for want of a better one.
+    fn stand_in(&mut self, rejected: Rejected) {
+        let Rejected {
+            iteration,
+            why,
+            text,
+        } = rejected;
+        self.flaws.insert(iteration, why);
+        self.drafted(&Work::new(Phase::Draft, iteration), text);
     }
 
     fn occasion<'w>(&'w self, work: &'w Work) -> Occasion<'w> {
@@ -979,6 +1050,13 @@ impl Run<'_, '_> {
     /// Takes in the verdict on a version.
     fn judged(&mut self, text: &Draft<'_>, evaluation: &Evaluation) -> Happened {
         let iteration = text.iteration;
+        let mut evaluation = Cow::Borrowed(evaluation);
+        if let Some(flaw) = self.flaws.get(&iteration)
+            && evaluation.flaw.is_none()
+        {
+            evaluation.to_mut().mark_flawed(&flaw.reason, &flaw.note);
+        }
+        let evaluation = &*evaluation;
         self.log.emit(Event::Evaluation {
             iteration,
             evaluation: evaluation.clone(),

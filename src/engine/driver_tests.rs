@@ -333,31 +333,98 @@ async fn a_verdict_that_is_cut_off_is_asked_for_with_more_room_never_pieced_toge
 }
 
 #[tokio::test]
-async fn what_is_no_draft_never_wins() {
-    let cut = End("half a te", EndReason::Length);
-    let played = play(
-        &[cut.clone(), Text("one"), Step(4)],
-        LoopSettings::default(),
-    )
-    .await;
-    assert_eq!(ended(&played).2, Some("one"));
-    let again = &played.asked[1].messages[1].content;
-    assert!(again.contains("was cut off"), "{again}");
-
-    let played = play(&[cut, Text(" ")], LoopSettings::default()).await;
+async fn a_reply_that_was_cut_off_is_continued_once() {
+    let settings = LoopSettings::default;
+    let cut = End("The storm came at ni", EndReason::Length);
+    let played = play(&[cut.clone(), Text("night."), Step(5)], settings()).await;
+    let met = ConvergenceReason::QualityMet;
     assert_eq!(
         ended(&played),
-        (ConvergenceReason::ModelError, ExitCode::Provider, None)
+        (met, ExitCode::Success, Some("The storm came at night."))
     );
-    assert!(
-        played
-            .record
-            .error
-            .as_ref()
-            .unwrap()
-            .contains("answer is empty")
-    );
+    let asked = &played.asked[1].messages;
+    assert_eq!(asked[2].content, "The storm came at");
+    assert!(asked[3].content.contains("Continue exactly"));
+    // What does not end either is flawed: it is requested anew, with what was wrong.
+    let more = End("night and it", EndReason::Length);
+    let played = play(&[cut, more, Text("one"), Step(5)], settings()).await;
+    assert_eq!(ended(&played).2, Some("one"));
+    let again = &played.asked[2].messages[1].content;
+    assert!(again.contains("was cut off"), "{again}");
+}
 
+#[tokio::test]
+async fn a_flawed_draft_stands_where_there_is_no_better_one() {
+    let settings = LoopSettings::default;
+    let cut = End("half a te", EndReason::Length);
+    let empty = Text(" ");
+    // Of two replies the one that is a text is the version; it is judged, and anything clean beats it.
+    let script = [
+        cut.clone(),
+        empty.clone(),
+        empty.clone(),
+        Step(5),
+        Text("whole"),
+        Step(2),
+    ];
+    let limited = LoopSettings {
+        max_iterations: Some(2),
+        ..settings()
+    };
+    let played = play(&script, limited.clone()).await;
+    assert_eq!(
+        ended(&played),
+        (
+            ConvergenceReason::MaxIterations,
+            ExitCode::NotMet,
+            Some("whole")
+        )
+    );
+    let flawed = &played.record.versions[0];
+    assert_eq!(flawed.output, "half a te");
+    let verdict = flawed.evaluation.as_ref().unwrap();
+    assert!(verdict.flaw.as_ref().unwrap().contains("cut off"));
+    assert!(!verdict.satisfactory);
+    assert!(verdict.issues[0].description.contains("cut off"));
+    // Nothing better comes: it is the answer, with a warning.
+    let script = [
+        cut.clone(),
+        empty.clone(),
+        empty.clone(),
+        Step(5),
+        empty.clone(),
+    ];
+    let played = play(&script, limited).await;
+    let (_, code, answer) = ended(&played);
+    assert_eq!((code, answer), (ExitCode::NotMet, Some("half a te")));
+    let warned = |text: &str| played.record.warnings.iter().any(|it| it.contains(text));
+    assert!(warned("not a proper draft: the text was cut off"));
+    // As much as there is when the model fails.
+    let failed = Fail(ErrorClass::Auth);
+    let played = play(&[cut, empty.clone(), failed], settings()).await;
+    let (_, code, answer) = ended(&played);
+    assert_eq!((code, answer), (ExitCode::Provider, Some("half a te")));
+    // A refusal is printed rather than nothing, but not judged or revised.
+    let refusal = Text("I'm sorry, but I can't help with that.");
+    let played = play(&[empty.clone(), refusal], settings()).await;
+    let (reason, code, answer) = ended(&played);
+    assert_eq!(
+        (reason, code),
+        (ConvergenceReason::NoDraft, ExitCode::NotMet)
+    );
+    assert_eq!(answer, Some("I'm sorry, but I can't help with that."));
+    // Of nothing comes nothing.
+    let played = play(&[empty.clone(), empty], settings()).await;
+    assert_eq!(
+        ended(&played),
+        (ConvergenceReason::NoDraft, ExitCode::Provider, None)
+    );
+    let error = played.record.error.unwrap();
+    assert!(error.contains("answer is empty"), "{error}");
+}
+
+#[tokio::test]
+async fn a_rejected_revision_never_wins() {
     let refused = End("No.", EndReason::Refused("policy".to_owned()));
     let answers = [Text("one"), Step(2), refused, Text("three"), Step(3)];
     let played = play(&answers, LoopSettings::default()).await;

@@ -1,10 +1,11 @@
 //! Ending a reply early that can no longer become a draft of use, while it is being written.
 
+use super::bound;
 use super::gate::{self, NotADraft, Occasion};
 use crate::evaluate::{Hopeless, Watch};
-use crate::types::{Criteria, LoopSettings, RunRecord};
+use crate::types::{Criteria, LoopSettings, RunRecord, Task};
 
-/// So many replies stopped in a row show that the writer cannot do better when it is told: then drafts are let go on.
+/// After so many stopped replies in a row, none is stopped for a criterion: the writer cannot do better.
 const IN_A_ROW: u32 = 2;
 /// A reply is looked at again once so much has been added, in bytes...
 const STEP: usize = 256;
@@ -13,14 +14,14 @@ const SHARE: usize = 4;
 
 /// Which replies of a run are stopped.
 ///
-/// The first draft is stopped for any criterion that it can no longer meet, and asked for again with what was
-/// wrong. The second try goes on to its end: a draft that is too long can be revised, and is better than none. A
-/// later draft is stopped for what the best one so far meets: then it could never win. What that one does not
-/// meet either is no reason, for a draft that is less too long is a gain. After two stopped replies in a row none is
-/// stopped any more.
+/// Every reply is stopped once it is far longer than requested: see [`Self::longest`]. A revision is also stopped for
+/// a criterion that the best version meets and that the revision can no longer meet: then it could never win. A first
+/// draft is not: a text with a fault can be revised, and is better than none.
 #[derive(Clone)]
 pub(super) struct EarlyStop {
     watch: Watch,
+    /// The longest text that the criteria allow, if they say.
+    allowed: Option<usize>,
     in_a_row: u32,
     on: bool,
 }
@@ -29,58 +30,74 @@ impl EarlyStop {
     pub(super) fn new(criteria: &Criteria, settings: &LoopSettings) -> Self {
         Self {
             watch: Watch::new(criteria),
+            allowed: bound::of_criteria(criteria),
             in_a_row: 0,
             on: settings.early_stop(),
         }
     }
 
-    /// What the next reply is watched for; the reply is to be the whole text.
+    /// The longest reply that is let through for a task, in bytes.
+    pub(super) fn longest(&self, task: &Task, base: Option<&str>) -> usize {
+        if !self.on {
+            return usize::MAX;
+        }
+        bound::longest(self.allowed, &task.prompt, base)
+    }
+
+    /// The criteria that the next reply is watched for; the reply is to be the whole text.
     pub(super) fn watch(&self, record: &RunRecord) -> Option<Watch> {
-        let best = record.best();
-        if !self.on || (best.is_none() && self.in_a_row > 0) {
+        let best = record.best()?.evaluation.as_ref()?;
+        if !self.on || self.in_a_row >= IN_A_ROW {
             return None;
         }
-        let watch = match best.and_then(|best| best.evaluation.as_ref()) {
-            None => self.watch.clone(),
-            Some(best) => {
-                // A draft that first has all that is required wins, whatever else it loses.
-                let leap = best.rank().is_some_and(|rank| !rank.required_met);
-                let met = |name: &str| {
-                    let mut results = best.criteria.iter();
-                    results.any(|result| result.name == name && result.passed)
-                };
-                self.watch
-                    .only(|name, required| met(name) && (required || !leap))
-            }
+        // A draft that first has all that is required wins, whatever else it loses.
+        let leap = best
+            .rank()
+            .is_some_and(|rank| !rank.required_met || !rank.clean);
+        let met = |name: &str| {
+            let mut results = best.criteria.iter();
+            results.any(|result| result.name == name && result.passed)
         };
+        let watch = self
+            .watch
+            .only(|name, required| met(name) && (required || !leap));
         Some(watch).filter(|watch| !watch.is_empty())
     }
 
     /// A reply was stopped.
     pub(super) fn stopped(&mut self) {
         self.in_a_row += 1;
-        self.on &= self.in_a_row < IN_A_ROW;
     }
 
     /// A draft is there.
     pub(super) fn drafted(&mut self) {
-        self.in_a_row = 0;
+        if self.in_a_row < IN_A_ROW {
+            self.in_a_row = 0;
+        }
     }
 }
 
 /// One reply, as it is being written.
 pub(super) struct Reading<'a> {
-    watch: Watch,
+    watch: Option<Watch>,
+    longest: usize,
     occasion: Occasion<'a>,
     /// How long the reply was, in bytes, when it was last looked at.
     looked_at: usize,
-    found: Option<Hopeless>,
+    found: Option<Found>,
+}
+
+/// Why a reply is stopped.
+enum Found {
+    TooLong,
+    Hopeless(Hopeless),
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(watch: Watch, occasion: Occasion<'a>) -> Self {
+    pub(super) fn new(watch: Option<Watch>, longest: usize, occasion: Occasion<'a>) -> Self {
         Self {
             watch,
+            longest,
             occasion,
             looked_at: 0,
             found: None,
@@ -89,6 +106,13 @@ impl<'a> Reading<'a> {
 
     /// Whether the reply is to be ended here. Cheap to ask after every piece.
     pub(super) fn is_hopeless(&mut self, reply: &str) -> bool {
+        if reply.len() > self.longest {
+            self.found = Some(Found::TooLong);
+            return true;
+        }
+        let Some(watch) = &self.watch else {
+            return false;
+        };
         if reply.len() < self.looked_at {
             // It was begun anew.
             self.looked_at = 0;
@@ -98,24 +122,32 @@ impl<'a> Reading<'a> {
         }
         self.looked_at = reply.len();
         self.found = gate::settled(reply, &self.occasion)
-            .and_then(|(text, settled)| self.watch.look(text, settled));
+            .and_then(|(text, settled)| watch.look(text, settled))
+            .map(Found::Hopeless);
         self.found.is_some()
     }
 
     /// Why the reply was ended, if it was.
     pub(super) fn verdict(self, reply: &str) -> Option<NotADraft> {
-        let Hopeless {
-            criterion,
-            fault,
-            fix,
-        } = self.found?;
         let words = reply.split_whitespace().count();
-        Some(NotADraft::new(
-            format!(
-                "it was stopped after {words} words, since it can no longer meet `{criterion}`: it {fault}"
+        Some(match self.found? {
+            Found::TooLong => NotADraft::flaw(
+                format!(
+                    "it was stopped after {words} words, far more than requested; `--no-early-stop` lets it go on"
+                ),
+                "The last reply was far too long and was stopped. Write a much shorter text and end it properly.",
             ),
-            format!("The last reply was stopped before its end: it {fault}. {fix}"),
-        ))
+            Found::Hopeless(Hopeless {
+                criterion,
+                fault,
+                fix,
+            }) => NotADraft::new(
+                format!(
+                    "it was stopped after {words} words, since it can no longer meet `{criterion}`: it {fault}"
+                ),
+                format!("The last reply was stopped before its end: it {fault}. {fix}"),
+            ),
+        })
     }
 }
 
@@ -173,7 +205,8 @@ mod tests {
     /// Where the reply is stopped, if it comes in pieces of so many characters.
     fn stopped(reply: &str, piece: usize) -> Option<usize> {
         let criteria = criteria();
-        let mut reading = Reading::new(Watch::new(&criteria), occasion(&criteria));
+        let mut reading =
+            Reading::new(Some(Watch::new(&criteria)), usize::MAX, occasion(&criteria));
         let ends = reply
             .char_indices()
             .map(|(at, _)| at)

@@ -61,10 +61,15 @@ pub(super) fn ending(
             _ => None,
         }
     });
+    let exit_code = match reason {
+        // As with a model that fails: there is nothing to print.
+        ConvergenceReason::NoDraft if last.is_none() => ExitCode::Provider,
+        _ => reason.exit_code(success),
+    };
     Ending {
         selected,
         success,
-        exit_code: reason.exit_code(success),
+        exit_code,
         warning,
     }
 }

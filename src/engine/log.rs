@@ -159,6 +159,14 @@ impl<'a> Log<'a> {
         self.recorded(decided).is_some()
     }
 
+    /// How often the run was resumed before it had a draft, this time included.
+    pub(super) fn resumed_without_draft(&self) -> u32 {
+        self.lock()
+            .replay
+            .as_ref()
+            .map_or(0, Replay::resumed_without_draft)
+    }
+
     /// What became of a candidate next, before the run was resumed.
     pub(super) fn recorded_step(&self, version: u32, number: u32) -> Option<CandidateStep> {
         let inner = self.lock();
@@ -245,7 +253,11 @@ impl<'a> Log<'a> {
             error: error.filter(|_| {
                 matches!(
                     convergence_reason,
-                    None | Some(ConvergenceReason::ModelError | ConvergenceReason::JudgeFailed)
+                    None | Some(
+                        ConvergenceReason::ModelError
+                            | ConvergenceReason::NoDraft
+                            | ConvergenceReason::JudgeFailed
+                    )
                 )
             }),
         });

@@ -10,7 +10,7 @@ use super::verdict::Verdict;
 use crate::evaluate::Preference;
 use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy, UserDecision};
 
-/// How often a first draft is asked for before the run gives up on getting one.
+/// How often a first draft is requested before the best rejected reply is taken instead.
 const FIRST_DRAFT_TRIES: u32 = 2;
 /// Unreadable verdicts in a row on one draft that end a run. Each one stands for a call and a repair.
 const JUDGE_TRIES: u32 = 2;
@@ -24,6 +24,8 @@ pub(super) struct Abilities {
     pub(super) stronger: bool,
     /// There is somebody who may decide for the loop.
     pub(super) decide: bool,
+    /// How often the run was resumed before it had a draft: each time, a first draft is requested anew.
+    pub(super) resumed: u32,
 }
 
 /// Where a run stands.
@@ -56,8 +58,6 @@ pub(super) struct State {
     judge_failures: u32,
     /// Replies in a row that were no drafts.
     rejections: u32,
-    /// Whether a first draft was stopped before its end.
-    stopped: bool,
     /// What is to be written now, or was written last.
     writing: Option<Next>,
     /// What is reflected on before the next text is written.
@@ -86,10 +86,10 @@ pub(super) enum Happened {
     Written(Option<Strategy>),
     /// Candidates were written and judged, and this one is the version.
     Chosen(Option<Strategy>, Verdict),
-    /// The model's reply was no draft.
+    /// The model's reply was rejected as a draft.
     Rejected,
-    /// We stopped the model's reply before its end.
-    Stopped,
+    /// No rejected reply can stand as a version.
+    NoDraft,
     /// What went wrong was reflected on.
     Reflected,
     /// The text was judged.
@@ -127,6 +127,8 @@ pub(super) enum Next {
         iteration: u32,
         stops: Option<ConvergenceReason>,
     },
+    /// Take the best of the rejected replies as the version, if one of them has only a flaw.
+    TakeRejected { iteration: u32 },
     /// Take in the text that the user has made of a version.
     TakeEdit { iteration: u32, based_on: u32 },
     /// Revise a version.
@@ -200,7 +202,14 @@ impl Rules<'_> {
     /// most, with all candidates of that step.
     fn within_budget(&self, next: Next) -> Next {
         match (next, self.limit) {
-            (Next::Stop(_) | Next::AskUser { .. } | Next::TakeEdit { .. }, _) | (_, None) => next,
+            (
+                Next::Stop(_)
+                | Next::AskUser { .. }
+                | Next::TakeEdit { .. }
+                | Next::TakeRejected { .. },
+                _,
+            )
+            | (_, None) => next,
             (_, Some(limit)) => Next::Stop(limit),
         }
     }
@@ -268,15 +277,7 @@ impl State {
                 return self.judge(verdict, rules, decisions);
             }
             Happened::Rejected => return self.reject(rules, decisions),
-            Happened::Stopped => {
-                // What we have stopped ourselves may have been a draft: it costs no try, the first time.
-                if self.incumbent.is_none() && !std::mem::replace(&mut self.stopped, true) {
-                    return Next::Draft {
-                        iteration: self.iteration,
-                    };
-                }
-                return self.reject(rules, decisions);
-            }
+            Happened::NoDraft => ConvergenceReason::NoDraft,
             Happened::Reflected => return self.again(),
             Happened::Judged(verdict) => return self.judge(verdict, rules, decisions),
             Happened::Compared(preference) => {
@@ -517,7 +518,8 @@ impl State {
         }
     }
 
-    /// A reply that is no draft: the first one is asked for again; what would better a judged draft is lost.
+    /// A rejected reply: a first draft is requested again, and after the last try the best rejected reply is taken;
+    /// a rejected revision counts as an attempt without a gain.
     fn reject(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
         self.rejections += 1;
         if self.learns(rules) {
@@ -531,10 +533,16 @@ impl State {
             });
             return self.go_on(rules, decisions);
         }
-        if self.rejections >= FIRST_DRAFT_TRIES {
-            return Next::Stop(ConvergenceReason::ModelError);
+        if self.rejections < FIRST_DRAFT_TRIES * (1 + self.abilities.resumed) {
+            return self.first();
         }
-        self.first()
+        match self.given {
+            // A flawed correction would replace the user's own text, unjudged.
+            Some(Given::ToMend) => Next::Stop(ConvergenceReason::NoDraft),
+            _ => Next::TakeRejected {
+                iteration: self.iteration,
+            },
+        }
     }
 
     /// Whether a reply that is no draft is reflected on and asked for again.

@@ -53,6 +53,7 @@ fn guide(scores: &[f64], said: &[UserDecision], settings: &LoopSettings, tokens:
                 Happened::Decided(said.next().unwrap_or_default())
             }
             Next::Reflect { .. } => Happened::Reflected,
+            Next::TakeRejected { .. } => Happened::NoDraft,
             Next::Stop(reason) => {
                 return Guided {
                     bases,

@@ -72,6 +72,7 @@ fn play_verdicts(
             ),
             Next::AskUser { .. } | Next::TakeEdit { .. } => panic!("nobody decides here"),
             Next::Reflect { .. } => Happened::Reflected,
+            Next::TakeRejected { .. } => Happened::NoDraft,
             Next::Stop(reason) => {
                 return Played {
                     bases,
@@ -332,8 +333,10 @@ fn a_first_draft_is_asked_for_twice_a_revision_once() {
     let (state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
     let (state, next, _) = step(state, Happened::Rejected, &settings, 0);
     assert_eq!(next, Next::Draft { iteration: 1 });
-    let (_, next, _) = step(state.clone(), Happened::Rejected, &settings, 0);
-    assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
+    let (last, next, _) = step(state.clone(), Happened::Rejected, &settings, 0);
+    assert_eq!(next, Next::TakeRejected { iteration: 1 });
+    let (_, next, _) = step(last, Happened::NoDraft, &settings, 0);
+    assert_eq!(next, Next::Stop(ConvergenceReason::NoDraft));
     let (state, _, _) = step(state, Happened::Written(REWRITTEN), &settings, 0);
     let judged = Happened::Judged(Verdict::scored(0.5, false));
     let (state, _, _) = step(state, judged, &settings, 0);
@@ -351,18 +354,28 @@ fn a_first_draft_is_asked_for_twice_a_revision_once() {
 }
 
 #[test]
-fn a_first_draft_that_was_stopped_costs_no_try_once() {
+fn a_run_that_is_resumed_without_a_draft_requests_one_again() {
     let settings = settings(3, 2);
-    let draft = Next::Draft { iteration: 1 };
-    let (state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
-    let (state, next, _) = step(state, Happened::Stopped, &settings, 0);
-    assert_eq!(next, draft);
-    for happened in [Happened::Rejected, Happened::Stopped] {
-        let (state, next, _) = step(state.clone(), happened, &settings, 0);
-        assert_eq!(next, draft);
-        let (_, next, _) = step(state, Happened::Stopped, &settings, 0);
-        assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
+    let resumed = Abilities {
+        resumed: 1,
+        ..Abilities::default()
+    };
+    let (mut state, mut next, _) = step(State::new(resumed), Happened::Begun, &settings, 0);
+    for _ in 0..4 {
+        assert_eq!(next, Next::Draft { iteration: 1 });
+        (state, next, _) = step(state, Happened::Rejected, &settings, 0);
     }
+    assert_eq!(next, Next::TakeRejected { iteration: 1 });
+}
+
+#[test]
+fn a_flawed_correction_is_not_taken_for_the_users_text() {
+    let settings = settings(3, 2);
+    let given = Happened::Given(Given::ToMend);
+    let (state, _, _) = step(State::default(), given, &settings, 0);
+    let (state, _, _) = step(state, Happened::Rejected, &settings, 0);
+    let (_, next, _) = step(state, Happened::Rejected, &settings, 0);
+    assert_eq!(next, Next::Stop(ConvergenceReason::NoDraft));
 }
 
 #[test]
@@ -384,7 +397,6 @@ fn anything() -> impl Generated<Value = Happened> {
     prop_oneof![
         Just(Happened::Written(REWRITTEN)),
         Just(Happened::Rejected),
-        Just(Happened::Stopped),
         Just(Happened::Unreadable),
         prop_oneof![
             Just(None),
@@ -439,8 +451,9 @@ proptest! {
                 | (Next::Compare { .. }, Happened::Compared(_))
                 | (
                     Next::Draft { .. } | Next::Fresh { .. } | Next::Revise { .. },
-                    Happened::Written(_) | Happened::Rejected | Happened::Stopped,
-                ) => true,
+                    Happened::Written(_) | Happened::Rejected,
+                )
+                | (Next::TakeRejected { .. }, Happened::Written(_) | Happened::NoDraft) => true,
                 _ => false,
             };
             if !fits {
@@ -569,7 +582,7 @@ fn a_failure_is_reflected_on_once_for_each_version() {
     let (state, next) = take(state, Happened::Reflected);
     assert_eq!(next, draft);
     let (_, next) = take(state.clone(), Happened::Rejected);
-    assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
+    assert_eq!(next, Next::TakeRejected { iteration: 1 });
     // A revision: before the attempt is lost.
     let (state, _) = take(state, Happened::Written(None));
     let (state, revise) = take(state, Happened::Judged(Verdict::scored(0.5, false)));
@@ -774,7 +787,7 @@ fn a_correction_is_one_revision_that_nobody_judges() {
     let (state, next, _) = take(state, Happened::Rejected);
     assert_eq!(next, revise);
     let (_, next, _) = take(state, Happened::Rejected);
-    assert_eq!(next, Next::Stop(ConvergenceReason::ModelError));
+    assert_eq!(next, Next::Stop(ConvergenceReason::NoDraft));
 }
 
 #[test]

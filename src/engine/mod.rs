@@ -69,6 +69,7 @@
 
 mod adapt;
 mod ahead;
+mod bound;
 mod builder;
 mod candidates;
 mod converge;

@@ -98,6 +98,22 @@ impl Replay {
         self.left.iter().flatten().map(|stamped| &stamped.event)
     }
 
+    /// How often the run was resumed before it had a draft, this time included.
+    pub(super) fn resumed_without_draft(&self) -> u32 {
+        let mut left = self.left();
+        let mut before = left
+            .by_ref()
+            .take_while(|event| !matches!(event, Event::Draft { .. }));
+        let resumed = before
+            .by_ref()
+            .filter(|event| matches!(event, Event::Resumed { .. }));
+        let resumed = u32::try_from(resumed.count()).unwrap_or(u32::MAX);
+        let has_draft = self
+            .left()
+            .any(|event| matches!(event, Event::Draft { .. }));
+        resumed.saturating_add(u32::from(!has_draft))
+    }
+
     /// Whether the run had gone on from where it is now.
     pub(super) fn went_on(&self) -> bool {
         self.left().any(|event| !is_about_the_whole(event))

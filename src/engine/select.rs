@@ -9,7 +9,10 @@ pub(super) fn select(rule: Select, judged: &[(u32, Rank)], incumbent: Option<u32
     let number = |version: Option<&(u32, Rank)>| version.map(|(iteration, _)| *iteration);
     match rule {
         Select::HighestScore => incumbent,
-        Select::Latest => number(judged.last()),
+        Select::Latest => {
+            let clean = judged.iter().rfind(|(_, rank)| rank.clean);
+            number(clean.or(judged.last()))
+        }
         Select::FirstSatisfactory => {
             number(judged.iter().find(|(_, rank)| rank.satisfactory)).or(incumbent)
         }
@@ -20,7 +23,6 @@ pub(super) fn select(rule: Select, judged: &[(u32, Rank)], incumbent: Option<u32
 /// The highest score where each later version takes its share off; among those versions that are as good in kind
 /// as the best.
 fn weighted(judged: &[(u32, Rank)], incumbent: Option<u32>) -> Option<u32> {
-    let class = |rank: &Rank| (rank.satisfactory, rank.required_met);
     let best = judged
         .iter()
         .find(|(iteration, _)| Some(*iteration) == incumbent)?;
@@ -28,7 +30,7 @@ fn weighted(judged: &[(u32, Rank)], incumbent: Option<u32>) -> Option<u32> {
     for (age, (iteration, rank)) in (0..).zip(judged.iter().rev()) {
         let value = rank.score * RECENCY.powi(age);
         // From the last to the first: of equals the earliest.
-        if class(rank) == class(&best.1) && chosen.is_none_or(|(_, most)| value >= most) {
+        if rank.class() == best.1.class() && chosen.is_none_or(|(_, most)| value >= most) {
             chosen = Some((*iteration, value));
         }
     }
@@ -44,6 +46,7 @@ mod tests {
     fn judged(ranks: &[(bool, f64)]) -> Vec<(u32, Rank)> {
         (1..)
             .zip(ranks.iter().map(|&(satisfactory, score)| Rank {
+                clean: true,
                 satisfactory,
                 required_met: true,
                 score,

@@ -146,6 +146,7 @@ impl Worker for Run<'_, '_> {
             // There is nobody who compares, looks back or decides, which the machine was told.
             Next::Compare { .. } => Happened::Compared(None),
             Next::Reflect { .. } => Happened::Reflected,
+            Next::TakeRejected { .. } => Happened::NoDraft,
             Next::AskUser { .. } => Happened::Decided(UserDecision::Auto),
             Next::TakeEdit { .. } | Next::Stop(_) => Happened::Cancelled,
         }

@@ -44,9 +44,9 @@ impl Verdict {
             .collect()
     }
 
-    /// What no score outweighs: whether it is good enough, and whether all that is required is there.
-    pub(super) fn class(&self) -> (bool, bool) {
-        (self.rank.satisfactory, self.rank.required_met)
+    /// What no score outweighs: whether it is free of flaws, good enough, and has all that is required.
+    pub(super) fn class(&self) -> (bool, bool, bool) {
+        self.rank.class()
     }
 }
 
@@ -56,6 +56,7 @@ impl Verdict {
     pub(super) fn scored(score: f64, satisfactory: bool) -> Self {
         Self {
             rank: Rank {
+                clean: true,
                 satisfactory,
                 required_met: true,
                 score,

@@ -73,6 +73,7 @@ pub(super) fn add_up(
         status,
         spread,
         criteria: results,
+        flaw: None,
     }
 }
 

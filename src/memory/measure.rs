@@ -93,7 +93,7 @@ pub fn measure(known: &[Memory], run: &Comparison) -> Measured {
 fn is_telling(run: &RunOutcome) -> bool {
     use ConvergenceReason::{
         Corrected, CostLimit, Diminishing, Interrupted, JudgeFailed, MaxIterations, ModelError,
-        Oscillation, Plateau, QualityMet, RepeatedIssues, Stable, TimeLimit, TokenBudget,
+        NoDraft, Oscillation, Plateau, QualityMet, RepeatedIssues, Stable, TimeLimit, TokenBudget,
         UserAccepted, UserQuit,
     };
     match run.reason {
@@ -101,7 +101,9 @@ fn is_telling(run: &RunOutcome) -> bool {
             QualityMet | MaxIterations | Plateau | Oscillation | Diminishing | Stable
             | RepeatedIssues | TokenBudget | TimeLimit | CostLimit | UserAccepted,
         ) => true,
-        Some(Corrected | UserQuit | JudgeFailed | ModelError | Interrupted) | None => false,
+        Some(Corrected | UserQuit | JudgeFailed | ModelError | NoDraft | Interrupted) | None => {
+            false
+        }
     }
 }
 

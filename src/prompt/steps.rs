@@ -40,6 +40,13 @@ impl Prompts {
         said(conversation, render("look_back.j2", context! {}))
     }
 
+    /// Asks for the rest of a reply that was cut off.
+    pub fn go_on(conversation: Vec<Message>, reply: &str) -> Vec<Message> {
+        let rest = "Your reply was cut off. Continue exactly where it stopped. Write only the rest, without \
+                    repeating anything.";
+        said(Self::answered(conversation, reply), rest.to_owned())
+    }
+
     /// Goes on in a conversation: takes the model's reply in.
     pub fn answered(mut conversation: Vec<Message>, reply: &str) -> Vec<Message> {
         conversation.push(Message::new(Role::Assistant, reply));

@@ -25,13 +25,19 @@ pub struct Evaluation {
     /// The verdicts one by one, in the order of the criteria file.
     #[serde(default)]
     pub criteria: Vec<CriterionResult>,
+    /// Why the text is not a proper draft, if it is not: it was cut off, or repeats itself. It ranks below every
+    /// text without a flaw, and never meets the criteria.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw: Option<String>,
 }
 
-/// How good a judged draft is, the best last: whether it is good enough, whether it has all that is required,
+/// How good a judged draft is, the best last: whether it is free of flaws, whether it is good enough, whether it has all that is required,
 /// then its score. A floor or a grave issue is not outweighed by a mean, and a mean without the judge's
 /// part, who is not asked where something required is missing, is not compared with one that has it.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Rank {
+    /// Whether the text has no flaw as a whole.
+    pub clean: bool,
     /// Whether it is good enough.
     pub satisfactory: bool,
     /// Whether every required criterion is met.
@@ -40,15 +46,39 @@ pub struct Rank {
     pub score: f64,
 }
 
+impl Rank {
+    /// What no score outweighs.
+    pub fn class(&self) -> (bool, bool, bool) {
+        (self.clean, self.satisfactory, self.required_met)
+    }
+}
+
 impl Evaluation {
     /// How good the draft is; `None` without a verdict on all of it.
     pub fn rank(&self) -> Option<Rank> {
         let score = self.overall_score.filter(|_| self.status == Status::Ok)?;
         Some(Rank {
+            clean: self.flaw.is_none(),
             satisfactory: self.satisfactory,
             required_met: self.required_met(),
             score,
         })
+    }
+
+    /// Takes in what is wrong with the text as a whole.
+    pub(crate) fn mark_flawed(&mut self, flaw: &str, fix: &str) {
+        self.flaw = Some(flaw.to_owned());
+        self.satisfactory = false;
+        let issue = Issue {
+            kind: IssueType::Incorrect,
+            severity: Severity::Critical,
+            description: flaw.to_owned(),
+            suggested_fix: Some(fix.to_owned()),
+            criterion: None,
+            place: Place::default(),
+        };
+        self.issues.insert(0, issue);
+        self.suggestions.insert(0, fix.to_owned());
     }
 
     /// Why there is no verdict on all of it; `None` if there is one.

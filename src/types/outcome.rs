@@ -51,6 +51,8 @@ pub enum ConvergenceReason {
     JudgeFailed,
     /// A model could not be reached or used.
     ModelError,
+    /// Every reply that was to be a draft was rejected.
+    NoDraft,
     /// A signal ended the run.
     Interrupted,
 }
@@ -86,6 +88,7 @@ impl ConvergenceReason {
             Self::UserQuit => "ended by the user",
             Self::JudgeFailed => "a draft could not be judged",
             Self::ModelError => "it could not go on",
+            Self::NoDraft => "no reply was a usable draft",
             Self::Interrupted => "interrupted",
         }
     }

@@ -117,6 +117,7 @@ impl Resumable {
         match reason {
             ConvergenceReason::Interrupted
             | ConvergenceReason::ModelError
+            | ConvergenceReason::NoDraft
             | ConvergenceReason::UserQuit => Self::AsItIs,
             ConvergenceReason::MaxIterations => Self::With(Limit::Iterations),
             ConvergenceReason::TokenBudget => Self::With(Limit::Tokens),

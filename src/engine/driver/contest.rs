@@ -302,21 +302,25 @@ impl Run<'_, '_> {
 
     /// No candidate is a draft.
     fn all_lost(&mut self, made: Vec<Made>) -> Happened {
-        let mut failure = None;
-        for lost in made.into_iter().filter_map(|made| made.output.err()) {
-            match lost {
+        let (mut rejected, mut failure) = (None, None);
+        for made in made {
+            match made.output {
                 // The model answers: what it wrote counts more than a call that failed.
-                Lost::NoDraft {
-                    why, stopped_early, ..
-                } => return self.no_draft(why, stopped_early),
-                Lost::Failed(why) => {
+                Err(Lost::NoDraft {
+                    why,
+                    text,
+                    stopped_early,
+                }) => rejected = Some(self.reject(&made.work, why, &text, stopped_early)),
+                Err(Lost::Failed(why)) => {
                     failure.get_or_insert(why);
                 }
+                Ok(_) => {}
             }
         }
-        match failure {
-            Some(why) => self.failed_so(why),
-            None => Happened::ModelFailed,
+        match (rejected, failure) {
+            (Some(rejected), _) => rejected,
+            (None, Some(why)) => self.failed_so(why),
+            (None, None) => Happened::ModelFailed,
         }
     }
 

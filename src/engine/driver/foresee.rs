@@ -1,5 +1,6 @@
 //! What the writer is most likely asked next, found out while somebody decides.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -62,6 +63,8 @@ impl<'a> Run<'a, '_> {
             early: self.early.clone(),
             calls: Calls::Rehearsed(Mutex::new(None)),
             likely: None,
+            rejected: None,
+            flaws: BTreeMap::new(),
         };
         // There is nothing to wait for before the first call, and the copy waits for that forever.
         let _ = copy.revise(iteration, based_on, approach).now_or_never();

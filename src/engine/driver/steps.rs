@@ -1,7 +1,6 @@
 //! A first draft that is written in steps: an outline, then section by section.
 
 use super::{Lost, Made, Run, Work};
-use crate::engine::early::Reading;
 use crate::engine::gate::{self, NotADraft};
 use crate::engine::machine::Happened;
 use crate::engine::outline::{self, Section};
@@ -73,8 +72,9 @@ impl Run<'_, '_> {
         self.log.emit(Event::Phase { phase, iteration });
         let messages = self.prompts.outline(outline::MOST, told);
         let asked = part(messages);
-        let reply = self.write(&Work::new(phase, iteration), asked).await;
-        let reply = reply.map_err(|lost| self.lost(iteration, lost))?;
+        let work = Work::new(phase, iteration);
+        let reply = self.write(&work, asked).await;
+        let reply = reply.map_err(|lost| self.lost(&work, lost))?;
         let sections = match gate::check_reply(&reply) {
             Ok(()) => outline::read(&reply.text),
             Err(_) => None,
@@ -153,7 +153,7 @@ impl Run<'_, '_> {
         let mut messages = messages;
         for left in (0..TRIES).rev() {
             let reply = self.write(work, part(messages.clone())).await;
-            let reply = reply.map_err(|lost| self.lost(iteration, lost))?;
+            let reply = reply.map_err(|lost| self.lost(work, lost))?;
             let checked = gate::check_reply(&reply).and_then(|()| {
                 let text = self.clean(work, &reply.text);
                 gate::check_text(&text, &self.occasion(work)).map(|()| text)
@@ -168,7 +168,7 @@ impl Run<'_, '_> {
             let reason = format!("section {number} of {of}: {}", no_section.reason);
             if left == 0 || !self.within_limits() {
                 let failed = NotADraft::new(reason, no_section.note);
-                return Err(self.lost(iteration, no_draft(failed, reply.text, false)));
+                return Err(self.lost(work, no_draft(failed, reply.text, false)));
             }
             self.log.emit(Event::Rejected {
                 iteration,
@@ -189,17 +189,14 @@ impl Run<'_, '_> {
 
     /// Ends a draft early of which so much is written that it can no longer become one of use.
     fn check_so_far(&mut self, work: &Work, text: &str) -> Result<(), Happened> {
-        let Some(watch) = self.log.with(|record| self.early.watch(record)) else {
-            return Ok(());
-        };
-        let mut reading = Reading::new(watch, self.occasion(work));
+        let mut reading = self.reading(work);
         if !reading.is_hopeless(text) {
             return Ok(());
         }
         let Some(why) = reading.verdict(text) else {
             return Ok(());
         };
-        Err(self.lost(work.iteration, no_draft(why, text.to_owned(), true)))
+        Err(self.lost(work, no_draft(why, text.to_owned(), true)))
     }
 
     /// Whether another call may be made.

@@ -13,16 +13,19 @@ mod talk;
 
 use crate::types::{Criteria, Issue};
 
+pub(super) use self::refusal::is_refusal;
 pub(super) use self::reply::check as check_reply;
 pub(super) use self::settled::settled;
 
-/// A reply that is no draft.
+/// Why a reply is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NotADraft {
     /// Why, for people.
     pub(super) reason: String,
     /// What the writer is told when it is asked again.
     pub(super) note: String,
+    /// Whether the text is what was requested, but flawed as a whole: it may stand where there is no better one.
+    pub(super) is_flaw: bool,
 }
 
 /// What was taken away from around a draft.
@@ -79,6 +82,15 @@ impl NotADraft {
         Self {
             reason: reason.into(),
             note: note.into(),
+            is_flaw: false,
+        }
+    }
+
+    /// A flaw of a text that is what was requested.
+    pub(super) fn flaw(reason: impl Into<String>, note: impl Into<String>) -> Self {
+        Self {
+            is_flaw: true,
+            ..Self::new(reason, note)
         }
     }
 }

@@ -54,6 +54,13 @@ static REFUSAL: Phrase = Phrase::new(
     ),
 );
 
+/// Whether a text reads like a refusal, whatever it was written for.
+pub(in crate::engine) fn is_refusal(text: &str) -> bool {
+    // Typographic apostrophes are as common.
+    let plain = text.trim().replace('\u{2019}', "'");
+    REFUSAL.is_match(&plain) && words(&plain).len() <= MOST_WORDS
+}
+
 /// Whether the text refuses or asks back instead of being what was asked for. A task that is itself about
 /// refusing or excusing is believed.
 pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
@@ -74,13 +81,7 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
         "questionnaire",
         "say no",
     ];
-    // Typographic apostrophes are as common.
-    let plain = text.trim().replace('\u{2019}', "'");
-    if !REFUSAL.is_match(&plain)
-        || words(&plain).len() > MOST_WORDS
-        || occasion.prompt_has(ABOUT_IT)
-        || occasion.base_has(text)
-    {
+    if !is_refusal(text) || occasion.prompt_has(ABOUT_IT) || occasion.base_has(text) {
         return Ok(());
     }
     let first: String = text

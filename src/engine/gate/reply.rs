@@ -1,51 +1,49 @@
 use super::NotADraft;
 use crate::model::{EndReason, Reply};
 
-/// Whether the server itself says that a reply is no draft: it is empty, was cut off, or is a refusal.
+/// Whether a reply is rejected for how it ended: it is empty, was cut off, or is a refusal.
 pub(in crate::engine) fn check(reply: &Reply) -> Result<(), NotADraft> {
     let empty = reply.text.trim().is_empty();
-    let (reason, note) = match &reply.end {
-        Some(EndReason::Refused(why)) => (
+    let characters = reply.text.chars().count();
+    let rejection = match &reply.end {
+        Some(EndReason::Refused(why)) => NotADraft::new(
             format!("the model refused: {why}"),
             "The last reply was a refusal. Write the text that the task asks for.",
         ),
-        Some(EndReason::Length) if empty && !reply.reasoning.is_empty() => (
+        Some(EndReason::Length) if empty && !reply.reasoning.is_empty() => NotADraft::new(
             "the model used up its tokens for reasoning and wrote no text; allow more with \
-             `--max-tokens`, or less reasoning with `--think`"
-                .to_owned(),
+             `--max-tokens`, or less reasoning with `--think`",
             "The last reply was all reasoning and no text. Write the text at once.",
         ),
-        Some(EndReason::Length) => (
+        Some(EndReason::Length) => NotADraft::flaw(
             format!(
-                "the text was cut off by the token limit after {} characters; allow more with \
-                 `--max-tokens` or a larger context window",
-                reply.text.chars().count()
+                "the text was cut off by the token limit after {characters} characters; allow more with \
+                 `--max-tokens` or a larger context window"
             ),
             "The last reply was too long and was cut off. Write a shorter text and end it properly.",
         ),
-        Some(EndReason::Repetition) => (
+        Some(EndReason::Repetition) => NotADraft::flaw(
             format!(
-                "the model repeated itself without end and was stopped after {} characters; a larger \
-                 model or a higher `--temperature` may help",
-                reply.text.chars().count()
+                "the model repeated itself without end and was stopped after {characters} characters; a \
+                 larger model or a higher `--temperature` may help"
             ),
             "The last reply repeated one passage over and over. Say everything once, and end the text.",
         ),
-        Some(EndReason::Unwanted) => (
-            "it was stopped before its end".to_owned(),
+        Some(EndReason::Unwanted) => NotADraft::flaw(
+            "it was stopped before its end",
             "The last reply was stopped before its end. Write the text itself.",
         ),
-        _ if empty && !reply.reasoning.is_empty() => (
-            "the model answered with nothing but reasoning".to_owned(),
+        _ if empty && !reply.reasoning.is_empty() => NotADraft::new(
+            "the model answered with nothing but reasoning",
             "The last reply was all reasoning and no text. Write the text itself.",
         ),
-        _ if empty => (
-            "the model's answer is empty".to_owned(),
+        _ if empty => NotADraft::new(
+            "the model's answer is empty",
             "The last reply was empty. Write the text itself.",
         ),
         _ => return Ok(()),
     };
-    Err(NotADraft::new(reason, note))
+    Err(rejection)
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ fn evaluation(text: &str, score: f64) -> Evaluation {
             spread: Some(0.1),
             cached: true,
         }],
+        flaw: None,
     }
 }
 

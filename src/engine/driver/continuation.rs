@@ -1,0 +1,107 @@
+//! Going on with a reply that the token limit cut off, with one more call.
+
+use super::{Run, Work};
+use crate::engine::gate;
+use crate::model::{ChatRequest, EndReason, Reply, call_until};
+use crate::prompt::Prompts;
+
+/// The end of a text that is looked at for what the continuation repeats, in bytes.
+const MOST_OVERLAP: usize = 400;
+/// A shorter overlap is chance, in bytes.
+const LEAST_OVERLAP: usize = 12;
+/// A continuation that begins like the text, for so many bytes, is the text from its beginning.
+const BEGINNING: usize = 60;
+
+impl Run<'_, '_> {
+    /// The reply with its rest; as it is if the rest does not end either, or is no text.
+    pub(super) async fn continued(&self, work: &Work, request: ChatRequest, reply: Reply) -> Reply {
+        if reply.end != Some(EndReason::Length)
+            || reply.text.trim().is_empty()
+            || !self.within_limits()
+        {
+            return reply;
+        }
+        let (head, gap) = whole_words(&reply.text);
+        let request = ChatRequest {
+            messages: Prompts::go_on(request.messages, head),
+            ..request
+        };
+        let observer = self.log.calls_of(work.phase, work.iteration, false);
+        let writer = self.plan.who_writes(work.stronger);
+        let most = self.early.longest(self.task, work.base.as_deref());
+        let stop = |rest: &str| head.len() + rest.len() > most;
+        match call_until(writer, request, &observer, stop).await {
+            Ok(rest) if gate::check_reply(&rest).is_ok() && !gate::is_refusal(&rest.text) => {
+                Reply {
+                    text: join(head, gap, &rest.text),
+                    end: rest.end,
+                    ..reply
+                }
+            }
+            // What there is stands without it.
+            _ => reply,
+        }
+    }
+}
+
+/// The text up to its last whole word, and the space behind that.
+fn whole_words(text: &str) -> (&str, &str) {
+    let end = text.rfind(char::is_whitespace).map_or(text.len(), |at| {
+        at + text[at..].chars().next().map_or(0, char::len_utf8)
+    });
+    let head = text[..end].trim_end();
+    match head.is_empty() {
+        true => (text, ""),
+        false => (head, &text[head.len()..end]),
+    }
+}
+
+/// Both parts of a text, with what the second repeats of the first only once.
+fn join(head: &str, gap: &str, rest: &str) -> String {
+    let begins_anew = head
+        .get(..BEGINNING)
+        .is_some_and(|beginning| rest.trim_start().starts_with(beginning));
+    if begins_anew {
+        return rest.trim_start().to_owned();
+    }
+    let trimmed = rest.trim_start();
+    let overlap = (LEAST_OVERLAP..=MOST_OVERLAP.min(trimmed.len()))
+        .rev()
+        .find(|&length| {
+            let beginning = trimmed.get(..length);
+            beginning.is_some_and(|beginning| head.ends_with(beginning))
+        });
+    match overlap {
+        Some(length) => format!("{head}{}", &trimmed[length..]),
+        None if rest.starts_with('\n') => format!("{head}{rest}"),
+        None => format!("{head}{gap}{trimmed}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_text_are_joined_at_a_word() {
+        assert_eq!(whole_words("The storm ca"), ("The storm", " "));
+        assert_eq!(whole_words("The storm.\n\n"), ("The storm.", "\n\n"));
+        assert_eq!(whole_words("Storm"), ("Storm", ""));
+        assert_eq!(join("The storm", " ", "came."), "The storm came.");
+        assert_eq!(
+            join("The storm.", "\n\n", " It came."),
+            "The storm.\n\nIt came."
+        );
+        assert_eq!(join("- one", " ", "\n- two"), "- one\n- two");
+    }
+
+    #[test]
+    fn what_the_rest_repeats_is_there_once() {
+        let head = "The storm came at night and took the roof.";
+        let rest = "at night and took the roof. It rained.";
+        assert_eq!(join(head, " ", rest), format!("{head} It rained."));
+        let long = format!("{head} It rained for days, and the river rose.");
+        let anew = format!("{long} Then it was calm.");
+        assert_eq!(join(&long, " ", &anew), anew);
+    }
+}
