@@ -933,10 +933,6 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
 
-    /// The most tokens of one answer
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    pub max_tokens: Option<u32>,
-
     /// The context window to ask Ollama for, in tokens
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub num_ctx: Option<u64>,
@@ -962,6 +958,19 @@ pub(super) struct ModelArgs {
     /// Fetch nothing: use only models that are on this machine
     #[arg(long, hide_short_help = true)]
     pub offline: bool,
+
+    /// The limits of a call.
+    #[command(flatten)]
+    pub limits: CallLimitArgs,
+}
+
+/// The limits of a call.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(super) struct CallLimitArgs {
+    /// The most tokens of one answer
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub max_tokens: Option<u32>,
 
     /// The most time until a connection stands [default: 10s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
@@ -1366,6 +1375,14 @@ pub(super) struct ResumeArgs {
     /// Raise the limit on cost, what was used before included
     #[arg(long, value_name = "X", help_heading = "Loop")]
     pub max_cost: Option<f64>,
+
+    /// The most tokens of one reply that revises
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Loop")]
+    pub max_revision_tokens: Option<u32>,
+
+    /// The limits of the calls from now on.
+    #[command(flatten)]
+    pub limits: CallLimitArgs,
 
     /// What is asked at the terminal.
     #[command(flatten)]

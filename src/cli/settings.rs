@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{
-    AssessArgs, BatchArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs, ModelArgs,
-    RunArgs, WorkflowArgs,
+    AssessArgs, BatchArgs, CallLimitArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs,
+    LoopArgs, ModelArgs, RunArgs, WorkflowArgs,
 };
 use super::error::CliError;
 use super::{paths, printer};
@@ -357,7 +357,6 @@ fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
         provider: args.provider.clone(),
         base_url: args.base_url.clone(),
         offline: args.offline.then_some(true),
-        retries: args.retries,
         num_ctx: args.num_ctx,
         keep_alive: args.keep_alive.clone(),
         think: args.think,
@@ -365,6 +364,14 @@ fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
         temperature: args.temperature,
         top_p: args.top_p,
         seed: args.seed,
+        ..call_limits(&args.limits)?
+    })
+}
+
+/// What the flags about the limits of a call set.
+pub(super) fn call_limits(args: &CallLimitArgs) -> Result<Settings, CliError> {
+    Ok(Settings {
+        retries: args.retries,
         max_tokens: args.max_tokens,
         timeouts: TimeoutSettings {
             connect: duration("--timeout-connect", args.timeout_connect.as_deref())?,

@@ -86,6 +86,29 @@ pub(super) fn plan(
     })
 }
 
+/// Lays these settings over those of the record.
+pub(super) fn change(setup: &mut Setup, settings: &Settings) -> Result<(), CliError> {
+    let settings = serde_json::to_value(settings)
+        .map_err(|error| CliError::failure(format!("the settings cannot be read: {error}")))?;
+    merge(&mut setup.settings, without_nulls(settings));
+    Ok(())
+}
+
+/// Lays one JSON object over another, key by key.
+fn merge(below: &mut serde_json::Value, above: serde_json::Value) {
+    match (below, above) {
+        (serde_json::Value::Object(below), serde_json::Value::Object(above)) => {
+            for (key, value) in above {
+                merge(
+                    below.entry(key).or_insert_with(|| serde_json::json!({})),
+                    value,
+                );
+            }
+        }
+        (below, above) => *below = above,
+    }
+}
+
 /// What the models cost: as is known today, else as was known then.
 pub(super) fn prices(setup: &Setup, config: &Config) -> Prices {
     let mut prices = setup.prices.clone();

@@ -6,7 +6,7 @@
 
 use uuid::Uuid;
 
-use crate::types::{CandidateStep, Criteria, Event, LoopSettings, Stamped, Task};
+use crate::types::{CandidateStep, Criteria, Event, LoopSettings, RunRecord, Stamped, Task};
 
 /// The events of a run that is to be resumed, as they were recorded.
 #[derive(Debug, Clone)]
@@ -56,6 +56,8 @@ pub(super) struct Replay {
     left: Vec<Option<Stamped>>,
     /// How the loop behaves from now on.
     settings: LoopSettings,
+    /// How often the run was resumed before it had a proper draft, this time included.
+    resumed_without_draft: u32,
 }
 
 /// What is left of a record when the run goes on.
@@ -70,6 +72,7 @@ impl Replay {
     pub(super) fn new(recorded: Recorded, settings: LoopSettings) -> Self {
         Self {
             run_id: recorded.run_id,
+            resumed_without_draft: resumed_without_draft(&recorded.events),
             left: recorded.events.into_iter().map(Some).collect(),
             settings,
         }
@@ -98,20 +101,9 @@ impl Replay {
         self.left.iter().flatten().map(|stamped| &stamped.event)
     }
 
-    /// How often the run was resumed before it had a draft, this time included.
+    /// How often the run was resumed before it had a proper draft, this time included.
     pub(super) fn resumed_without_draft(&self) -> u32 {
-        let mut left = self.left();
-        let mut before = left
-            .by_ref()
-            .take_while(|event| !matches!(event, Event::Draft { .. }));
-        let resumed = before
-            .by_ref()
-            .filter(|event| matches!(event, Event::Resumed { .. }));
-        let resumed = u32::try_from(resumed.count()).unwrap_or(u32::MAX);
-        let has_draft = self
-            .left()
-            .any(|event| matches!(event, Event::Draft { .. }));
-        resumed.saturating_add(u32::from(!has_draft))
+        self.resumed_without_draft
     }
 
     /// Whether the run had gone on from where it is now.
@@ -183,6 +175,25 @@ impl Replay {
             settings: self.settings.clone(),
         }
     }
+}
+
+/// How often a run was resumed before it had a proper draft, the time that comes now included.
+fn resumed_without_draft(events: &[Stamped]) -> u32 {
+    let is_draft = |event: &Event| matches!(event, Event::Draft { .. });
+    // A text that was given comes before all work.
+    let mut all = events
+        .iter()
+        .map(|stamped| &stamped.event)
+        .skip_while(|event| !matches!(event, Event::Phase { .. }));
+    let has_draft = all.clone().any(is_draft);
+    let before = all.by_ref().take_while(|event| !is_draft(event));
+    let resumed = before
+        .filter(|event| matches!(event, Event::Resumed { .. }))
+        .count();
+    let now = !has_draft || RunRecord::from_events(events).ended_without_draft();
+    u32::try_from(resumed)
+        .unwrap_or(u32::MAX)
+        .saturating_add(u32::from(now))
 }
 
 /// Whether an event is the recorded one. How long a call took, and how many tries, is not known again.

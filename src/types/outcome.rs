@@ -380,6 +380,22 @@ impl RunRecord {
         self.versions.iter().find(|v| v.iteration == iteration)
     }
 
+    /// Whether the run came to its end without a proper draft: resuming it requests one again.
+    pub fn ended_without_draft(&self) -> bool {
+        use ConvergenceReason::{
+            Diminishing, MaxIterations, NoDraft, Oscillation, Plateau, RepeatedIssues, Stable,
+        };
+        let verdict = self.selected().and_then(|it| it.evaluation.as_ref());
+        let is_flawed = verdict.is_some_and(|verdict| verdict.flaw.is_some());
+        match self.convergence_reason {
+            Some(NoDraft) => true,
+            Some(MaxIterations | Plateau | Oscillation | Diminishing | Stable | RepeatedIssues) => {
+                is_flawed
+            }
+            _ => false,
+        }
+    }
+
     /// The version that the run selected.
     pub fn selected(&self) -> Option<&Version> {
         self.version(self.selected?)

@@ -89,6 +89,14 @@ fn draft(server: &Server) -> Test {
         .args(FLAGS)
 }
 
+/// With flags that override the usual ones.
+fn draft_with(server: &Server, flags: &[&str]) -> Test {
+    with_server(server, Protocol::OpenAi)
+        .args(["draft", "Write a line.", "-c", "criteria.toml"])
+        .args(["--strategy", "full_rewrite"])
+        .args(flags)
+}
+
 fn resume(ran: &Ran) -> Test {
     ran.then(["history", "resume", "last"])
 }
@@ -291,6 +299,59 @@ fn a_run_that_a_provider_stopped_goes_on() {
         assert_eq!(essence(&history), expected, "call {call}");
         assert_eq!(history["total_llm_calls"], CALLS + 1);
     }
+}
+
+#[test]
+fn a_run_without_a_usable_draft_requests_one_again() {
+    let cases: [(&str, fn() -> Reply, u8); 3] = [
+        ("empty", || Reply::text(""), 4),
+        (
+            "refused",
+            || Reply::text("I'm sorry, but I can't help with that."),
+            3,
+        ),
+        ("cut off", || Reply::cut_by_length("The storm came at"), 3),
+    ];
+    each(
+        &cases,
+        |(name, ..)| (*name).to_owned(),
+        |(_, failed, code)| {
+            let works = Arc::new(AtomicUsize::new(0));
+            let server = Server::start();
+            let now = Arc::clone(&works);
+            let said = *failed;
+            server.on(Purpose::Write, move |request| -> Planned {
+                match now.load(Ordering::SeqCst) {
+                    0 => said().into(),
+                    _ => answer(request).into(),
+                }
+            });
+            server.on(Purpose::Judge, |request| -> Planned {
+                answer(request).into()
+            });
+            let args = ["--max-tokens", "20", "-n", "2"];
+            let stopped = draft_with(&server, &args)
+                .code(i32::from(*code))
+                .stderr_has("go on with it with `reflect history resume ")
+                .run();
+            // It fails again, in new calls.
+            let before = server.calls();
+            let again = resume(&stopped).code(i32::from(*code)).run();
+            assert!(server.calls() > before, "new calls");
+            works.store(1, Ordering::SeqCst);
+            let ran = resume(&again)
+                .args(["--max-tokens", "500", "-n", "5"])
+                .stdout(LAST)
+                .run();
+            let last = server
+                .chats()
+                .into_iter()
+                .rfind(|it| it.purpose() == Purpose::Write);
+            assert_eq!(last.expect("a call").body["max_tokens"], 500);
+            let outputs = ran.drafts();
+            assert_eq!(outputs[0], "The alpha draft.");
+        },
+    );
 }
 
 #[test]

@@ -35,10 +35,10 @@ pub(in crate::cli) async fn run(
 
 /// How people go on with a run that ended for this reason, in a line of its own that follows how they show it; nothing
 /// if they cannot.
-pub(super) fn how(reason: Option<ConvergenceReason>, id: &str) -> String {
-    let more = match reason.map(Resumable::of) {
-        Some(Resumable::AsItIs) => String::new(),
-        Some(Resumable::With(limit)) if limit != Limit::Iterations => {
+pub(super) fn how(record: &RunRecord, id: &str) -> String {
+    let more = match Resumable::of(record) {
+        Resumable::AsItIs => String::new(),
+        Resumable::With(limit) if limit != Limit::Iterations => {
             format!(" {} …", limit.flag())
         }
         _ => return String::new(),
@@ -113,8 +113,12 @@ impl Limit {
 }
 
 impl Resumable {
-    fn of(reason: ConvergenceReason) -> Self {
+    fn of(record: &RunRecord) -> Self {
+        let Some(reason) = record.convergence_reason else {
+            return Self::No;
+        };
         match reason {
+            _ if record.ended_without_draft() => Self::AsItIs,
             ConvergenceReason::Interrupted
             | ConvergenceReason::ModelError
             | ConvergenceReason::NoDraft
@@ -216,6 +220,7 @@ impl Past {
             max_total_tokens: args.max_total_tokens,
             max_time: settings::max_time(args.max_time.as_deref())?,
             max_cost: args.max_cost,
+            max_revision_tokens: args.max_revision_tokens,
             ..LoopSettings::default()
         };
         let raised = flags.or(&self.settings);
@@ -229,12 +234,7 @@ impl Past {
             (Limit::Cost, args.max_cost.is_some()),
         ];
         let record = &self.record;
-        let ended = record.exit_code.map(|code| {
-            let resumable = record
-                .convergence_reason
-                .map_or(Resumable::No, Resumable::of);
-            (code, resumable)
-        });
+        let ended = record.exit_code.map(|code| (code, Resumable::of(record)));
         // First why it ended, then what is wrong with what is given.
         match ended {
             Some((code, Resumable::With(limit))) if !limit.is_left(&raised, record, true) => {
@@ -389,7 +389,8 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
             short_id(run_id)
         ))
     })?;
-    let past = Past::read(&recorded)?;
+    let mut past = Past::read(&recorded)?;
+    setup::change(&mut past.setup, &settings::call_limits(&args.limits)?)?;
     let loop_settings = past.raised(args)?;
     let cancel = interrupt::cancel_on_signal();
     let person = Person::if_wanted(&args.asking, &cancel, &loop_settings)?;

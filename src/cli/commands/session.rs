@@ -199,7 +199,7 @@ impl Prepared {
         let is_kept = (self.log.as_ref()).is_some_and(|log| log.failure.is_none());
         if let Some(run_id) = record.run_id.filter(|_| is_kept && !global.quiet) {
             let id = short_id(run_id);
-            let go_on = resume::how(record.convergence_reason, &id);
+            let go_on = resume::how(&record, &id);
             printer::say(&format!(
                 "show this run again with `reflect history show {id}`{go_on}"
             ));
