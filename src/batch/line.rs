@@ -7,8 +7,16 @@ use crate::evidence::Context;
 use crate::source::similar;
 use crate::types::{ContextBlock, Task};
 
-/// What a line may say.
-const KEYS: [&str; 5] = ["id", "prompt", "context", "criteria", "vars"];
+/// What a line may say. `instructions` is the original form of checks that stand under `criteria` as well, as in data
+/// derived from `IFEval`; it is not read.
+const KEYS: [&str; 6] = [
+    "id",
+    "prompt",
+    "context",
+    "criteria",
+    "vars",
+    "instructions",
+];
 
 /// A line of the input: a task, or why there is none.
 #[derive(Debug, Clone)]
@@ -29,7 +37,8 @@ pub struct Entry {
 pub struct Item {
     /// What is to be written.
     pub task: Task,
-    /// The criteria that the line names, a file or a set; `None` for those of the batch.
+    /// The criteria of the line: a file, the name of a set, or the text of a criteria file; `None` for those of the
+    /// batch.
     pub criteria: Option<String>,
 }
 
@@ -67,7 +76,7 @@ pub(super) fn item(
     if let Some(context) = fields.remove("context") {
         give_context(context, &mut task, messages)?;
     }
-    let criteria = text(&mut fields, "criteria")?;
+    let criteria = criteria(&mut fields)?;
     let own = text(&mut fields, "prompt")?;
     let vars = match fields.remove("vars") {
         None | Some(Value::Null) => Map::new(),
@@ -92,6 +101,18 @@ pub(super) fn item(
         return Err("the prompt is empty".to_owned());
     }
     Ok(Item { task, criteria })
+}
+
+/// The criteria that a line names, or that it holds: as the text of a criteria file, or as an object with its keys.
+fn criteria(fields: &mut Map<String, Value>) -> Result<Option<String>, String> {
+    match fields.remove("criteria") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(held @ Value::Object(_)) => toml::to_string(&held)
+            .map(Some)
+            .map_err(|error| format!("`criteria`: {error}")),
+        Some(_) => Err("`criteria` must be a text, or an object as in a criteria file".to_owned()),
+    }
 }
 
 fn text(fields: &mut Map<String, Value>, key: &str) -> Result<Option<String>, String> {
@@ -190,6 +211,26 @@ mod tests {
             json!([{"name": "x"}]),
         ] {
             assert!(task(bad.clone()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn criteria_are_named_or_stand_in_the_line() {
+        let read = |criteria: Value| {
+            let item = read(json!({"prompt": "p", "criteria": criteria}), None).unwrap();
+            item.criteria.unwrap()
+        };
+        assert_eq!(read(json!("blog.toml")), "blog.toml");
+        let object = json!({"threshold": 1, "criteria": [
+            {"name": "short", "evaluator": "length", "unit": "words", "max": 9},
+            {"name": "json", "evaluator": "schema", "schema": {"type": "object", "required": ["a"]}},
+        ]});
+        let text = "threshold = 1\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 9\n";
+        for (held, number) in [(object, 2), (json!(text), 1)] {
+            let held = read(held);
+            assert!(crate::criteria::is_inline(&held), "{held}");
+            let parsed = crate::criteria::parse(&held, "criteria").unwrap();
+            assert_eq!(parsed.criteria.len(), number, "{held}");
         }
     }
 

@@ -101,12 +101,20 @@ pub fn locate(spec: &str, search_path: &[PathBuf]) -> Result<Available, SourceEr
     )
 }
 
-/// Reads the criteria that a PATH or a NAME stands for, as [`locate`] finds them. `reach` says which files a
-/// criteria file may refer to, from its full path.
+/// Whether this is the text of a criteria file, and neither its path nor a name: it has more than one line.
+pub fn is_inline(spec: &str) -> bool {
+    spec.trim_end().contains('\n')
+}
+
+/// Reads the criteria that a PATH or a NAME stands for, as [`locate`] finds them; or those of a text that is itself
+/// that of a criteria file. `reach` says which files a criteria file may refer to, from its full path.
 pub fn resolve(
     spec: &str,
     search_path: &[PathBuf],
     reach: &dyn Fn(&Path) -> Reach,
 ) -> Result<Criteria, SourceError> {
+    if is_inline(spec) {
+        return file::parse(spec, "criteria");
+    }
     locate(spec, search_path)?.read(reach)
 }
