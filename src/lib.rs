@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`cli`] | what can be typed, and everything that is shown |
 //! | [`report`] | text, Markdown and JSON of a run |
+//! | [`bench`] | whether the loop helps: the same tasks written in several ways at the same cost |
 //! | [`workflow`] | YAML files of nodes that generate, evaluate, correct and loop |
 //! | [`batch`] | many tasks at once: pace, rows, resuming |
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
@@ -67,6 +68,7 @@
 //! ```
 
 pub mod batch;
+pub mod bench;
 pub mod cli;
 pub mod config;
 pub mod criteria;

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
@@ -17,6 +18,16 @@ pub enum InputFormat {
     /// Comma-separated values under a line of names. `id`, `prompt`, `context` and `criteria` are what they are in
     /// JSON; every other column is one of `vars`.
     Csv,
+}
+
+impl InputFormat {
+    /// The format of a file, by its name.
+    pub fn of(file: &Path) -> Self {
+        match file.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("csv") => Self::Csv,
+            _ => Self::Jsonl,
+        }
+    }
 }
 
 /// What stands in one line, or what is wrong with it.

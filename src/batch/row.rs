@@ -1,10 +1,11 @@
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::failure;
 use crate::model::ModelError;
 use crate::reflector::ErrorCategory;
-use crate::types::{ConvergenceReason, ExitCode, RunRecord, TokenUsage};
+use crate::types::{ConvergenceReason, ExitCode, RunRecord, TokenUsage, Version};
 
 /// What became of a task: one line of the output. The names are those of the JSON result of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +22,9 @@ pub struct Row {
     pub output: Option<String>,
     /// Its overall score, 0 to 1, if it has one.
     pub score: Option<f64>,
+    /// The first draft's overall score, if it has one.
+    #[serde(default)]
+    pub first_score: Option<f64>,
     /// Why the run stopped; null where there was none.
     pub convergence_reason: Option<ConvergenceReason>,
     /// The run, for `reflect history show`; null where there was none.
@@ -44,6 +48,9 @@ pub struct Row {
     /// The attempts that failed before, in order, if it was tried again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replanned: Vec<Replanned>,
+    /// Further fields of whoever did the task: a benchmark has some.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
 
 /// An attempt that failed, and what was changed for the next one.
@@ -143,6 +150,7 @@ impl Row {
             exit_code,
             output: selected.map(|version| version.output.clone()),
             score: evaluation.and_then(|evaluation| evaluation.overall_score),
+            first_score: record.versions.first().and_then(Version::score),
             convergence_reason: record.convergence_reason,
             run_id: record.run_id,
             attempts: 1,
@@ -153,6 +161,7 @@ impl Row {
             error: record.error.clone(),
             error_category: failure::category(record, last),
             replanned: Vec::new(),
+            extra: Map::new(),
         })
     }
 
@@ -165,6 +174,7 @@ impl Row {
             exit_code: ExitCode::Usage,
             output: None,
             score: None,
+            first_score: None,
             convergence_reason: None,
             run_id: None,
             attempts: 0,
@@ -175,6 +185,7 @@ impl Row {
             error: Some(error),
             error_category: Some(ErrorCategory::Validation),
             replanned: Vec::new(),
+            extra: Map::new(),
         }
     }
 
@@ -204,6 +215,7 @@ impl Row {
         Self {
             output: if keeps { self.output } else { again.output },
             score: if keeps { self.score } else { again.score },
+            first_score: self.first_score.or(again.first_score),
             attempts: self.attempts + again.attempts,
             iterations_used: self.iterations_used + again.iterations_used,
             token_usage,

@@ -386,6 +386,9 @@ impl Floor<'_> {
                 () = self.cut.cancelled() => return None,
                 row = task.attempt(adjustment) => row,
             };
+            if self.is_hopeless(row.exit_code) {
+                return None;
+            }
             let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
             spent.add(row.token_usage, row.cost);
             Some(row)
@@ -438,6 +441,11 @@ impl Floor<'_> {
         Some(row)
     }
 
+    /// Whether a task failed because everything fails: that is not its result.
+    fn is_hopeless(&self, code: ExitCode) -> bool {
+        code == ExitCode::Provider && self.gate.failure().is_some()
+    }
+
     /// A run of this process. `None` if it was cut off.
     async fn run(
         &self,
@@ -456,10 +464,7 @@ impl Floor<'_> {
         if let Some(run_id) = record.run_id.filter(|_| !task.remembered.is_empty()) {
             host.measure(run_id);
         }
-        // What failed because everything fails is no result of this task.
-        let hopeless =
-            record.exit_code == Some(ExitCode::Provider) && self.gate.failure().is_some();
-        if hopeless {
+        if record.exit_code.is_some_and(|code| self.is_hopeless(code)) {
             return None;
         }
         Row::of(line, id.to_owned(), &record, observer.failure.as_ref())

@@ -1,5 +1,6 @@
 //! What can be typed. Nothing here decides anything.
 
+mod bench;
 mod memory;
 mod worker;
 
@@ -14,6 +15,7 @@ use clap_complete::engine::ArgValueCompleter;
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, StringDeserializer};
 
+pub(super) use self::bench::{BenchArgs, BenchFormat};
 pub(super) use self::memory::{
     LearnArgs, MemoryAddCommand, MemoryCommand, MemoryKind, MemoryListArgs,
 };
@@ -138,6 +140,8 @@ pub(super) enum Command {
     Run(Box<WorkflowArgs>),
     /// Do many tasks, several at once: a task a line in, a row a task out, resumable
     Batch(Box<BatchArgs>),
+    /// Measure whether the loop helps: the same tasks written in several ways at the same cost
+    Bench(Box<BenchArgs>),
     /// Do the tasks that batches hand in at a Restate server, on any number of machines
     Worker(WorkerArgs),
     /// Judge the outcome of a plan that something else ran: what failed, why, and what helps
@@ -832,9 +836,41 @@ pub(super) struct BatchArgs {
     pub flow: LoopArgs,
 }
 
+/// What the loops of many tasks are made of, whatever command has the tasks.
+#[derive(Clone, Copy)]
+pub(super) struct LoopsArgs<'a> {
+    /// The criteria of tasks that name none.
+    pub criteria: Option<&'a str>,
+    pub knowledge: &'a KnowledgeArgs,
+    pub memory: Option<bool>,
+    pub model: &'a ModelArgs,
+    pub judge: &'a JudgeArgs,
+    pub flow: &'a LoopArgs,
+    pub allow_exec: bool,
+    pub tools: &'a [String],
+    pub no_log: bool,
+}
+
+impl BatchArgs {
+    /// What its loops are made of.
+    pub(super) fn loops(&self) -> LoopsArgs<'_> {
+        LoopsArgs {
+            criteria: self.criteria.as_deref(),
+            knowledge: &self.knowledge,
+            memory: self.memory,
+            model: &self.model,
+            judge: &self.judge,
+            flow: &self.flow,
+            allow_exec: self.allow_exec,
+            tools: &self.tools,
+            no_log: self.no_log,
+        }
+    }
+}
+
 const BATCH_HELP: &str = "\
 A task:
-  {\"prompt\": \"…\", \"id\": \"…\", \"context\": \"…\", \"criteria\": \"FILE|NAME\", \"vars\": {…}}
+  {\"prompt\": \"…\", \"id\": \"…\", \"context\": \"…\", \"criteria\": \"FILE|NAME\" or {…}, \"vars\": {…}}
   Only `prompt` is needed, and not even that with --prompt. Without an id, a task's line is its id. In CSV every \
 other column is one of `vars`. A prompt whose line has `vars` may name them: {{name}}.
 

@@ -102,6 +102,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Run(args) => block_on(commands::run::run(args, &cli.global)),
         Command::Assess(args) => block_on(commands::assess::run(args, &cli.global)),
         Command::Batch(args) => block_on(commands::batch::run(args, &cli.global)),
+        Command::Bench(args) => block_on(commands::bench::run(args, &cli.global)),
         Command::Worker(args) => block_on(commands::worker::run(args, &cli.global)),
         Command::Memory(command) => block_on(commands::memory::run(command, &cli.global)),
         Command::Models(command) => block_on(commands::models::run(command, &cli.global)),

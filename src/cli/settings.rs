@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{
-    AssessArgs, BatchArgs, CallLimitArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs,
-    LoopArgs, ModelArgs, RunArgs, WorkflowArgs,
+    AssessArgs, CallLimitArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs,
+    LoopsArgs, ModelArgs, RunArgs, WorkflowArgs,
 };
 use super::error::CliError;
 use super::{paths, printer};
@@ -109,10 +109,10 @@ pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan,
     without_criteria(config, &flags, false)
 }
 
-/// What `reflect batch` sets for tasks with these criteria; without any, for those that name none. Its limits hold
+/// What a batch or a benchmark sets for tasks with these criteria; without any, for those that name none. Its limits hold
 /// for all tasks together, and are not here.
 pub(super) fn batch(
-    args: &BatchArgs,
+    args: LoopsArgs<'_>,
     criteria: Option<&str>,
     global: &GlobalArgs,
 ) -> Result<Plan, CliError> {
@@ -120,22 +120,22 @@ pub(super) fn batch(
         max_total_tokens: None,
         max_cost: None,
         max_time: None,
-        ..loop_flags(&args.flow)?
+        ..loop_flags(args.flow)?
     };
     let flags = Settings {
-        criteria: criteria.or(args.criteria.as_deref()).map(str::to_owned),
+        criteria: criteria.or(args.criteria).map(str::to_owned),
         loop_settings,
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
         memory: args.memory,
-        judge: judge_flags(&args.judge),
-        ..model_flags(&args.model)?
+        judge: judge_flags(args.judge),
+        ..model_flags(args.model)?
     };
-    let (knowledge, allowed) = (&args.knowledge, args.allow_exec);
+    let (knowledge, allowed) = (args.knowledge, args.allow_exec);
     let plan = plan(flags, knowledge, global, allowed, Measure::Criteria)?;
     if criteria.is_none() {
         // Tasks with criteria of their own may be written otherwise.
-        check_steps(&args.flow, &plan)?;
+        check_steps(args.flow, &plan)?;
     }
     Ok(Plan {
         tools: args.tools.len(),

@@ -1,9 +1,12 @@
 //! Loops that are like another one but for a thing or two.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::critique::Critique;
 use super::driver::Loop;
-use crate::types::{Criteria, ModelId, Strategy};
+use crate::evaluate::{MemoryCache, VerdictCache};
+use crate::model::{CallObserver, ChatRequest, Message, ModelError, Purpose, Reply, call};
+use crate::types::{Criteria, ModelId, Prices, Strategy};
 
 impl Loop {
     /// Who writes.
@@ -42,6 +45,95 @@ impl Loop {
         let mut other = self.clone();
         other.settings.strategy = Some(strategy);
         other
+    }
+
+    /// The same loop with these criteria.
+    #[must_use]
+    pub fn with_criteria(&self, criteria: Criteria) -> Self {
+        Self {
+            criteria: Arc::new(criteria),
+            panel: OnceLock::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The same loop with this limit on tokens.
+    #[must_use]
+    pub fn with_max_total_tokens(&self, tokens: u64) -> Self {
+        let mut other = self.clone();
+        other.settings.max_total_tokens = Some(tokens);
+        other
+    }
+
+    /// The same loop for a trial of its own: with this seed, and with verdicts that are kept for this trial only.
+    #[must_use]
+    pub fn with_seed(&self, seed: u64) -> Self {
+        let mut other = self.clone();
+        other.writer_sampling.seed = Some(seed);
+        // Servers that were not sent a seed for the judge may reject one.
+        if other.judge.sampling.seed.is_some() {
+            other.judge.sampling.seed = Some(seed);
+        }
+        let caches = self.criteria.judge_settings.cache();
+        let fresh = || Arc::new(MemoryCache::default()) as Arc<dyn VerdictCache>;
+        other.judge.cache = caches.then(fresh);
+        other.panel = OnceLock::new();
+        other
+    }
+
+    /// Asks the writer for the reply to these messages and nothing else, as the loop would ask it; with the seed of
+    /// its `number`th call, from 0.
+    ///
+    /// # Errors
+    /// If the call fails for good.
+    pub async fn ask(
+        &self,
+        messages: Vec<Message>,
+        number: u64,
+        observer: &CallObserver<'_>,
+    ) -> Result<Reply, ModelError> {
+        let mut request = ChatRequest::new(Purpose::Write, messages);
+        request.sampling = self.writer_sampling.clone();
+        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(number));
+        request.think = self.think;
+        call(&*self.writer, request, observer).await
+    }
+
+    /// What judges texts as this loop judges its drafts.
+    ///
+    /// # Errors
+    /// If the evaluators cannot be prepared.
+    pub fn critique(&self) -> Result<Critique, String> {
+        let (criteria, judge) = (Arc::clone(&self.criteria), self.judge.clone());
+        let critique = Critique::new(criteria, Some(judge), &self.tools)?;
+        Ok(critique
+            .with_evidence(self.evidence.clone())
+            .with_prices(self.prices.clone())
+            .with_templates(self.templates.clone()))
+    }
+
+    /// What the models cost.
+    pub fn prices(&self) -> &Prices {
+        &self.prices
+    }
+
+    /// The model that judges.
+    pub fn judge(&self) -> &ModelId {
+        self.judge.model.id()
+    }
+
+    /// All that a run depends on but the task, the criteria and the models' servers, as text that differs where it
+    /// does.
+    pub fn fingerprint(&self) -> String {
+        format!(
+            "{} {} {:?} {:?} {:?} {:?}",
+            self.writer.id(),
+            self.judge.model.id(),
+            self.settings,
+            self.writer_sampling,
+            self.think,
+            self.criteria
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! What people and programs read of a run: text, Markdown, JSON, from its record; HTML from its events.
 
 mod assessment;
+mod bench;
 mod critique;
 mod diff;
 mod html;
@@ -12,9 +13,10 @@ mod verdict;
 pub use assessment::{
     AssessmentReport, assessment_brief, assessment_json, assessment_markdown, assessment_text,
 };
+pub use bench::{bench_json, bench_markdown, bench_text};
 pub use critique::{cost, critique_markdown, critique_text, critiques_json};
 pub use diff::{Block, Change, Diff, Hunk, Piece, diff};
-pub use html::{Said, Talk, html, html_with_talks};
+pub use html::{Said, Talk, bench_html, html, html_with_talks};
 pub use json::json;
 pub use markdown::markdown;
 pub use text::{critique, duration, evaluation_line, revised, score, summary, thousands, tokens};

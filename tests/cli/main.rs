@@ -12,6 +12,7 @@ mod support;
 mod answers;
 mod assess;
 mod batch;
+mod bench;
 mod candidates;
 #[cfg(unix)]
 mod command;

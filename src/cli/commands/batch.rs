@@ -4,9 +4,9 @@ mod delivery;
 #[cfg(feature = "restate")]
 mod engine;
 mod judged;
-mod loops;
+pub(super) mod loops;
 mod memories;
-mod progress;
+pub(super) mod progress;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
@@ -45,7 +45,7 @@ pub(in crate::cli) async fn run(
     if args.engine.is_some() {
         return Err(super::worker::not_built());
     }
-    let plan = settings::batch(args, None, global)?;
+    let plan = settings::batch(args.loops(), None, global)?;
     let limits = settings::batch_limits(&args.flow)?;
     let template = read_template(args.prompt.as_deref())?;
     let mut base = Task {
@@ -57,7 +57,14 @@ pub(in crate::cli) async fn run(
     let source = Source::of(args);
     source.try_open(global.quiet)?;
     let criteria = plan.settings().reflector.criteria();
-    let (results, before) = open_results(args, global.quiet)?;
+    if args.retry_failed && args.file().is_none() {
+        return Err(CliError::usage(
+            "`--retry-failed` reads the rows of `--output`, and standard output cannot be read",
+        )
+        .hint("name a file"));
+    }
+    let (results, before) =
+        open_results(args.file(), args.retry_failed, &args.tasks, global.quiet)?;
     let shape = Arc::new(Shape {
         base,
         template,
@@ -83,7 +90,7 @@ pub(in crate::cli) async fn run(
             let engine = Engine::open(args, global, plan, address).await?;
             return Ok(Doer::Elsewhere(Box::new(engine)));
         }
-        let loops = Loops::open(args, global, plan, longest, &gate, limits.cost).await?;
+        let loops = Loops::open(args.loops(), global, plan, longest, &gate, limits.cost).await?;
         if let Some(checked) = &checked {
             loops.try_all(&checked.criteria, global.quiet).await;
         }
@@ -178,7 +185,7 @@ fn pace(args: &BatchArgs) -> Pace {
 }
 
 /// The limits, with the time that opening the models took taken away.
-fn left_of(limits: Limits, begun: Instant) -> Limits {
+pub(super) fn left_of(limits: Limits, begun: Instant) -> Limits {
     Limits {
         time: limits.time.map(|time| time.saturating_sub(begun.elapsed())),
         ..limits
@@ -193,23 +200,23 @@ fn read_template(text: Option<&str>) -> Result<Option<PromptTemplate>, CliError>
     .transpose()
 }
 
-fn open_results(args: &BatchArgs, quiet: bool) -> Result<(Option<Results>, Before), CliError> {
-    let Some(path) = args.file() else {
-        if args.retry_failed {
-            return Err(CliError::usage(
-                "`--retry-failed` reads the rows of `--output`, and standard output cannot be read",
-            )
-            .hint("name a file"));
-        }
+/// Opens the file for rows, if there is one. With `again`, rows of failures are taken out of it.
+pub(super) fn open_results(
+    path: Option<&Path>,
+    again: bool,
+    tasks: &Path,
+    quiet: bool,
+) -> Result<(Option<Results>, Before), CliError> {
+    let Some(path) = path else {
         return Ok((None, Before::default()));
     };
-    if real_path(path) == real_path(&args.tasks) {
+    if real_path(path) == real_path(tasks) {
         return Err(
             CliError::usage("`--output` names the file that the tasks are read from")
                 .hint("write the rows to another file"),
         );
     }
-    let (results, before) = Results::open(path, args.retry_failed).map_err(|error| {
+    let (results, before) = Results::open(path, again).map_err(|error| {
         let message = error.to_string();
         match error {
             ResultsError::Io { path, error } => unusable(&path, &error),
@@ -240,13 +247,10 @@ struct Source<'a> {
 impl<'a> Source<'a> {
     fn of(args: &'a BatchArgs) -> Self {
         let file = Some(args.tasks.as_path()).filter(|path| *path != Path::new("-"));
-        let named = file
-            .and_then(Path::extension)
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         let format = match args.input_format {
             Some(TasksFormat::Csv) => InputFormat::Csv,
-            None if named => InputFormat::Csv,
-            Some(TasksFormat::Jsonl) | None => InputFormat::Jsonl,
+            Some(TasksFormat::Jsonl) => InputFormat::Jsonl,
+            None => InputFormat::of(&args.tasks),
         };
         Self { file, format }
     }
@@ -328,7 +332,7 @@ impl Read for Gone {
     }
 }
 
-fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> CliError {
+pub(super) fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> CliError {
     CliError::usage(format!("cannot read `{}`: {error}", path.display()))
 }
 
@@ -349,7 +353,7 @@ fn conclude(
         printer::say(&used.join(" · "));
     }
     if let Some(stop) = &ending.stop {
-        say_why(stop, unwritten, args, quiet);
+        say_why(stop, unwritten, &args.tasks, args.file().is_some(), quiet);
     }
     match ending.exit_code() {
         ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
@@ -377,7 +381,8 @@ fn numbers(tally: &Tally) -> String {
     format!("{tasks}: {}", parts.join(", "))
 }
 
-fn say_why(stop: &Stop, unwritten: &str, args: &BatchArgs, quiet: bool) {
+/// Says why a batch stopped early; `kept` says whether its rows are in a file.
+pub(super) fn say_why(stop: &Stop, unwritten: &str, tasks: &Path, kept: bool, quiet: bool) {
     let what = match stop {
         Stop::NoReader => return,
         Stop::Provider(error) => {
@@ -385,7 +390,7 @@ fn say_why(stop: &Stop, unwritten: &str, args: &BatchArgs, quiet: bool) {
             "every other task would have failed as well"
         }
         Stop::Input(problem) => {
-            let name = args.tasks.display();
+            let name = tasks.display();
             printer::report(&CliError::failure(format!(
                 "cannot read `{name}`: {problem}"
             )));
@@ -393,7 +398,7 @@ fn say_why(stop: &Stop, unwritten: &str, args: &BatchArgs, quiet: bool) {
         }
         Stop::Output(problem) => {
             let error = CliError::failure(problem.clone());
-            let stdout_is_free = args.file().is_some();
+            let stdout_is_free = kept;
             printer::report(&elsewhere(error, unwritten, stdout_is_free, None));
             return;
         }
@@ -404,7 +409,7 @@ fn say_why(stop: &Stop, unwritten: &str, args: &BatchArgs, quiet: bool) {
         Stop::Time => "the limit on time is reached",
     };
     if !quiet {
-        let again = if args.file().is_some() {
+        let again = if kept {
             "; the same command goes on with the tasks that have no row yet"
         } else {
             "; with `--output FILE` the next call could go on from here"

@@ -2,6 +2,7 @@
 
 pub(super) mod assess;
 pub(super) mod batch;
+pub(super) mod bench;
 pub(super) mod config;
 pub(super) mod criteria;
 pub(super) mod docs;

@@ -5,12 +5,12 @@ use serde::Serialize;
 use crate::types::Version;
 
 /// Space around the plot, in the chart's own units, which are pixels where there is room for them.
-const LEFT: f64 = 40.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 28.0;
-const BOTTOM: f64 = 40.0;
+pub(super) const LEFT: f64 = 40.0;
+pub(super) const RIGHT: f64 = 24.0;
+pub(super) const TOP: f64 = 28.0;
+pub(super) const BOTTOM: f64 = 40.0;
 /// Height of the plot: that of the score 1.
-const HEIGHT: f64 = 180.0;
+pub(super) const HEIGHT: f64 = 180.0;
 /// From draft to draft, as long as they are few.
 const STEP: f64 = 110.0;
 /// The plot's least and greatest width.
@@ -38,9 +38,9 @@ pub(super) struct Chart {
 
 /// A level across the plot.
 #[derive(Debug, Serialize)]
-struct Level {
-    y: String,
-    label: String,
+pub(super) struct Level {
+    pub(super) y: String,
+    pub(super) label: String,
 }
 
 /// From a draft to its revision.
@@ -146,7 +146,7 @@ impl Chart {
     }
 }
 
-fn figure(value: f64) -> String {
+pub(super) fn figure(value: f64) -> String {
     format!("{value:.1}")
 }
 

@@ -1,6 +1,7 @@
 //! A report on runs as one HTML file: nothing of it is elsewhere, nothing in it runs, and what comes from a user,
 //! a model or a file stands in it as text. The template decides how it looks, [`view`] what there is to show.
 
+mod bench;
 mod chart;
 mod view;
 
@@ -11,7 +12,9 @@ use std::sync::LazyLock;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
+use serde::Serialize;
 
+pub use self::bench::bench_html;
 use self::view::Page;
 pub use self::view::{Said, Talk};
 use crate::types::Stamped;
@@ -33,7 +36,9 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         _ => escape_formatter(out, state, value),
     });
     for (name, source) in [
+        ("base", include_str!("base.html")),
         ("page", include_str!("page.html")),
+        ("bench", include_str!("bench.html")),
         ("head", include_str!("head.html")),
         ("run", include_str!("run.html")),
         ("chart", include_str!("chart.html")),
@@ -59,10 +64,16 @@ pub fn html_with_talks(run: &[Stamped], talks: BTreeMap<usize, Talk>) -> String 
 }
 
 fn render(page: &Page) -> String {
+    fill("page", page.title(), page)
+}
+
+/// The page of this template, about this.
+fn fill(template: &str, title: &str, page: &impl Serialize) -> String {
     TEMPLATES
-        .get_template("page")
+        .get_template(template)
         .and_then(|template| {
             template.render(context! {
+                title => title,
                 page => Value::from(Serde(page)),
                 style => Value::from_safe_string(include_str!("style.css").to_owned()),
                 program => env!("CARGO_PKG_VERSION"),

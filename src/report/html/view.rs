@@ -54,6 +54,10 @@ impl Page {
         Self::new(true, vec![Run::of(run, String::new(), 1, talks)])
     }
 
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
     fn new(single: bool, runs: Vec<Run>) -> Self {
         let title = match runs.as_slice() {
             [only] => only.heading.clone(),

@@ -107,7 +107,7 @@ impl<'a> Engine<'a> {
         if let Some(known) = others.get(name) {
             return known.clone();
         }
-        let made = settings::batch(self.args, Some(name), self.global)
+        let made = settings::batch(self.args.loops(), Some(name), self.global)
             .and_then(|plan| way(plan, self.args, self.evidence.as_deref()))
             .map_err(|error| error.message);
         if others.len() >= MOST {

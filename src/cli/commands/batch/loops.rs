@@ -1,4 +1,4 @@
-//! The loops of a batch: one for each set of criteria, with the same models behind the same gate.
+//! The loops of many tasks: one for each set of criteria, with the same models behind the same gate.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,13 +8,14 @@ use uuid::Uuid;
 
 use super::memories::Memories;
 use crate::batch::{Chronicle, Gate, Host, Paced};
-use crate::cli::args::{BatchArgs, GlobalArgs};
+use crate::cli::args::{GlobalArgs, LoopsArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::{self, Opened};
 use crate::cli::observers::RunLog;
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{exec, knowledge, prices, printer};
+use crate::criteria;
 use crate::engine::{Loop, Observer};
 use crate::evidence::Gatherer;
 use crate::model::HttpClient;
@@ -25,8 +26,8 @@ use crate::types::{Evaluator, LoopSettings, ReflectionCriteria, Stamped, Task};
 const MOST: usize = 64;
 
 /// Has a loop for every task.
-pub(super) struct Loops<'a> {
-    args: &'a BatchArgs,
+pub(in crate::cli::commands) struct Loops<'a> {
+    args: LoopsArgs<'a>,
     global: &'a GlobalArgs,
     gate: Arc<Gate>,
     client: HttpClient,
@@ -46,8 +47,8 @@ pub(super) struct Loops<'a> {
 
 impl<'a> Loops<'a> {
     /// Opens the models, and makes the loop for tasks that name no criteria.
-    pub(super) async fn open(
-        args: &'a BatchArgs,
+    pub(in crate::cli::commands) async fn open(
+        args: LoopsArgs<'a>,
         global: &'a GlobalArgs,
         plan: Plan,
         longest: Task,
@@ -57,7 +58,7 @@ impl<'a> Loops<'a> {
         // What is not allowed is said before anything is opened.
         exec::tools(&plan, args.allow_exec)?;
         let client = HttpClient::new(plan.settings().timeouts.get());
-        let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
+        let evidence = knowledge::open_evidence(args.knowledge, &plan, global.quiet)?;
         let store = SharedStore::open(&plan, args.no_log)?;
         let memories = (plan.settings().memory == Some(true))
             .then(|| Memories::open(store.clone()))
@@ -100,9 +101,12 @@ impl<'a> Loops<'a> {
     pub(super) async fn try_all(&self, names: &BTreeSet<String>, quiet: bool) {
         for name in names {
             if let (Err(problem), false) = (self.loop_for(Some(name)).await, quiet) {
-                printer::say(&format!(
-                    "warning: the criteria `{name}` cannot be used: {problem}"
-                ));
+                let which = if criteria::is_inline(name) {
+                    "the criteria of a task".to_owned()
+                } else {
+                    format!("the criteria `{name}`")
+                };
+                printer::say(&format!("warning: {which} cannot be used: {problem}"));
             }
         }
     }
@@ -127,7 +131,7 @@ impl<'a> Loops<'a> {
 
     fn build(&self, plan: Plan, opened: Opened) -> Result<Loop, CliError> {
         let tools = exec::tools(&plan, self.args.allow_exec)?;
-        let writer_tools = exec::writer_tools(&self.args.tools, self.args.allow_exec)?;
+        let writer_tools = exec::writer_tools(self.args.tools, self.args.allow_exec)?;
         exec::check_names(&writer_tools, self.args.flow.reflect_on_tools.as_deref())?;
         if self.limits_cost {
             prices::check(&plan, opened.asked(&plan))?;
@@ -162,7 +166,7 @@ impl<'a> Loops<'a> {
 #[async_trait::async_trait(?Send)]
 impl Host for Loops<'_> {
     async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, String> {
-        let named = criteria.filter(|name| Some(*name) != self.args.criteria.as_deref());
+        let named = criteria.filter(|name| Some(*name) != self.args.criteria);
         let Some(name) = named else {
             let usual = self.usual.clone();
             return usual.ok_or_else(|| "there are no criteria".to_owned());

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// How many failures are told one by one; all of them are in the rows.
 const TOLD: u64 = 20;
 
-pub(super) struct Progress {
+pub(in crate::cli::commands) struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
     /// How many tasks there are, if that is known.
@@ -29,7 +29,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(total: Option<u64>, quiet: bool) -> Self {
+    pub(in crate::cli::commands) fn new(total: Option<u64>, quiet: bool) -> Self {
         let bar = (Term::stderr().is_term() && !quiet && !terminal::is_dumb()).then(|| {
             let bar = ProgressBar::with_draw_target(total, terminal::draw_target(10));
             bar.set_style(style(total.is_some()));
@@ -56,7 +56,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn row(&mut self, row: &Row, now: Now) {
+    pub(in crate::cli::commands) fn row(&mut self, row: &Row, now: Now) {
         self.done += 1;
         if row.status.is_failure() {
             self.failed += 1;
@@ -70,7 +70,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn changed(&mut self, now: Now) {
+    pub(in crate::cli::commands) fn changed(&mut self, now: Now) {
         if let Some(bar) = &self.bar {
             let failed = match self.failed {
                 0 => String::new(),
@@ -88,7 +88,7 @@ impl Progress {
     }
 
     /// Removes what is drawn.
-    pub(super) fn end(self) {
+    pub(in crate::cli::commands) fn end(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }

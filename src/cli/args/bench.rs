@@ -1,0 +1,201 @@
+//! `reflect bench`, as it is typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
+
+use super::{JudgeArgs, KnowledgeArgs, LoopArgs, LoopsArgs, ModelArgs};
+use crate::batch::Concurrency;
+use crate::bench::Arm;
+use crate::cli::complete;
+
+/// `reflect bench`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "\
+Examples:
+  reflect bench tasks.jsonl -c blog.toml
+  reflect bench tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o rows.jsonl --report bench.html
+  reflect bench tasks.jsonl --arms reflect,best-of-n --seeds 5 --holdout 1
+
+Exit codes: 0, or 3 if reflect is significantly worse than another arm.",
+    after_long_help = BENCH_HELP,
+    mut_arg("max_total_tokens", |arg| arg.help("Start no more trials once all together have used this many tokens")),
+    mut_arg("max_cost", |arg| arg.help("Start no more trials once all together have cost this much, by the prices in your configuration")),
+    mut_arg("max_time", |arg| arg.help("Stop after this time, for example 90s or 2h; unfinished trials run again next time"))
+)]
+pub(in crate::cli) struct BenchArgs {
+    /// The tasks: JSON lines as for `reflect batch`, or CSV
+    #[arg(value_name = "TASKS", value_hint = ValueHint::FilePath)]
+    pub tasks: String,
+
+    /// The criteria for tasks without their own: a file, or a built-in set
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
+    pub criteria: Option<String>,
+
+    /// The arms to compare: single, best-of-n, append-loop, reflect
+    #[arg(
+        long,
+        value_name = "ARMS",
+        value_delimiter = ',',
+        default_value = "single,best-of-n,append-loop,reflect",
+        help_heading = "Benchmark"
+    )]
+    pub arms: Vec<Arm>,
+
+    /// How many seeds to run each arm with, starting at --seed or 1
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=100), help_heading = "Benchmark")]
+    pub seeds: u64,
+
+    /// Limit each arm to this many total tokens per task; by default, arms get the cost of `reflect`
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Benchmark")]
+    pub budget: Option<u64>,
+
+    /// Hide this many checks of each task from the arms, and use them only for scoring
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "0",
+        help_heading = "Benchmark"
+    )]
+    pub holdout: usize,
+
+    /// Use only the first N tasks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Benchmark")]
+    pub limit: Option<u32>,
+
+    /// Give the models this file as context of every task; repeatable
+    #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Input")]
+    pub files: Vec<PathBuf>,
+
+    /// What the models are given to know.
+    #[command(flatten)]
+    pub knowledge: KnowledgeArgs,
+
+    /// Instructions for all tasks
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub system: Option<String>,
+
+    /// How many trials to run at once; `auto`: as many as the server takes without becoming slow
+    #[arg(
+        short = 'j',
+        long,
+        value_name = "N|auto",
+        default_value = "auto",
+        help_heading = "Pace"
+    )]
+    pub concurrency: Concurrency,
+
+    /// The most requests a minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true, help_heading = "Pace")]
+    pub requests_per_minute: Option<u32>,
+
+    /// The most tokens a minute, prompts and answers together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true, help_heading = "Pace")]
+    pub tokens_per_minute: Option<u32>,
+
+    /// Append the row of each trial to this file; the same command resumes from it
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
+
+    /// What to print
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        help_heading = "Output"
+    )]
+    pub format: BenchFormat,
+
+    /// Also write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub report: Option<PathBuf>,
+
+    /// Exit with 0 even if reflect is worse or a limit was reached
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub exit_zero: bool,
+
+    /// Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read
+    /// JSON Schemas outside of their folder; let the tools of --tool run
+    #[arg(long, hide_short_help = true, help_heading = "Criteria")]
+    pub allow_exec: bool,
+
+    /// Show the writer of `reflect` what this program says, as `reflect draft` does; repeatable
+    #[arg(
+        long = "tool",
+        value_name = "COMMAND",
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
+    pub tools: Vec<String>,
+
+    /// Which model writes and judges, and how it is asked.
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    /// How the judge is asked.
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+
+    /// How the loop goes.
+    #[command(flatten)]
+    pub flow: LoopArgs,
+}
+
+const BENCH_HELP: &str = "\
+Arms:
+  single       one call with the bare prompt
+  best-of-n    samples of the bare prompt up to the first that passes or the budget; the best one counts
+  append-loop  a chat that appends the failed checks; the last draft counts
+  reflect      the loop, with the settings in force
+
+All arms use the same model, seeds and checks. Cost is the output tokens plus the prompt tokens that the server \
+had to evaluate. An arm draws another draft if the mean cost of its drafts still fits the budget. Seed S asks call K \
+of a trial with 1000*S+K. Answers are scored by a verdict of their own, which is not part of the cost.
+
+A row is one trial: a row of `reflect batch` with task, arm, seed, met, checks, hidden, calls, cost_tokens, \
+total_tokens and setup. Intervals are 95 % bootstrap intervals over tasks; p is that of an exact sign test over tasks.
+
+Examples:
+  reflect bench tasks.jsonl -c blog.toml
+  reflect bench tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o rows.jsonl --report bench.html
+  reflect bench tasks.jsonl --arms reflect,best-of-n --seeds 5 --holdout 1
+
+Exit codes: 0, or 3 if reflect is significantly worse than another arm (p < 0.05); 130, 4, 5 as for `reflect batch`.";
+
+impl BenchArgs {
+    /// What its loops are made of. Runs are not recorded, and nothing is recalled: trials must not help each other.
+    pub(in crate::cli) fn loops<'a>(&'a self, criteria: Option<&'a str>) -> LoopsArgs<'a> {
+        LoopsArgs {
+            criteria,
+            knowledge: &self.knowledge,
+            memory: Some(false),
+            model: &self.model,
+            judge: &self.judge,
+            flow: &self.flow,
+            allow_exec: self.allow_exec,
+            tools: &self.tools,
+            no_log: true,
+        }
+    }
+}
+
+/// How the report of a benchmark is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum BenchFormat {
+    /// A table for people.
+    Text,
+    /// One JSON object.
+    Json,
+    /// For a pull request or an issue.
+    Markdown,
+    /// One page with a plot, for a browser.
+    Html,
+}

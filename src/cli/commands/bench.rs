@@ -1,0 +1,241 @@
+//! `reflect bench`: whether the loop helps.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::batch::loops::Loops;
+use super::batch::progress::Progress;
+use super::batch::{left_of, open_results, say_why, unreadable};
+use crate::batch::{
+    self, Entry, Flow, Gate, Hands, InputFormat, Now, Options, Output, Pace, Reader, Results, Row,
+    Shape, Status, Stop, Tally, Tasks,
+};
+use crate::bench::{Arm, Bench, Measured, Plan, Summary};
+use crate::cli::args::{BenchArgs, BenchFormat, GlobalArgs, ReportFormat};
+use crate::cli::error::CliError;
+use crate::cli::output::{self, named_file};
+use crate::cli::{input, interrupt, knowledge, printer, settings};
+use crate::evidence::DEFAULT_MESSAGES;
+use crate::report;
+use crate::types::{ExitCode, Task};
+
+/// The seed of the first trials where the user names none.
+const FIRST_SEED: u64 = 1;
+
+/// Runs the trials, and prints the report.
+pub(in crate::cli) async fn run(
+    args: &BenchArgs,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    let begun = Instant::now();
+    check_arms(args)?;
+    let rows = named_file(args.output.as_deref());
+    let report = match args.report.as_deref() {
+        Some(path) => Some((
+            output::Output::open(Some(path))?,
+            ReportFormat::for_file(path)?,
+        )),
+        None => None,
+    };
+    let mut base = Task {
+        system: args.system.clone(),
+        context: input::read_context(&args.files)?,
+        ..Task::default()
+    };
+    let limits = settings::batch_limits(&args.flow)?;
+    let messages = args.knowledge.context_messages.unwrap_or(DEFAULT_MESSAGES);
+    let own = own_criteria(&read_tasks(args, &base, messages)?);
+    let loops = args.loops(args.criteria.as_deref().or(own.as_deref()));
+    let plan = settings::batch(loops, None, global)?;
+    knowledge::read_context(&args.knowledge, &plan, &mut base)?;
+    let tasks = read_tasks(args, &base, messages)?;
+    let how = Plan {
+        arms: args.arms.clone(),
+        seeds: seeds(args, plan.settings().seed),
+        budget: args.budget,
+        holdout: args.holdout,
+    };
+    let mut measured = read_rows(rows)?;
+    let drain = interrupt::cancel_on_signal();
+    let gate = Gate::new(Pace {
+        concurrency: args.concurrency,
+        requests_per_minute: args.requests_per_minute,
+        tokens_per_minute: args.tokens_per_minute,
+    });
+    let longest = tasks.iter().max_by_key(|entry| entry.bytes);
+    let longest = longest.and_then(|entry| entry.task.as_ref().ok());
+    let longest = longest.map_or(base, |item| item.task.clone());
+    let opening = Box::pin(Loops::open(
+        loops,
+        global,
+        plan,
+        longest,
+        &gate,
+        limits.cost,
+    ));
+    let loops = interrupt::unless_cancelled(&drain, opening).await?;
+    let bench = Bench::prepare(&loops, how.clone(), tasks.clone(), &measured).await;
+    let bench = bench.map_err(|error| CliError::usage(error.to_string()))?;
+    let (results, _) = open_results(rows, true, Path::new(&args.tasks), global.quiet)?;
+    let keys = bench.keys();
+    let entries = bench.entries(&measured);
+    let mut output = Rows {
+        results,
+        progress: Progress::new(Some(entries.len() as u64), global.quiet),
+        measured: Vec::new(),
+    };
+    let options = Options {
+        limits: left_of(limits, begun),
+        ..Options::default()
+    };
+    let hands = Hands::Elsewhere(&bench);
+    let tally = Tally::default();
+    let ending = batch::run(entries, &gate, options, hands, &mut output, tally, &drain).await;
+    output.progress.end();
+    measured.append(&mut output.measured);
+    if let Some(stop) = &ending.stop {
+        let tasks = Path::new(&args.tasks);
+        say_why(stop, "", tasks, rows.is_some(), global.quiet);
+    }
+    let summary = Summary::new(&how, &keys, &measured);
+    if let Some((file, format)) = report {
+        let format = match format {
+            ReportFormat::Html => BenchFormat::Html,
+            ReportFormat::Json => BenchFormat::Json,
+            ReportFormat::Markdown => BenchFormat::Markdown,
+        };
+        file.write(&format.of(&summary))?;
+    }
+    if !matches!(ending.stop, Some(Stop::NoReader)) {
+        printer::print(&args.format.of(&summary))?;
+    }
+    Ok(match ending.exit_code() {
+        ExitCode::Success | ExitCode::NotMet if summary.is_worse() && !args.exit_zero => {
+            ExitCode::NotMet
+        }
+        ExitCode::Success | ExitCode::NotMet => ExitCode::Success,
+        ExitCode::Limit if args.exit_zero => ExitCode::Success,
+        code => code,
+    })
+}
+
+fn check_arms(args: &BenchArgs) -> Result<(), CliError> {
+    let unmatched = args.arms.iter().find(|arm| arm.needs_budget());
+    match unmatched {
+        Some(arm) if args.budget.is_none() && !args.arms.contains(&Arm::Reflect) => {
+            let name = arm.as_str();
+            Err(CliError::usage(format!(
+                "--arms: `{name}` gets as many tokens as `reflect` used, and `reflect` is not among the arms"
+            ))
+            .hint("add `reflect`, or set a budget with `--budget`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn seeds(args: &BenchArgs, first: Option<u64>) -> Vec<u64> {
+    let first = first.unwrap_or(FIRST_SEED);
+    (0..args.seeds).map(|n| first.saturating_add(n)).collect()
+}
+
+/// Where every task has its own criteria, those of the first stand for the ones that nobody named.
+fn own_criteria(tasks: &[Entry]) -> Option<String> {
+    let of = |entry: &Entry| entry.task.as_ref().ok()?.criteria.clone();
+    let all = tasks.iter().all(|entry| of(entry).is_some());
+    tasks.first().filter(|_| all).and_then(of)
+}
+
+/// The tasks. A benchmark of some of them would not be that of the file, so each must be good.
+fn read_tasks(args: &BenchArgs, base: &Task, messages: u32) -> Result<Vec<Entry>, CliError> {
+    let path = Path::new(&args.tasks);
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    let shape = Arc::new(Shape {
+        base: base.clone(),
+        messages,
+        ..Shape::default()
+    });
+    let mut reader = Tasks::new(Reader::new(file, InputFormat::of(path)), shape);
+    let most = args.limit.map_or(usize::MAX, |limit| limit as usize);
+    let mut tasks = Vec::new();
+    while tasks.len() < most
+        && let Some(entry) = reader
+            .next_entry()
+            .map_err(|error| unreadable(path, &error))?
+    {
+        if let Err(problem) = &entry.task {
+            let place = format!("{}:{}: {problem}", path.display(), entry.line);
+            return Err(CliError::usage(place));
+        }
+        tasks.push(entry);
+    }
+    if tasks.is_empty() {
+        let message = format!("there are no tasks in `{}`", path.display());
+        return Err(CliError::usage(message));
+    }
+    Ok(tasks)
+}
+
+/// The rows of trials that are over. Failed ones are run again.
+fn read_rows(path: Option<&Path>) -> Result<Vec<Measured>, CliError> {
+    let text = match path.map(fs_err::read_to_string) {
+        Some(Ok(text)) => text,
+        Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(CliError::usage(error.to_string()));
+        }
+        _ => return Ok(Vec::new()),
+    };
+    let mut measured = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let row = match serde_json::from_str::<Row>(line) {
+            Ok(row) if row.status.is_failure() => continue,
+            Ok(row) => Measured::of(&row),
+            Err(error) if error.is_data() => None,
+            // A row that was not written to its end is taken out when the file is opened.
+            Err(_) => continue,
+        };
+        measured.push(row.ok_or_else(|| {
+            let path = path.unwrap_or(Path::new("")).display();
+            let number = number + 1;
+            CliError::usage(format!("{path}:{number}: not a row of a benchmark"))
+                .hint("write to another file with `--output`")
+        })?);
+    }
+    Ok(measured)
+}
+
+/// Where rows go.
+struct Rows {
+    results: Option<Results>,
+    progress: Progress,
+    measured: Vec<Measured>,
+}
+
+impl Output for Rows {
+    fn row(&mut self, row: &Row, now: Now) -> Result<Flow, String> {
+        if let Some(results) = &mut self.results {
+            results.append(row).map_err(|error| error.to_string())?;
+        }
+        if !matches!(row.status, Status::Failed | Status::Invalid) {
+            self.measured.extend(Measured::of(row));
+        }
+        self.progress.row(row, now);
+        Ok(Flow::Go)
+    }
+
+    fn changed(&mut self, now: Now) {
+        self.progress.changed(now);
+    }
+}
+
+impl BenchFormat {
+    fn of(self, summary: &Summary) -> String {
+        match self {
+            Self::Text => report::bench_text(summary),
+            Self::Json => report::bench_json(summary),
+            Self::Markdown => report::bench_markdown(summary),
+            Self::Html => report::bench_html(summary),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Whether the loop helps: the same tasks in several ways, at the same cost.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, Test};
+use crate::plan::with_server;
+use crate::support::server::{Fault, Planned, Protocol, Purpose, Recorded, Reply, Server};
+
+const SHORT: &str = "name = 'short'\nthreshold = 1.0\n[[criteria]]\nname = 'end'\nevaluator = 'contains'\n\
+                     all = ['END']\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 20\n";
+
+fn tasks(number: usize) -> String {
+    (0..number)
+        .map(|n| {
+            json!({"id": format!("t{n}"), "prompt": format!("Name fruit {n}.")}).to_string() + "\n"
+        })
+        .collect()
+}
+
+/// A model that gets it right only when it is told what is missing, and costs 50 prompt and 10 output tokens a call.
+fn teachable() -> Server {
+    answering(|request| {
+        let told = request.prompt().contains("END");
+        Reply::text(if told { "An apple. END" } else { "An apple." }).usage(50, 10, Some(20))
+    })
+}
+
+fn answering(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Server {
+    let server = Server::start();
+    server.on(Purpose::Write, answer);
+    server
+}
+
+fn world(server: &Server, number: usize) -> Test {
+    with_server(server, Protocol::OpenAi)
+        .file("tasks.jsonl", tasks(number))
+        .file("short.toml", SHORT)
+}
+
+const BENCH: [&str; 8] = [
+    "bench",
+    "tasks.jsonl",
+    "-c",
+    "short.toml",
+    "--seeds",
+    "1",
+    "-o",
+    "rows.jsonl",
+];
+
+/// The rows by their ids.
+#[track_caller]
+fn rows(ran: &Ran) -> BTreeMap<String, Value> {
+    let mut rows = BTreeMap::new();
+    for line in ran.read("rows.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).expect("a row");
+        let id = row["id"].as_str().expect("an id").to_owned();
+        assert!(rows.insert(id.clone(), row).is_none(), "{id} has two rows");
+    }
+    rows
+}
+
+#[test]
+fn arms_are_compared_on_the_same_tasks() {
+    let server = teachable();
+    let ran = world(&server, 8).args(BENCH).run();
+    let rows = rows(&ran);
+    assert_eq!(rows.len(), 32);
+    let row = &rows["t3/reflect/1"];
+    assert_eq!(
+        (&row["task"], &row["arm"], &row["seed"]),
+        (&json!("t3"), &json!("reflect"), &json!(1))
+    );
+    assert_eq!((&row["met"], &row["status"]), (&json!(true), &json!("met")));
+    assert_eq!(row["checks"], json!({"end": true, "short": true}));
+    let single = &rows["t3/single/1"];
+    assert_eq!(single["output"], "An apple.");
+    assert_eq!(single["checks"], json!({"end": false, "short": true}));
+    // 10 tokens are written, and 30 of the 50 in the prompt are not in the cache.
+    assert_eq!(
+        (&single["cost_tokens"], &single["total_tokens"]),
+        (&json!(40), &json!(60))
+    );
+    // The plain prompt is asked as it is, without a frame.
+    let plain = server.requests().into_iter().find(|request| {
+        request.body["messages"] == json!([{"role": "user", "content": "Name fruit 3."}])
+    });
+    assert!(plain.is_some());
+    let said = &ran.stdout;
+    let verdict = said.lines().next().expect("a sentence");
+    assert!(verdict.starts_with("reflect met 8 of 8, "), "{verdict}");
+    assert!(verdict.contains("× a single draft"), "{verdict}");
+    assert!(said.contains("single       0/8 0 %"), "{said}");
+}
+
+#[test]
+fn best_of_n_gets_what_reflect_used_and_stops_at_a_pass() {
+    // The loop needs two calls, and the plain prompt is never right.
+    let server = answering(|request| {
+        let framed = request.body["messages"].to_string().contains("contain");
+        let text = if framed { "END" } else { "An apple." };
+        Reply::text(text).usage(50, 10, None)
+    });
+    let ran = world(&server, 2)
+        .args(BENCH)
+        .args(["--arms", "reflect,best-of-n"])
+        .run();
+    let table = rows(&ran);
+    let calls = |id: &str| table[id]["calls"].as_u64().expect("calls");
+    assert_eq!(calls("t0/reflect/1"), calls("t0/best-of-n/1"));
+    assert_eq!(table["t0/best-of-n/1"]["met"], false);
+    // A budget of four calls; the third sample passes.
+    let asked = AtomicUsize::new(0);
+    let server = answering(move |_| {
+        let third = asked.fetch_add(1, Ordering::Relaxed) == 2;
+        Reply::text(if third { "END" } else { "An apple." }).usage(50, 10, None)
+    });
+    let ran = world(&server, 1)
+        .args(BENCH)
+        .args(["--arms", "best-of-n", "--budget", "240"])
+        .run();
+    let row = &rows(&ran)["t0/best-of-n/1"];
+    assert_eq!(
+        (&row["calls"], &row["met"], &row["output"]),
+        (&json!(3), &json!(true), &json!("END"))
+    );
+}
+
+#[test]
+fn the_append_loop_shows_what_failed_and_its_last_draft_counts() {
+    let server = teachable();
+    let ran = world(&server, 1)
+        .args(BENCH)
+        .args(["--arms", "append-loop", "--budget", "1000"])
+        .run();
+    let row = &rows(&ran)["t0/append-loop/1"];
+    assert_eq!((&row["calls"], &row["met"]), (&json!(2), &json!(true)));
+    let last = server.requests().pop().expect("a request").body;
+    let roles: Vec<&str> = last["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .filter_map(|it| it["role"].as_str())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+    assert_eq!(last["messages"][1]["content"], "An apple.");
+}
+
+#[test]
+fn a_loop_that_is_worse_is_told_by_the_exit_code() {
+    // The plain prompt is right, and whatever the loop asks is not.
+    let server = answering(|request| {
+        let plain = request.prompt().starts_with("Name fruit");
+        Reply::text(if plain { "An apple. END" } else { "An apple." })
+    });
+    let ran = world(&server, 8).args(BENCH).code(3).run();
+    assert!(
+        ran.stdout.contains("is the better choice here"),
+        "{}",
+        ran.stdout
+    );
+    ran.then(BENCH).arg("--exit-zero").run();
+}
+
+#[test]
+fn hidden_checks_are_scored_and_not_shown() {
+    let server = answering(|_| Reply::text("An apple."));
+    let test = world(&server, 6);
+    let ran = test
+        .args(BENCH)
+        .args(["--arms", "reflect", "--holdout", "1"])
+        .run();
+    let rows = rows(&ran);
+    let mut hidden = 0;
+    for row in rows.values() {
+        // Both checks count, whichever the loop saw.
+        assert_eq!(row["checks"], json!({"end": false, "short": true}));
+        if row["hidden"] == json!(["end"]) {
+            hidden += 1;
+            assert_eq!((&row["calls"], &row["met"]), (&json!(1), &json!(false)));
+        }
+    }
+    assert!((1..6).contains(&hidden), "{hidden}");
+    let about = &ran.stdout;
+    assert!(about.contains("1 check of each task hidden"), "{about}");
+}
+
+#[test]
+fn tasks_may_hold_their_own_criteria() {
+    let server = teachable();
+    let criteria = json!({"threshold": 1, "criteria": [{"name": "end", "evaluator": "contains", "all": ["END"]}]});
+    let lines = [
+        json!({"id": 1, "prompt": "Name fruit 1.", "criteria": criteria, "instructions": [{"id": "x"}]}),
+        json!({"id": 2, "prompt": "Name fruit 2.", "criteria": SHORT}),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let ran = with_server(&server, Protocol::OpenAi)
+        .file("own.jsonl", text)
+        .args([
+            "bench",
+            "own.jsonl",
+            "--seeds",
+            "2",
+            "--arms",
+            "single,reflect",
+            "-o",
+            "rows.jsonl",
+        ])
+        .stderr_lacks("criteria: writing")
+        .run();
+    let rows = rows(&ran);
+    assert_eq!(rows.len(), 8);
+    assert_eq!(rows["1/single/2"]["checks"], json!({"end": false}));
+    assert_eq!(
+        rows["2/reflect/1"]["checks"],
+        json!({"end": true, "short": true})
+    );
+    // The seeds of different trials share no call.
+    let mut seeds: Vec<u64> = server
+        .requests()
+        .iter()
+        .filter_map(|it| it.body["seed"].as_u64())
+        .collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert!(seeds.contains(&1000) && seeds.contains(&2000), "{seeds:?}");
+}
+
+#[test]
+fn it_goes_on_where_it_stopped() {
+    let failing = Server::start();
+    let asked = AtomicUsize::new(0);
+    failing.on(Purpose::Write, move |_| {
+        if asked.fetch_add(1, Ordering::Relaxed) < 9 {
+            Planned::from(Reply::text("END"))
+        } else {
+            Planned::from(Fault::status(401))
+        }
+    });
+    let ran = world(&failing, 6)
+        .args(BENCH)
+        .args(["-j", "1"])
+        .code(4)
+        .stderr_has("the same command goes on")
+        .run();
+    let done = rows(&ran);
+    assert!((1..24).contains(&done.len()), "{}", done.len());
+    let server = teachable();
+    let url = format!("{}/v1", server.url());
+    let ran = ran.then(BENCH).env("OPENAI_BASE_URL", &url).run();
+    let all = rows(&ran);
+    assert_eq!(all.len(), 24);
+    for (id, row) in &done {
+        assert_eq!(all[id], *row);
+    }
+    // With other settings the rows would not be comparable.
+    ran.then(BENCH)
+        .args(["-n", "2"])
+        .env("OPENAI_BASE_URL", &url)
+        .code(2)
+        .stderr_has("was made with other settings")
+        .run();
+}
+
+#[test]
+fn the_report_is_for_people_programs_and_browsers() {
+    let server = teachable();
+    let ran = world(&server, 3)
+        .args(BENCH)
+        .args(["--format", "json", "--report", "bench.html"])
+        .run();
+    let json = ran.json();
+    assert_eq!(json["tasks"], 3);
+    assert_eq!(json["arms"][0]["arm"], "reflect");
+    assert_eq!(json["arms"][0]["tasks"], json!({"met": 3, "of": 3}));
+    assert_eq!(json["comparisons"][0]["against"], "best-of-n");
+    let page = ran.read("bench.html");
+    assert!(
+        page.contains("<path class=\"step append-loop\" d=\"M40.0"),
+        "{page}"
+    );
+    assert!(page.contains("reflect met 3 of 3"), "{page}");
+    let markdown = ran.then(BENCH).args(["--format", "markdown"]).run();
+    assert!(
+        markdown.stdout.contains("\n| reflect | 3/3 100 %"),
+        "{}",
+        markdown.stdout
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_before_anything_is_asked() {
+    let server = teachable();
+    let refused = |args: &[&str], said: &str| {
+        let mut all = vec!["bench", "tasks.jsonl", "-c", "short.toml"];
+        all.extend(args);
+        world(&server, 1).args(all).code(2).stderr_has(said).run();
+    };
+    refused(
+        &["--arms", "best-of-n"],
+        "hint: add `reflect`, or set a budget with `--budget`",
+    );
+    refused(
+        &["--arms", "reflect,best"],
+        "known arms: single, best-of-n, append-loop, reflect",
+    );
+    world(&server, 1)
+        .file("tasks.jsonl", "{\"prompt\": \"x\"}\n{\"promt\": \"y\"}\n")
+        .args(["bench", "tasks.jsonl", "-c", "short.toml"])
+        .code(2)
+        .stderr_has("tasks.jsonl:2: unknown key `promt`")
+        .run();
+    world(&server, 1)
+        .file(
+            "rows.jsonl",
+            "{\"id\": \"a\", \"line\": 1, \"status\": \"met\", \"exit_code\": 0}\n",
+        )
+        .args(BENCH)
+        .code(2)
+        .stderr_has("rows.jsonl:1: not a row of a benchmark")
+        .run();
+    assert_eq!(server.calls(), 0);
+}
