@@ -45,8 +45,8 @@ fn a_draft_is_judged_by_a_schema_of_several_files_with_place_value_and_fix() {
         .stdin("Here you are:\n```json\n{\n  \"nmae\": \"Ada\",\n  \"age\": 200,\n  \"home\": {\"zip\": \"x\"}\n}\n```\n")
         .code(3)
         .stdout(
-            "standard input: does not meet the criteria, score 0.20\n\
-             \x20 ✗ json  0.20  4 errors\n\
+            "standard input: does not meet the criteria, score 0.41\n\
+             \x20 ✗ json  0.41  4 errors\n\
              \x20 - major, missing: the property `name` is missing at the top level; there is a `nmae`: did you mean `name`? [json]\n\
              \x20   fix: rename `nmae` to `name`\n\
              \x20 - major, incorrect: `/age` is 200, but must be at most 150 [json]\n\
@@ -104,7 +104,7 @@ fn issues_carry_pointer_keyword_and_line() {
     assert_eq!(issue["keyword"], "type");
     assert_eq!(issue["schema_path"], "/properties/age/$ref/type");
     assert_eq!(issue["line"], 3);
-    assert_eq!(result["evaluation"]["criteria_scores"]["json"], 0.8);
+    assert_eq!(result["evaluation"]["criteria_scores"]["json"], 0.75);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod coerce;
 mod fault;
+mod share;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +16,10 @@ use super::{Fault, Finding, HardCheck, Subject, json_text};
 use crate::criteria::json_schema::Compiled;
 use crate::types::{IssueType, Place, SchemaConfig, Status};
 
-/// What each error takes from the score (TEA's Rust runtime, `seeds-origin.md` §1.1): so that of two invalid
-/// drafts the one with fewer errors is the better one.
-const PER_ERROR: f64 = 0.2;
-/// The most errors that are counted and told: a reviser mends no more at once.
+/// The most errors that are reported: a reviser fixes no more at once.
 const MAX_ERRORS: usize = 50;
+/// The most errors that the score takes into account.
+const MAX_SCORED: usize = 10_000;
 /// How long one check may take. A schema that refers to itself in two ways can take time without end.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Stack for a check, in bytes: a value of 128 levels, the most that is read, times a chain of schemas for each.
@@ -39,8 +39,8 @@ const ENVELOPE: [&str; 9] = [
     "total_delay",
 ];
 
-/// The `schema` evaluator. Whether a draft is valid is decided strictly; the score is 1, less 0.2 for each
-/// error, at least 0.
+/// The `schema` evaluator. Whether a draft is valid is decided strictly; the score is the share of what the schema
+/// requires that holds ([`share::share`]).
 pub(super) struct SchemaCheck {
     checker: Arc<Checker>,
 }
@@ -135,24 +135,28 @@ impl Checker {
         };
         let found = start.map(|start| &draft[start..]);
         let first_line = start.map_or(0, |start| lines_before(draft, start));
-        let mut faults = Vec::new();
-        for error in validator.iter_errors(&value).take(MAX_ERRORS) {
-            if let Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } =
-                error.kind()
-            {
-                // Nobody knows whether the value matches: that is no error of the draft.
-                let reason = format!(
-                    "the schema's pattern at `{}` takes too long on this draft",
-                    error.evaluation_path()
-                );
-                return Finding::none(Status::Failed, reason);
-            }
-            faults.push(fault::fault(&error, &self.compiled, found, first_line));
+        let errors: Vec<_> = validator.iter_errors(&value).take(MAX_SCORED).collect();
+        let undecided = errors.iter().find(|error| {
+            matches!(
+                error.kind(),
+                Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. }
+            )
+        });
+        if let Some(error) = undecided {
+            // Nobody knows whether the value matches: that is no error of the draft.
+            let reason = format!(
+                "the schema's pattern at `{}` takes too long on this draft",
+                error.evaluation_path()
+            );
+            return Finding::none(Status::Failed, reason);
         }
-        let errors = u32::try_from(faults.len()).unwrap_or(u32::MAX);
+        let shown = errors.iter().take(MAX_ERRORS);
+        let faults = shown.map(|error| fault::fault(error, &self.compiled, found, first_line));
+        let score = share::share(&self.compiled, &errors);
         let mut finding =
-            Finding::graded(score(errors), evidence(errors, &changes)).with_faults(faults);
-        finding.valid = Some(errors == 0);
+            Finding::graded(score, evidence(errors.len(), &changes)).with_faults(faults);
+        finding.valid = Some(errors.is_empty());
+        drop(errors);
         finding.value = Some(value);
         finding
     }
@@ -253,13 +257,7 @@ impl Checker {
     }
 }
 
-fn score(errors: u32) -> f64 {
-    let score = (1.0 - PER_ERROR * f64::from(errors)).max(0.0);
-    // 1 - 0.2 - 0.2 - 0.2 is not quite 0.4.
-    (score * 1e6).round() / 1e6
-}
-
-fn evidence(errors: u32, changes: &[Change]) -> String {
+fn evidence(errors: usize, changes: &[Change]) -> String {
     /// The most conversions that are told one by one.
     const TOLD: usize = 5;
     let verdict = match errors {

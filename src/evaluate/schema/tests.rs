@@ -165,21 +165,175 @@ fn a_pattern_that_explodes_is_a_failure_and_no_error_of_the_draft() {
     assert_eq!(finding.score, None);
 }
 
+/// Scores a value as it is, without coercion.
+fn scorer(schema: &Value) -> impl Fn(&Value) -> f64 + use<> {
+    let mut strict = checker(schema.clone());
+    strict.coerce = false;
+    move |value| strict.check(&value.to_string()).score.unwrap()
+}
+
 #[test]
-fn the_score_falls_with_each_error_and_the_verdict_is_strict() {
-    let schema = json!({ "type": "array", "items": { "type": "null" } });
-    for (draft, score) in [
-        ("[null]", 1.0),
-        ("[1]", 0.8),
-        ("[1,1,1]", 0.4),
-        ("[1,1,1,1,1,1,1]", 0.0),
+fn a_wrong_root_is_worth_nothing_and_a_nearly_right_object_nearly_all() {
+    let schema = json!({
+        "type": "object",
+        "required": ["name", "email", "skills", "summary"],
+        "additionalProperties": false,
+        "properties": {
+            "name": { "type": "string", "minLength": 1 },
+            "email": { "type": "string", "pattern": "@" },
+            "age": { "type": "integer" },
+            "skills": { "type": "array", "items": { "type": "string" }, "minItems": 1 },
+            "summary": { "type": "string" },
+        },
+    });
+    let score = scorer(&schema);
+    let right = json!({ "name": "A", "email": "a@b", "skills": ["x"], "summary": "s" });
+    let with = |key: &str, value: Value| {
+        let mut changed = right.clone();
+        changed[key] = value;
+        changed
+    };
+    for root in [
+        json!([]),
+        json!(null),
+        json!(7),
+        json!(["role"]),
+        json!("x"),
     ] {
-        let finding = check(schema.clone(), draft);
-        assert_eq!(finding.score, Some(score), "{draft}");
-        assert_eq!(finding.valid, Some(draft == "[null]"));
+        assert_eq!(score(&root), 0.0, "{root}");
     }
+    let ascending = [
+        json!([]),
+        json!({}),
+        json!({ "name": "A" }),
+        json!({ "name": "A", "email": "a@b" }),
+        json!({ "name": "A", "email": "a@b", "skills": 3 }),
+        json!({ "name": "A", "email": "a@b", "skills": [] }),
+        with("skills", json!([])),
+        right.clone(),
+    ];
+    let scores: Vec<f64> = ascending.iter().map(&score).collect();
+    assert!(scores.is_sorted_by(|one, next| one < next), "{scores:?}");
+    assert_eq!(scores[1], 0.2);
+    assert_eq!(scores.last(), Some(&1.0));
+    assert!(score(&with("email", json!(3))) > 0.8);
+    assert!(score(&with("unknown", json!(3))) < 1.0);
+}
+
+#[test]
+fn errors_below_references_and_alternatives_count_as_those_beside_them() {
+    let address = json!({ "type": "object", "required": ["street", "city"] });
+    let plain = json!({ "type": "object", "required": ["a"], "properties": { "a": address } });
+    let referred = json!({ "$ref": "#/$defs/p", "$defs": { "p": plain, "address": address } });
+    let either = json!({ "anyOf": [{ "type": "array" }, plain] });
+    for schema in [plain, referred, either] {
+        let score = scorer(&schema);
+        let ascending = [
+            json!(1),
+            json!({}),
+            json!({ "a": null }),
+            json!({ "a": {} }),
+            json!({ "a": { "street": 1 } }),
+            json!({ "a": { "street": 1, "city": 1 } }),
+        ];
+        let scores: Vec<f64> = ascending.iter().map(&score).collect();
+        assert!(scores.is_sorted(), "{schema}: {scores:?}");
+        assert!(scores[0] == 0.0 && scores[1] > 0.0, "{schema}: {scores:?}");
+        assert!(
+            scores[3] < scores[4] && scores[5] == 1.0,
+            "{schema}: {scores:?}"
+        );
+    }
+}
+
+#[test]
+fn each_wrong_item_lowers_the_score_and_few_of_them_are_reported() {
+    let schema = json!({ "type": "array", "items": { "type": "null" } });
+    let score = scorer(&schema);
+    let scores = [1, 2, 7].map(|n| score(&json!(vec![1; n])));
+    assert!(scores.is_sorted_by(|one, next| one > next), "{scores:?}");
+    assert!(scores[2] > 0.0, "{scores:?}");
     let many = format!("[{}1]", "1,".repeat(10_000));
     assert_eq!(check(schema, &many).faults.len(), MAX_ERRORS);
+}
+
+/// A value that is valid under [`order_schema`], as texts for places in it.
+fn order() -> Value {
+    json!({
+        "id": "A-1", "state": "open", "total": 12.5, "note": "none",
+        "customer": { "name": "Ann", "email": "ann@example.org", "tags": ["new"] },
+        "lines": [{ "sku": "x1", "count": 2 }, { "sku": "y2", "count": 1, "gift": true }],
+        "payment": { "card": "1234" },
+    })
+}
+
+fn order_schema() -> Value {
+    json!({
+        "$defs": { "customer": {
+            "type": "object", "required": ["name", "email"], "additionalProperties": false,
+            "properties": {
+                "name": { "type": "string", "minLength": 2, "maxLength": 40 },
+                "email": { "type": "string", "pattern": "@", "minLength": 5 },
+                "tags": { "type": "array", "items": { "enum": ["new", "vip"] }, "uniqueItems": true },
+            },
+        } },
+        "type": "object", "additionalProperties": false,
+        "required": ["id", "state", "total", "customer", "lines", "payment"],
+        "properties": {
+            "id": { "type": "string", "pattern": "^[A-Z]-[0-9]+$" },
+            "state": { "type": "string", "enum": ["open", "paid"] },
+            "total": { "type": "number", "minimum": 0, "maximum": 1000 },
+            "note": { "type": "string", "maxLength": 20 },
+            "customer": { "$ref": "#/$defs/customer" },
+            "lines": { "type": "array", "minItems": 1, "maxItems": 3, "items": {
+                "type": "object", "required": ["sku", "count"], "additionalProperties": false,
+                "properties": {
+                    "sku": { "type": "string", "minLength": 2 },
+                    "count": { "type": "integer", "minimum": 1 },
+                    "gift": { "type": "boolean" },
+                },
+            } },
+            "payment": { "oneOf": [
+                { "type": "object", "required": ["card"], "properties": { "card": { "type": "string", "minLength": 4 } } },
+                { "type": "object", "required": ["iban"], "properties": { "iban": { "type": "string" } } },
+            ] },
+        },
+    })
+}
+
+/// Damage that can be done at one place without touching what others damage: a place, and what is put there, or
+/// nothing to take it away.
+const DAMAGE: [(&str, Option<&str>); 17] = [
+    ("/id", None),
+    ("/id", Some("\"a1\"")),
+    ("/id", Some("7")),
+    ("/state", Some("\"opne\"")),
+    ("/total", Some("-1")),
+    ("/total", Some("\"much\"")),
+    ("/note", Some("\"much too long for a note\"")),
+    ("/note", Some("[]")),
+    ("/customer/email", None),
+    ("/customer/name", Some("\"A\"")),
+    ("/customer/tags/0", Some("\"old\"")),
+    ("/customer/age", Some("3")),
+    ("/lines/0/count", Some("0")),
+    ("/lines/1/sku", None),
+    ("/lines/1/gift", Some("\"yes\"")),
+    ("/payment/card", Some("\"1\"")),
+    ("/unknown", Some("1")),
+];
+
+/// The value with this put at a place, or taken away.
+fn put(value: &mut Value, place: &str, new: Option<Value>) {
+    let (parent, key) = place.rsplit_once('/').unwrap();
+    match value.pointer_mut(parent).unwrap() {
+        Value::Object(object) => match new {
+            Some(new) => drop(object.insert(key.to_owned(), new)),
+            None => drop(object.remove(key)),
+        },
+        Value::Array(items) => items[key.parse::<usize>().unwrap()] = new.unwrap(),
+        _ => unreachable!("places are in objects and arrays"),
+    }
 }
 
 #[test]
@@ -373,11 +527,34 @@ proptest! {
         prop_assert_eq!(finding.valid == Some(true), finding.faults.is_empty());
     }
 
+    /// Damage at several places is repaired, one place after the other.
+    #[test]
+    fn a_repair_never_lowers_the_score(
+        damage in proptest::sample::subsequence(DAMAGE.to_vec(), 1..DAMAGE.len()).prop_shuffle()
+    ) {
+        let (score, sound) = (scorer(&order_schema()), order());
+        let mut value = sound.clone();
+        for (place, new) in &damage {
+            put(&mut value, place, new.map(|text| serde_json::from_str(text).unwrap()));
+        }
+        let mut last = score(&value);
+        prop_assert!(last < 1.0);
+        for (place, _) in &damage {
+            let right = sound.pointer(place).cloned();
+            put(&mut value, place, right);
+            let next = score(&value);
+            prop_assert!(next >= last, "{} after {}: {}", next, last, value);
+            last = next;
+        }
+        prop_assert_eq!(last, 1.0);
+    }
+
     #[test]
     fn no_schema_makes_it_panic(schema in any_schema(), draft in any_value()) {
         if let Ok(compiled) = Compiled::new(&SchemaConfig::new(schema)) {
             let finding = Checker::new(compiled, true).check(&draft.to_string());
             prop_assert_eq!(finding.valid == Some(true), finding.faults.is_empty());
+            prop_assert_eq!(finding.valid == Some(true), finding.score == Some(1.0));
         }
     }
 }
