@@ -325,15 +325,15 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             c("evaluator = 'regex'\npattern = '(a'"),
-            "c.toml:4:11: `pattern` is no regular expression: unclosed group",
+            "c.toml:4:11: `pattern` is not a valid regular expression: unclosed group",
         ),
         (
             c("evaluator = 'regex'\npattern = '(?=a)'"),
-            "c.toml:4:11: `pattern` is no regular expression: look-around",
+            "c.toml:4:11: `pattern` is not a valid regular expression: look-around",
         ),
         (
             c("evaluator = 'regex'\npattern = '(?:a{1000}){1000}{1000}'"),
-            "c.toml:4:11: `pattern` is no regular expression: Compiled regex exceeds size limit",
+            "c.toml:4:11: `pattern` is not a valid regular expression: Compiled regex exceeds size limit",
         ),
         (
             c("evaluator = 'regex'\npattern = 'a'\nexpect = 'abscent'"),
@@ -656,7 +656,7 @@ fn a_reference_file_is_read_with_the_criteria_and_lies_beside_them() {
 fn the_place_is_shown_with_the_line() {
     let text = "[[criteria]]\nname = \"a\"\nevaluator = \"regex\"\npattern = '(?i)(todo'\n";
     insta::assert_snapshot!(parse(text, "c.toml").unwrap_err().render(false), @r"
-    error: `pattern` is no regular expression: unclosed group
+    error: `pattern` is not a valid regular expression: unclosed group
      --> c.toml:4:11
       |
     4 | pattern = '(?i)(todo'

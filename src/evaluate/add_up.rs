@@ -1,3 +1,6 @@
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+
 use super::Finding;
 use crate::types::{Criteria, CriterionResult, Evaluation, Issue, Severity, Status};
 
@@ -43,6 +46,7 @@ pub(super) fn add_up(
         });
     }
     issues.extend(judge_issues);
+    let mut issues = merged(issues);
     // Stable: of equal severity, what a hard check found goes first, for it is certain.
     issues.sort_by_key(|issue| std::cmp::Reverse(issue.severity));
 
@@ -75,6 +79,42 @@ pub(super) fn add_up(
         criteria: results,
         flaw: None,
     }
+}
+
+/// Each issue once, with the highest severity it was given and a count: models, and checks on several places, name the
+/// same one again and again.
+fn merged(issues: Vec<Issue>) -> Vec<Issue> {
+    let mut distinct: IndexMap<_, (Issue, u32)> = IndexMap::new();
+    for issue in issues {
+        let plain = |text: &str| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            words.join(" ").trim_end_matches('.').to_lowercase()
+        };
+        let quote = issue.place.quote.as_deref().map(plain);
+        let key = (
+            issue.criterion.clone(),
+            issue.kind,
+            plain(&issue.description),
+            quote,
+            issue.place.path.clone(),
+        );
+        match distinct.entry(key) {
+            Entry::Occupied(mut known) => {
+                let (first, count) = known.get_mut();
+                first.severity = first.severity.max(issue.severity);
+                first.suggested_fix = first.suggested_fix.take().or(issue.suggested_fix);
+                *count += 1;
+            }
+            Entry::Vacant(new) => drop(new.insert((issue, 1))),
+        }
+    }
+    let counted = distinct.into_values().map(|(mut issue, count)| {
+        if count > 1 {
+            issue.description.push_str(&format!(" ({count} times)"));
+        }
+        issue
+    });
+    counted.collect()
 }
 
 /// The weighted mean of the scores that there are. Rounded to a millionth, so that sums that ought to be
@@ -159,11 +199,50 @@ mod tests {
         }
     }
 
+    #[test]
+    fn equal_issues_are_one_with_a_count() {
+        let issue = |severity, description: &str, quote: &str, fix: Option<&str>| Issue {
+            kind: IssueType::Incorrect,
+            severity,
+            description: description.to_owned(),
+            suggested_fix: fix.map(str::to_owned),
+            criterion: Some("c0".to_owned()),
+            place: Place {
+                quote: Some(quote.to_owned()),
+                ..Place::default()
+            },
+        };
+        let issues = vec![
+            issue(Severity::Minor, "Filler.", "very", None),
+            issue(Severity::Minor, "Filler.", "really", None),
+            issue(Severity::Major, "filler", "very ", Some("Cut it.")),
+            issue(Severity::Minor, "Filler.", "very", Some("Drop it.")),
+        ];
+        let result = add_up(&criteria(&[1.0]), vec![finding(Some(1.0))], issues, None);
+        let said: Vec<_> = (result.issues.iter())
+            .map(|it| {
+                (
+                    it.severity,
+                    it.description.as_str(),
+                    it.suggested_fix.as_deref(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            said,
+            [
+                (Severity::Major, "Filler. (3 times)", Some("Cut it.")),
+                (Severity::Minor, "Filler.", None),
+            ]
+        );
+    }
+
     fn judge_issue(severity: Severity) -> Issue {
         Issue {
             kind: IssueType::Missing,
             severity,
-            description: "x".to_owned(),
+            // One of each severity is not the same issue.
+            description: severity.as_str().to_owned(),
             suggested_fix: None,
             criterion: None,
             place: Place::default(),
@@ -272,10 +351,10 @@ mod tests {
         assert_eq!(
             order,
             [
-                (Severity::Critical, "x"),
+                (Severity::Critical, "critical"),
                 (Severity::Major, "hard"),
-                (Severity::Major, "x"),
-                (Severity::Minor, "x"),
+                (Severity::Major, "major"),
+                (Severity::Minor, "minor"),
             ]
         );
         assert_eq!(evaluation.suggestions, ["mend"]);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 
 use super::answer::{self, clip};
+use super::distill::distill;
+use super::grade::Grade;
 use super::tools::ExecPermission;
 use super::unique::Unique;
 use super::{Fault, Finding, HardCheck, Subject};
@@ -12,26 +14,34 @@ use crate::sandbox::{
 };
 use crate::types::{CommandConfig, CommandVerdict, DRAFT_FILE, IssueType, Status};
 
-/// The most characters of a program's output that a reviser is shown: its head, where compilers say what
+/// The most characters of a program's output that a writer is shown: its head, where compilers say what
 /// is wrong first, and its tail, where test runners sum up.
 const MAX_OUTPUT: usize = 4000;
+/// The most of it that is kept with the verdict.
+const MAX_KEPT: usize = 64_000;
 /// The most of it that is shown beside the score.
 const MAX_EVIDENCE: usize = 300;
 
 /// The `command` evaluator: a program of the user's gives the verdict.
 pub(super) struct CommandCheck {
     config: CommandConfig,
+    grade: Grade,
     /// The floor of its criterion.
     floor: f64,
 }
 
 impl CommandCheck {
     /// The permission is not looked at: that there is one is what counts.
-    pub(super) fn new(config: &CommandConfig, floor: f64, _: &ExecPermission) -> Self {
-        Self {
+    pub(super) fn new(
+        config: &CommandConfig,
+        floor: f64,
+        _: &ExecPermission,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            grade: Grade::new(config)?,
             config: config.clone(),
             floor,
-        }
+        })
     }
 }
 
@@ -43,9 +53,12 @@ impl HardCheck for CommandCheck {
             Err(problem) => return Finding::none(Status::Failed, problem),
         };
         let program = self.config.command.first().map_or("", String::as_str);
+        let written = written(&output, &file);
         match self.config.output {
-            CommandVerdict::Exit => by_exit(program, &output, &said(&output, &file)),
-            CommandVerdict::Json => by_json(program, &output, &said(&output, &file), self.floor),
+            CommandVerdict::Exit => by_exit(program, &output, &written, &self.grade),
+            CommandVerdict::Json => {
+                by_json(program, &output, &said(&written, MAX_OUTPUT), self.floor)
+            }
         }
     }
 }
@@ -71,7 +84,7 @@ pub async fn run_program(
 ) -> Result<ProgramRun, String> {
     let (output, file) = run(config, text).await?;
     Ok(ProgramRun {
-        said: said(&output, &file),
+        said: said(&written(&output, &file), MAX_OUTPUT),
         end: output.end,
     })
 }
@@ -114,23 +127,40 @@ async fn run(config: &CommandConfig, draft: &str) -> Result<(CommandOutput, Path
 }
 
 /// Exit code 0 passes. Everything else is the draft's fault: where a program hangs or is killed on one
-/// draft, it may well not on the next.
-fn by_exit(program: &str, output: &CommandOutput, said: &str) -> Finding {
-    let how = output.end.to_string();
-    let evidence = match clip(said, MAX_EVIDENCE) {
+/// draft, it may well not on the next. Only a program that ended by itself is graded by what it wrote.
+fn by_exit(program: &str, output: &CommandOutput, written: &[String], grade: &Grade) -> Finding {
+    let mut how = output.end.to_string();
+    let kept = said(written, MAX_KEPT);
+    let all = written.join("\n");
+    let mut score = 1.0;
+    if !output.success() {
+        let graded = grade.of(&all);
+        score = match output.end {
+            CommandEnd::Limit(_) | CommandEnd::Signal(_) => 0.0,
+            _ => graded.score,
+        };
+        if !graded.counted.is_empty() {
+            how = format!("{how}, {}", graded.counted);
+        }
+    }
+    let evidence = match clip(&kept, MAX_EVIDENCE) {
         short if short.is_empty() => how.clone(),
         short => format!("{how}: {short}"),
     };
+    let mut finding = Finding::graded(score, evidence);
+    finding.valid = Some(output.success());
+    finding.value = Some(kept).filter(|kept| !kept.is_empty()).map(Value::from);
     if output.success() {
-        return Finding::graded(1.0, evidence);
+        return finding;
     }
-    let description = if said.is_empty() {
+    let description = if all.is_empty() {
         format!("`{program}` {how}, and wrote nothing")
     } else {
         // Indented, so that it stays one item in a list of issues.
-        format!("`{program}` {how}:\n    {}", said.replace('\n', "\n    "))
+        let shown = distill(&all, cut).replace('\n', "\n    ");
+        format!("`{program}` {how}:\n    {shown}")
     };
-    Finding::graded(0.0, evidence).with_faults([Fault::new(IssueType::Incorrect, description)])
+    finding.with_faults([Fault::new(IssueType::Incorrect, description)])
 }
 
 /// The verdict is what it writes; many programs end with an exit code of their own where they find
@@ -171,9 +201,9 @@ fn by_json(program: &str, output: &CommandOutput, said: &str, floor: f64) -> Fin
     }
 }
 
-/// What the program wrote, standard error first: free of colours and other controls, with the draft's
-/// file under the same name each time, and cut to what a reviser can use.
-fn said(output: &CommandOutput, file: &std::path::Path) -> String {
+/// What the program wrote to each stream, standard error first, without those that are empty: free of colours and
+/// other controls, with the draft's file under the same name each time.
+fn written(output: &CommandOutput, file: &std::path::Path) -> Vec<String> {
     let streams = [output.stderr.text(), output.stdout.text()].map(|text| {
         let plain = console::strip_ansi_codes(&text)
             .replace("\r\n", "\n")
@@ -187,16 +217,14 @@ fn said(output: &CommandOutput, file: &std::path::Path) -> String {
         };
         plain.trim().to_owned()
     });
-    let filled = streams
-        .iter()
-        .filter(|text| !text.is_empty())
-        .count()
-        .max(1);
-    let parts: Vec<String> = streams
-        .into_iter()
-        .filter(|text| !text.is_empty())
-        .map(|text| cut(&text, MAX_OUTPUT / filled))
-        .collect();
+    let filled = streams.into_iter().filter(|text| !text.is_empty());
+    filled.collect()
+}
+
+/// All of it in so many characters, each stream cut to its share.
+fn said(written: &[String], most: usize) -> String {
+    let share = most / written.len().max(1);
+    let parts: Vec<String> = written.iter().map(|text| cut(text, share)).collect();
     parts.join("\n")
 }
 

@@ -77,7 +77,7 @@ impl Check {
                 config,
                 criterion.threshold,
                 &tools.exec()?,
-            )),
+            )?),
         })
     }
 }

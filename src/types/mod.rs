@@ -29,6 +29,7 @@ pub use decision::UserDecision;
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };
+pub(crate) use evaluator::compile;
 pub use evaluator::{
     Against, Anchors, Bounds, CommandConfig, CommandVerdict, CompareConfig, CompareError,
     CompareKeys, CompareMethod, CompareWith, ContainsConfig, DRAFT_FILE, Evaluator, Expect,

@@ -207,13 +207,16 @@ fn a_gigabyte_of_output_is_cut_short() {
         .code(3)
         .run();
     assert!(ran.took.as_secs() < 20, "{:?}", ran.took);
-    let description = evaluation(&ran)["issues"][0]["description"].clone();
-    let description = description.as_str().unwrap();
+    let evaluation = evaluation(&ran);
+    let description = evaluation["issues"][0]["description"].as_str().unwrap();
     assert!(
-        description.contains("hit the output limit of 16 MiB and was ended:\n    first\n    y\n")
+        description.contains("hit the output limit of 16 MiB and was ended:\n    first\n    y ("),
+        "{description}"
     );
-    assert!(description.contains("characters cut ...]"));
-    assert!(description.len() < 20_000, "{}", description.len());
+    assert!(description.len() < 3_000, "{}", description.len());
+    let kept = evaluation["criteria"][0]["value"].as_str().unwrap();
+    assert!(kept.contains("characters cut ...]"));
+    assert!(kept.len() < 70_000, "{}", kept.len());
 }
 
 #[test]
@@ -313,4 +316,48 @@ fn who_interrupts_leaves_no_program_behind() {
     let stat = String::from_utf8_lossy(&there.stdout).trim().to_owned();
     // Where nobody reaps orphans it may be left as a zombie.
     assert!(stat.is_empty() || stat.starts_with('Z'), "{stat}");
+}
+
+#[test]
+fn fewer_errors_score_more_and_exit_code_0_alone_passes() {
+    let errors = "errors = '(?m)^error'";
+    let graded = |script: &str, keys: &str, score: f64| {
+        let ran = sh(script, keys).code(3).run();
+        let evaluation = evaluation(&ran);
+        assert_eq!(evaluation["overall_score"], score, "{script}");
+        assert_eq!(evaluation["satisfactory"], false, "{script}");
+    };
+    let wrote = |count: usize| {
+        format!(
+            "for i in {}; do echo error >&2; done; exit 1",
+            "x ".repeat(count)
+        )
+    };
+    graded(&wrote(1), errors, 0.5);
+    graded(&wrote(3), errors, 0.25);
+    graded("exit 1", errors, 0.0);
+    graded("echo error; kill -SEGV $$", errors, 0.0);
+    graded(&wrote(3), "", 0.0);
+    let tests = r"tests = '(?P<passed>\d+) passed; (?P<failed>\d+) failed'";
+    graded("echo '3 passed; 1 failed'; exit 1", tests, 0.75);
+    graded("echo '4 passed; 0 failed'; exit 1", tests, 0.99);
+    sh(
+        "echo error; echo '0 passed; 9 failed'",
+        &format!("{errors}\n{tests}"),
+    )
+    .run();
+}
+
+#[test]
+fn long_output_reaches_the_reviser_as_distinct_messages_and_is_kept_whole() {
+    let script = "i=0; while [ $i -lt 39 ]; do i=$((i+1)); \
+        printf 'error: unknown start of token: `\\n --> draft.txt:%s:1\\n  |\\n4 | ```\\n  | ^\\n\\n' $((i+3)); done; exit 1";
+    let ran = sh(script, "").code(3).run();
+    let evaluation = evaluation(&ran);
+    assert_eq!(
+        evaluation["issues"][0]["description"],
+        "`sh` ended with exit code 1:\n    unknown start of token: `, line 4, and 38 more"
+    );
+    let kept = evaluation["criteria"][0]["value"].as_str().unwrap();
+    assert_eq!(kept.matches("unknown start").count(), 39);
 }

@@ -3,9 +3,10 @@ use std::path::Path;
 
 use toml::{Spanned, de::DeTable};
 
+use super::regex::no_pattern;
 use super::{Kind, check_limits, origin, place_of};
 use crate::source::{self, Source, SourceError};
-use crate::types::{CommandConfig, DRAFT_FILE, Evaluator};
+use crate::types::{CommandConfig, CommandVerdict, DRAFT_FILE, Evaluator, compile};
 
 pub(super) const KIND: Kind = Kind {
     name: "command",
@@ -63,6 +64,7 @@ pub(in crate::criteria) fn checked(
     for name in &config.env {
         check_variable(source, at("env"), name)?;
     }
+    check_patterns(source, at, &config)?;
     // What a file says is meant from where the file is, not from where the user happens to be.
     if let Some(folder) = source.path().and_then(Path::parent) {
         config.cwd = config.cwd.map(|cwd| folder.join(cwd));
@@ -99,6 +101,37 @@ fn check_command(
     }
     if command.iter().any(|word| word.contains('\0')) {
         return Err(source.error(place, "`command` holds a zero byte"));
+    }
+    Ok(())
+}
+
+/// The patterns that grade a failed command must be valid, and of use.
+fn check_patterns(
+    source: &Source,
+    at: &dyn Fn(&str) -> Range<usize>,
+    config: &CommandConfig,
+) -> Result<(), SourceError> {
+    for (key, pattern) in [("errors", &config.errors), ("tests", &config.tests)] {
+        let Some(pattern) = pattern else {
+            continue;
+        };
+        let regex = compile(pattern).map_err(|error| no_pattern(source, at(key), key, &error))?;
+        if config.output == CommandVerdict::Json {
+            let message = format!("`{key}` has no effect with `output = \"json\"`");
+            return Err(source
+                .error(at(key), &message)
+                .help("the score is the one that the command writes: remove one of the two keys"));
+        }
+        if regex.is_match("") {
+            let message = format!("`{key}` matches an empty text, and so everywhere");
+            return Err(source.error(at(key), &message));
+        }
+        let has = |name: &str| regex.capture_names().flatten().any(|group| group == name);
+        if key == "tests" && !(has("passed") && has("failed")) {
+            return Err(source
+                .error(at(key), "`tests` needs the groups `passed` and `failed`")
+                .help("for example: tests = '(?P<passed>\\d+) passed; (?P<failed>\\d+) failed'"));
+        }
     }
     Ok(())
 }
@@ -157,6 +190,35 @@ mod tests {
         assert_eq!(config.command, ["rustc", "{draft_file}"]);
         assert_eq!(config.extension, "rs");
         assert_eq!(config.cwd, None);
+    }
+
+    #[test]
+    fn patterns_that_grade_must_be_valid_and_of_use() {
+        let refused = |keys: &str| {
+            let text = format!("{COMMAND}command = 'true'\n{keys}\n");
+            parse(&text, "c.toml").unwrap_err().render(false)
+        };
+        for (keys, words) in [
+            ("errors = '('", "`errors` is not a valid regular expression"),
+            ("errors = 'x*'", "`errors` matches an empty text"),
+            (
+                "tests = '(\\d+) passed'",
+                "`tests` needs the groups `passed` and `failed`",
+            ),
+            (
+                "output = 'json'\nerrors = 'x'",
+                "`errors` has no effect with `output = \"json\"`",
+            ),
+        ] {
+            let error = refused(keys);
+            assert!(error.contains(words), "{keys}: {error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let config = read(
+            folder.path(),
+            "command = 'true'\nerrors = 'x'\ntests = '(?P<passed>a)|(?P<failed>b)'",
+        );
+        assert_eq!(config.errors.as_deref(), Some("x"));
     }
 
     #[test]

@@ -24,7 +24,7 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
     }
     match config.compile() {
         Ok(regex) => check_message(source, message, &config, &regex)?,
-        Err(error) => return Err(no_pattern(source, pattern, &error)),
+        Err(error) => return Err(no_pattern(source, pattern, "pattern", &error)),
     }
     Ok(Evaluator::Regex(config))
 }
@@ -118,11 +118,20 @@ fn check_message(
     Ok(())
 }
 
-fn no_pattern(source: &Source, at: Range<usize>, error: &regex::Error) -> SourceError {
+/// What is wrong with the regular expression of a key.
+pub(super) fn no_pattern(
+    source: &Source,
+    at: Range<usize>,
+    key: &str,
+    error: &regex::Error,
+) -> SourceError {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     let short = last.strip_prefix("error: ").unwrap_or(last);
-    let error = source.error(at, &format!("`pattern` is no regular expression: {short}"));
+    let error = source.error(
+        at,
+        &format!("`{key}` is not a valid regular expression: {short}"),
+    );
     let error = if text.contains('\n') {
         error.help(text.as_str())
     } else {

@@ -1,11 +1,12 @@
-//! Whether what a judge quotes is in the draft.
+//! Whether what a judge quotes is in the draft, and what follows for its issues.
 
 use std::cell::LazyCell;
 
-use crate::types::{Issue, IssueType};
+use crate::types::{Issue, IssueType, Severity};
 
 /// Looks each issue's quote up in the draft, and says so in the issue; where it is, the issue gets its line.
-/// An issue that quotes nothing although its fault is in the draft is not borne out, either.
+/// An issue that quotes nothing although its fault is in the draft is not borne out, either. One that quotes what is not
+/// there is minor: a judge that reads something else does not fail the draft. Something missing cannot be quoted.
 pub(super) fn verify(issues: &mut [Issue], draft: &str) {
     let plain = LazyCell::new(|| Plain::new(draft));
     for issue in issues {
@@ -19,6 +20,9 @@ pub(super) fn verify(issues: &mut [Issue], draft: &str) {
                 let found = plain.find(quote);
                 place.verified = Some(found.is_some());
                 place.line = place.line.or(found);
+                if found.is_none() && issue.kind != IssueType::Missing {
+                    issue.severity = Severity::Minor;
+                }
             }
         }
     }
@@ -101,7 +105,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::types::{Place, Severity};
+    use crate::types::IssueType::{Incorrect, Missing, Unsupported};
+    use crate::types::Place;
+    use crate::types::Severity::{Major, Minor};
 
     const DRAFT: &str = "The pond is old.\n\nA frog — they say “leaps” —\ninto it … and\tis gone.";
 
@@ -133,7 +139,7 @@ mod tests {
         let issue = |kind, quote: Option<&str>| {
             let mut issues = [Issue {
                 kind,
-                severity: Severity::Major,
+                severity: Major,
                 description: String::new(),
                 suggested_fix: None,
                 criterion: None,
@@ -143,22 +149,17 @@ mod tests {
                 },
             }];
             verify(&mut issues, DRAFT);
-            (issues[0].place.verified, issues[0].place.line)
+            let [issue] = issues;
+            (issue.place.verified, issue.place.line, issue.severity)
         };
-        assert_eq!(issue(IssueType::Missing, None), (None, None));
-        assert_eq!(issue(IssueType::Incorrect, None), (Some(false), None));
+        assert_eq!(issue(Missing, None), (None, None, Major));
+        assert_eq!(issue(Incorrect, None), (Some(false), None, Major));
+        assert_eq!(issue(Incorrect, Some("a bird")), (Some(false), None, Minor));
         assert_eq!(
-            issue(IssueType::Incorrect, Some("a bird")),
-            (Some(false), None)
+            issue(Unsupported, Some("is gone")),
+            (Some(true), Some(4), Major)
         );
-        assert_eq!(
-            issue(IssueType::Unsupported, Some("is gone")),
-            (Some(true), Some(4))
-        );
-        assert_eq!(
-            issue(IssueType::Missing, Some("a bird")),
-            (Some(false), None)
-        );
+        assert_eq!(issue(Missing, Some("a bird")), (Some(false), None, Major));
     }
 
     proptest! {

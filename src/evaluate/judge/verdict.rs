@@ -532,12 +532,18 @@ fn issue(item: &Value, questions: &[Question]) -> Result<Option<Issue>, String> 
         Some("critical" | "blocker") => Severity::Critical,
         _ => Severity::Major,
     };
-    let criterion = text(&["criterion"]).and_then(|found| {
+    let named = text(&["criterion"]);
+    let criterion = named.as_ref().and_then(|found| {
         questions
             .iter()
-            .find(|question| same_name(&found, &question.name))
+            .find(|question| same_name(found, &question.name))
             .map(|question| question.name.clone())
     });
+    // A criterion that the judge was not asked about is decided elsewhere.
+    let severity = match (&named, &criterion) {
+        (Some(_), None) => Severity::Minor,
+        _ => severity,
+    };
     Ok(Some(Issue {
         kind,
         severity,

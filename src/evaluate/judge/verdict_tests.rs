@@ -476,6 +476,8 @@ fn issues_are_read_with_care() {
     assert_eq!(quoted[0].place.quote, None);
     let unknown = read_issue(json!({ "description": "x", "criterion": "beauty" }));
     assert_eq!(unknown[0].criterion, None);
+    // The judge was not asked about it.
+    assert_eq!(unknown[0].severity, Severity::Minor);
 }
 
 #[test]

@@ -46,6 +46,16 @@ pub struct CommandConfig {
     /// What the verdict is. Default: exit.
     #[serde(default)]
     pub output: CommandVerdict,
+    /// A regular expression that matches once for each error in what the program writes: with one error the score
+    /// is 1/2, with three 1/4. Exit code 0 alone passes. Default: any other exit code scores 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<String>,
+    /// A regular expression that matches test results in what the program writes, with the groups `passed` and
+    /// `failed`: each holds a number, or counts 1. The score is the share that passed. Exit code 0 alone passes.
+    /// With `errors` as well, tests count for the upper half of the score, and errors for the lower half where no
+    /// tests ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<String>,
     /// Where it is written.
     #[serde(skip)]
     pub origin: Origin,
@@ -90,6 +100,8 @@ impl CommandConfig {
             cwd: None,
             env: Vec::new(),
             output: CommandVerdict::default(),
+            errors: None,
+            tests: None,
             origin: Origin::default(),
         })
     }

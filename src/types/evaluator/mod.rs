@@ -23,6 +23,7 @@ pub use self::length::{LengthConfig, LengthUnit};
 pub use self::llm::{Anchors, JudgeExample, LlmConfig, ScoreRange};
 pub use self::message::Piece;
 pub use self::origin::Origin;
+pub(crate) use self::regex::compile;
 pub use self::regex::{Expect, RegexConfig, WHOLE_MATCH};
 pub use self::schema::SchemaConfig;
 pub use self::script::{ScriptConfig, ScriptLanguage};

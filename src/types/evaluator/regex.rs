@@ -97,10 +97,18 @@ impl RegexConfig {
     /// # Errors
     /// What is wrong with it, in the words of the regex crate.
     pub fn compile(&self) -> Result<Regex, ::regex::Error> {
-        RegexBuilder::new(&self.pattern)
-            .size_limit(PATTERN_SIZE_LIMIT)
-            .build()
+        compile(&self.pattern)
     }
+}
+
+/// Compiles a pattern of a criteria file.
+///
+/// # Errors
+/// What is wrong with it, in the words of the regex crate.
+pub(crate) fn compile(pattern: &str) -> Result<Regex, ::regex::Error> {
+    RegexBuilder::new(pattern)
+        .size_limit(PATTERN_SIZE_LIMIT)
+        .build()
 }
 
 fn allowed(min: Option<u64>, max: Option<u64>) -> String {
