@@ -9,6 +9,7 @@ use super::grade::Grade;
 use super::tools::ExecPermission;
 use super::unique::Unique;
 use super::{Fault, Finding, HardCheck, Subject};
+use crate::model::inside_fence;
 use crate::sandbox::{
     CommandEnd, CommandOutput, CommandSpec, Limits, Scratch, minimal_env, run_command,
 };
@@ -89,8 +90,15 @@ pub async fn run_program(
     })
 }
 
-/// Runs the program on the draft; gives its output with the name of the draft's file.
+/// The endings of files in which a fence around everything is part of the text.
+const MARKDOWN: [&str; 4] = ["md", "markdown", "mdx", "qmd"];
+
+/// Runs the program on the draft, without a code fence around all of it: that is how a code block is shown, and no
+/// compiler reads it. Gives its output with the name of the draft's file.
 async fn run(config: &CommandConfig, draft: &str) -> Result<(CommandOutput, PathBuf), String> {
+    let draft = inside_fence(draft.trim())
+        .filter(|_| !MARKDOWN.contains(&config.extension.as_str()))
+        .unwrap_or(draft);
     let scratch = Scratch::new()
         .map_err(|error| format!("there is no place for the draft's file: {error}"))?;
     let file = scratch

@@ -10,7 +10,7 @@ use super::judge::{Case, Judge, JudgeModel};
 use super::preference::PreferenceCheck;
 use super::subject::Subject;
 use super::{HardCheck, Tools, command, contains, length, regex, schema, script};
-use crate::model::{CallObserver, ModelError};
+use crate::model::{CallObserver, ModelError, first_block};
 use crate::prompt::Prompts;
 use crate::types::{CompareConfig, Criteria, Criterion, Evaluation, Evaluator, Issue, Status};
 
@@ -20,6 +20,8 @@ pub struct Panel {
     /// In the order of the criteria.
     checks: Arc<[Check]>,
     judge: Option<Judge>,
+    /// Whether checks judge the first fenced code block of a draft: what the user will get.
+    extracts: bool,
 }
 
 /// Who speaks on a criterion.
@@ -116,6 +118,7 @@ impl Panel {
             criteria,
             checks,
             judge,
+            extracts: tools.extracts(),
         })
     }
 
@@ -126,6 +129,7 @@ impl Panel {
             criteria: Arc::clone(&self.criteria),
             checks: Arc::clone(&self.checks),
             judge: self.judge.as_ref().map(Judge::untried),
+            extracts: self.extracts,
         }
     }
 
@@ -141,9 +145,14 @@ impl Panel {
         subject: &Subject<'_>,
         observer: &CallObserver<'_>,
     ) -> Result<Evaluation, ModelError> {
+        let block = self.extracts.then(|| first_block(subject.draft)).flatten();
+        let checked = Subject {
+            draft: block.as_deref().unwrap_or(subject.draft),
+            ..*subject
+        };
         let checks = self.checks.iter().map(|check| {
             OptionFuture::from(match check {
-                Check::Hard(check) => Some(check.check(subject)),
+                Check::Hard(check) => Some(check.check(&checked)),
                 Check::Judged | Check::Preference(_) => None,
             })
         });

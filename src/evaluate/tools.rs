@@ -33,6 +33,7 @@ pub struct RanScript {
 pub struct Tools {
     scripts: Option<Arc<ScriptPool>>,
     exec: Option<ExecPermission>,
+    extracts: bool,
 }
 
 impl Tools {
@@ -47,7 +48,7 @@ impl Tools {
     pub fn with_worker(worker: PathBuf) -> Self {
         Self {
             scripts: Some(Arc::new(ScriptPool::new(worker))),
-            exec: None,
+            ..Self::default()
         }
     }
 
@@ -58,6 +59,17 @@ impl Tools {
             exec: Some(permission),
             ..self
         }
+    }
+
+    /// The same; checks judge the first fenced code block of a draft instead of all of it, where there is one.
+    #[must_use]
+    pub fn extracting(self, extracts: bool) -> Self {
+        Self { extracts, ..self }
+    }
+
+    /// Whether checks judge the first fenced code block of a draft.
+    pub(super) fn extracts(&self) -> bool {
+        self.extracts
     }
 
     /// Runs a script for its value, as the `script` evaluator runs one for its verdict.

@@ -53,6 +53,46 @@ pub fn first_block(text: &str) -> Option<String> {
     Some(block.join("\n"))
 }
 
+/// What is inside a fence that begins with the first line and ends with the last; `None` if there is no such fence.
+/// A fence in a fence is recognized by its info string; where one without closes the outer fence before the
+/// end, the text begins and ends with a fence each, and has none around everything.
+pub fn inside_fence(text: &str) -> Option<&str> {
+    let (first, rest) = text.split_once('\n')?;
+    let (mark, _) = fence_marker(first)?;
+    let mut open = vec![mark];
+    let mut at = first.len() + 1;
+    for line in rest.split_inclusive('\n') {
+        let begin = at;
+        at += line.len();
+        let Some((mark, info)) = fence_marker(line.trim_end()) else {
+            continue;
+        };
+        let (outer, length) = open.last().copied()?;
+        if mark.0 != outer || (info.is_empty() && mark.1 < length) {
+            continue;
+        }
+        if !info.is_empty() {
+            open.push(mark);
+            continue;
+        }
+        open.pop();
+        if open.is_empty() {
+            let inner = text[first.len() + 1..begin].trim_end_matches(['\n', '\r']);
+            return text[at..].trim().is_empty().then_some(inner);
+        }
+    }
+    None
+}
+
+/// The character and length of the fence that a line is, and its info string.
+pub(crate) fn fence_marker(line: &str) -> Option<((char, usize), &str)> {
+    let character = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let info = line.trim_start_matches(character);
+    let length = line.len() - info.len();
+    // Back quotes in the same line: code within a line of text.
+    (length >= 3 && !info.contains('`')).then_some(((character, length), info.trim()))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

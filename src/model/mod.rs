@@ -27,7 +27,8 @@ pub use chat::{
     ResponseSchema, Role, Sampling, Think, TokenLogprob,
 };
 pub use error::{ErrorClass, ModelError};
-pub use fence::first_block;
+pub(crate) use fence::fence_marker;
+pub use fence::{first_block, inside_fence};
 pub use http::{Connection, HeaderError, HttpClient, RetryPolicy, Timeouts};
 pub use journal::{Asked, Exchange, Journal};
 pub use key::{ApiKey, KeyError};

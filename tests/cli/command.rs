@@ -50,6 +50,45 @@ fn exit_code_0_passes() {
     assert_eq!(evaluation["criteria"][0]["threshold"], 0.7);
 }
 
+/// A code fence around the whole answer is how a model shows code: no program gets it.
+#[test]
+fn a_program_gets_what_is_inside_a_fence() {
+    let fenced = "```sh\nexit 0\n```\n";
+    let criteria = "[[criteria]]\nname = 'runs'\nevaluator = 'command'\ncommand = ['sh', '-e', '{draft_file}']\n";
+    for command in ["evaluate", "revise"] {
+        Test::new()
+            .args([command, "text.sh", "-c", "c.toml", "--allow-exec"])
+            .args(["--provider", "scripted:none.toml"])
+            .file("none.toml", "[[reply]]\ntext = 'Not asked.'\n")
+            .file("text.sh", fenced)
+            .file("c.toml", criteria)
+            .run();
+    }
+    // The file of a Markdown check is Markdown.
+    let grep = "command = ['grep', '-q', '```', '{draft_file}']\nextension = 'md'";
+    evaluate(grep).file("text.txt", fenced).run();
+
+    let write = |prompt: &str, text: &str, more: &[&str]| {
+        let ran = Test::new()
+            .args(["draft", prompt, "-c", "c.toml", "--allow-exec"])
+            .args(["--provider", "scripted:write.toml", "-n", "1"])
+            .args(more)
+            .file(
+                "write.toml",
+                format!("[[reply]]\ntext = \"\"\"{text}\"\"\"\n"),
+            )
+            .file("c.toml", criteria)
+            .run();
+        ran.stdout
+    };
+    let prompt = "A script that succeeds, in a fenced code block.";
+    assert_eq!(write(prompt, fenced, &[]), fenced);
+    let talk = format!("Run this:\n\n{fenced}\nIt succeeds.");
+    for text in [fenced, &talk] {
+        assert_eq!(write(prompt, text, &["--extract"]), "exit 0\n");
+    }
+}
+
 #[test]
 fn any_other_end_is_the_draft_s_fault_and_the_output_says_why() {
     let ran = sh(

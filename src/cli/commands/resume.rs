@@ -430,7 +430,7 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         .start(past.start)
         .settings(settings)
         .prices(prices)
-        .tools(tools)
+        .tools(tools.extracting(args.extract))
         .writer_tools(writer_tools)
         .evidence(evidence)
         .templates(templates)

@@ -143,7 +143,7 @@ async fn prepare(
         .start(start)
         .settings(settings)
         .prices(prices)
-        .tools(tools)
+        .tools(tools.extracting(args.extract))
         .writer_tools(writer_tools)
         .evidence(evidence)
         .templates(templates)

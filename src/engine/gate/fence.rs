@@ -1,4 +1,5 @@
 use super::{Occasion, Removed};
+use crate::model::{fence_marker, inside_fence};
 
 /// Takes away one code fence around everything, unless a fence is wanted: the task or a criterion speaks of one, or
 /// the version that was revised has one around everything, too.
@@ -7,7 +8,7 @@ pub(super) fn unwrap<'a>(
     occasion: &Occasion<'_>,
     removed: &mut Vec<Removed>,
 ) -> &'a str {
-    let Some(inner) = inside(text) else {
+    let Some(inner) = inside_fence(text) else {
         return text;
     };
     if is_wanted(occasion) || inner.trim().is_empty() {
@@ -24,7 +25,7 @@ pub(super) fn unwrap<'a>(
 /// Where the text begins that may turn out to stand in a fence: after a first line that opens one.
 pub(super) fn begins(text: &str) -> usize {
     match text.split_once('\n') {
-        Some((first, _)) if marker(first).is_some() => first.len() + 1,
+        Some((first, _)) if fence_marker(first).is_some() => first.len() + 1,
         _ => 0,
     }
 }
@@ -36,60 +37,47 @@ pub(super) fn is_end(line: &str) -> bool {
 }
 
 fn is_wanted(occasion: &Occasion<'_>) -> bool {
-    const WORDS: &[&str] = &["```", "~~~", "fence", "code block", "codeblock", "backtick"];
-    let speaks = |text: &str| {
-        let text = text.to_lowercase();
-        WORDS.iter().any(|word| text.contains(word))
-    };
-    speaks(occasion.prompt)
+    asks_for_one(occasion.prompt)
         || occasion.criteria.criteria.iter().any(|criterion| {
-            speaks(&criterion.description)
+            asks_for_one(&criterion.description)
                 || criterion
                     .evaluator
                     .describe()
-                    .is_some_and(|rule| speaks(&rule))
+                    .is_some_and(|rule| asks_for_one(&rule))
         })
         || occasion
             .base
-            .is_some_and(|base| inside(base.trim()).is_some())
+            .is_some_and(|base| inside_fence(base.trim()).is_some())
 }
 
-/// What is inside a fence that begins with the first line and ends with the last; `None` if there is no such fence.
-/// A fence in a fence is recognized by its info string; where one without closes the outer fence before the
-/// end, the text begins and ends with a fence each, and has none around everything.
-fn inside(text: &str) -> Option<&str> {
-    let (first, rest) = text.split_once('\n')?;
-    let (mark, _) = marker(first)?;
-    let mut open = vec![mark];
-    let mut at = first.len() + 1;
-    for line in rest.split_inclusive('\n') {
-        let begin = at;
-        at += line.len();
-        let Some((mark, info)) = marker(line.trim_end()) else {
-            continue;
-        };
-        let (outer, length) = open.last().copied()?;
-        if mark.0 != outer || (info.is_empty() && mark.1 < length) {
-            continue;
-        }
-        if !info.is_empty() {
-            open.push(mark);
-            continue;
-        }
-        open.pop();
-        if open.is_empty() {
-            let inner = text[first.len() + 1..begin].trim_end_matches(['\n', '\r']);
-            return text[at..].trim().is_empty().then_some(inner);
-        }
+/// Whether a sentence speaks of a fence without ruling it out.
+fn asks_for_one(text: &str) -> bool {
+    const WORDS: &[&str] = &["```", "~~~", "fence", "code block", "codeblock", "backtick"];
+    const RULES_OUT: &[&str] = &[
+        "no", "not", "none", "nothing", "never", "without", "neither", "nor", "avoid", "omit",
+        "remove", "strip", "don't", "doesn't", "mustn't",
+    ];
+    /// Where, after something that is ruled out, the next demand begins.
+    const NEXT: &[&str] = &[
+        ", in ",
+        ", inside ",
+        ", within ",
+        ", use ",
+        " but ",
+        ", and ",
+    ];
+    let mut text = text.to_lowercase().replace('’', "'");
+    for next in NEXT {
+        text = text.replace(next, "\n");
     }
-    None
-}
-
-/// The character and length of the fence that a line is, and its info string.
-fn marker(line: &str) -> Option<((char, usize), &str)> {
-    let character = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let info = line.trim_start_matches(character);
-    let length = line.len() - info.len();
-    // Back quotes in the same line: code within a line of text.
-    (length >= 3 && !info.contains('`')).then_some(((character, length), info.trim()))
+    text.split(['\n', ';', '!', '?'])
+        .flat_map(|line| line.split(". "))
+        .any(|sentence| {
+            let Some(at) = WORDS.iter().filter_map(|word| sentence.find(word)).min() else {
+                return false;
+            };
+            !sentence[..at]
+                .split(|c: char| !c.is_alphanumeric() && c != '\'')
+                .any(|word| RULES_OUT.contains(&word))
+        })
 }

@@ -198,6 +198,22 @@ fn one_fence_around_everything_is_taken_away_where_none_is_wanted() {
     ] {
         assert_eq!(cleaned_for(prompt, &fenced), fenced, "{prompt}");
     }
+    for prompt in [
+        "Write a function. No code fences, please.",
+        "Only code, without any prose or backticks.",
+        "Do not put it in a code block.",
+    ] {
+        assert_eq!(cleaned_for(prompt, &fenced), code, "{prompt}");
+    }
+    let prompt = "No introduction, in a fenced code block.";
+    assert_eq!(cleaned_for(prompt, &fenced), fenced);
+    let forbidden = Occasion {
+        prompt: "Write a function.",
+        criteria: &criteria("Only the source file itself: no code fences, no introduction."),
+        base: None,
+        issues: &[],
+    };
+    assert_eq!(clean(&fenced, &forbidden).0, code);
     let wanted = criteria("The code stands in a code block.");
     let occasion = Occasion {
         prompt: "Write a function.",
