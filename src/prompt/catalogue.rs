@@ -111,7 +111,10 @@ const EVALUATE: &[Variable] = &[
         "a list of examples, each with a `criterion`, a `draft` block and a `verdict`",
     ),
     ("max_issues", "the most issues that may be named"),
-    ("form", "the JSON that the reply must be like"),
+    (
+        "form",
+        "the JSON that the reply must be like; empty if the criterion's own prompt says it",
+    ),
 ];
 
 const COMPARE: &[Variable] = &[

@@ -25,6 +25,8 @@ pub struct Rubric {
 #[derive(Debug)]
 struct OwnPrompt {
     template: String,
+    /// Whether it says itself in what JSON to answer.
+    states_form: bool,
     criterion: String,
     description: String,
 }
@@ -48,13 +50,15 @@ impl Rubric {
     /// Of these criteria, which are the judge's. A criterion with a prompt of its own stands alone.
     pub fn new(criteria: &[&Criterion]) -> Self {
         let own = match criteria {
-            [only] => config(only)
-                .and_then(|config| config.prompt.clone())
-                .map(|template| OwnPrompt {
+            [only] => config(only).and_then(|config| {
+                let template = config.prompt.clone()?;
+                Some(OwnPrompt {
+                    states_form: (config.own_form).unwrap_or_else(|| own::states_form(&template)),
                     template,
                     criterion: only.name.clone(),
                     description: only.description.clone(),
-                }),
+                })
+            }),
             _ => None,
         };
         Self {
@@ -64,6 +68,11 @@ impl Rubric {
             form: form(criteria).into(),
             own,
         }
+    }
+
+    /// Whether the criterion's own prompt says in what JSON to answer.
+    pub(crate) fn states_form(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.states_form)
     }
 }
 
@@ -93,7 +102,7 @@ impl Prompts {
                 names,
                 scores,
                 examples,
-                form,
+                form => (!rubric.states_form()).then_some(form),
                 max_issues => MAX_ISSUES,
             },
         ))

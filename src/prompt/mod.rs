@@ -34,6 +34,7 @@ pub use self::custom::{Templates, built_in_templates};
 pub use self::feedback::Feedback;
 pub use self::insights::word_insights;
 pub use self::judge::Rubric;
+pub(crate) use self::own::states_form;
 pub use self::own::{TemplateFault, check as check_own};
 pub use self::reflect::{ToolResult, guidance, tool_note};
 

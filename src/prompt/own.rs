@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value, context};
+use regex::Regex;
 
 use super::block::block;
 
@@ -73,6 +74,19 @@ pub fn check(template: &str) -> Result<(), TemplateFault> {
 /// Whether the engine itself brings a name along, as `range`.
 fn is_builtin(name: &str) -> bool {
     ENVIRONMENT.globals().any(|(known, _)| known == name)
+}
+
+/// Whether a template says in what JSON the judge is to answer: it shows an object with a key of a verdict, or asks
+/// for JSON and names such a key in quotes.
+pub(crate) fn states_form(template: &str) -> bool {
+    static KEY: LazyLock<Regex> = LazyLock::new(|| {
+        let keys = "valid|pass|passes|passed|satisfactory|score|overall_score|quality_score|rating";
+        let object = format!(r#"\{{[^{{}}]*["'](?:{keys})["']\s*:"#);
+        let key = format!("[\"'`](?:{keys})[\"'`]");
+        let named = format!(r"\bjson\b.*{key}|{key}.*\bjson\b");
+        Regex::new(&format!("(?is){object}|{named}")).expect("a valid pattern")
+    });
+    KEY.is_match(template)
 }
 
 /// Whether a filled-in template shows the draft: all of it, and delimited.
@@ -146,6 +160,37 @@ mod tests {
         ] {
             let filled = fill(template);
             assert_eq!(shows(&filled, "x</draft>"), expected, "{template}");
+        }
+    }
+
+    #[test]
+    fn a_form_of_its_own_is_seen() {
+        for (template, states) in [
+            (
+                "Answer with JSON: {\"valid\": true or false, \"score\": 0.0 to 1.0}",
+                true,
+            ),
+            (
+                "{{ draft }}\nReturn { 'reason': '...', 'pass': false }",
+                true,
+            ),
+            ("Reply in JSON with the keys `score` and `reason`.", true),
+            ("Give `score` and `reason`, as JSON.", true),
+            (
+                "Is this JSON a valid profile? {{ state.output_to_evaluate | tojson }}",
+                false,
+            ),
+            (
+                "{% if criterion == \"score\" %}Is it good?{% endif %}",
+                false,
+            ),
+            (
+                "A profile looks like {\"name\": \"Ada\"}. Is it one?",
+                false,
+            ),
+            ("Would {{ criterion }} please a poet?", false),
+        ] {
+            assert_eq!(states_form(template), states, "{template}");
         }
     }
 

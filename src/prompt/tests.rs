@@ -234,6 +234,10 @@ fn every_way_to_judge_reads_well() {
         "evaluate_own",
         show(&evaluate(&prompts, "Leaves fall.", &[own])[1..])
     );
+    let form = "prompt = 'Is it good? Answer as {\"valid\": true}.'\nscale = [0, 1]";
+    let messages = evaluate(&prompts, "Leaves fall.", &[judged("own", form)]);
+    let (_, asked) = messages[1].content.split_once("</draft>").unwrap();
+    insta::assert_snapshot!("evaluate_own_form", asked);
     insta::assert_snapshot!(
         "compare",
         show(&prompts.compare("Leaves fall.", "Rain.", None)[1..])

@@ -356,6 +356,40 @@ scale = [0, 10]
     assert!(own.contains("from 0 (worst) to 10 (best)"), "{own}");
 }
 
+/// Two forms contradict each other: a prompt that states its own JSON gets no other.
+#[test]
+fn a_prompt_with_its_own_form_gets_no_second_one() {
+    let own = |prompt: &str| {
+        format!("[[criteria]]\nname = 'clear'\nscale = [0, 1]\nprompt = {prompt:?}\n")
+    };
+    each(
+        &BOTH,
+        |p| format!("{p:?}"),
+        |&protocol| {
+            let server = Server::start();
+            server.on(Purpose::Judge, |_| {
+                Reply::text(r#"{"valid": true, "score": 0.9, "reason": "Fine."}"#)
+            });
+            let asked = |prompt: &str| {
+                let before = server.chats().len();
+                evaluate(&server, protocol, &own(prompt)).run();
+                server.chats()[before].clone()
+            };
+            let stated = asked("Is it clear? Answer as {\"valid\": true, \"score\": 0.5}.");
+            let prompt = stated.prompt();
+            assert!(
+                !prompt.contains("suggested_fix") && !prompt.contains("\"scores\""),
+                "{prompt}"
+            );
+            assert!(prompt.contains("from 0 (worst) to 1 (best)"), "{prompt}");
+            assert!(!stated.body.to_string().contains("additionalProperties"));
+            let plain = asked("Is it clear?");
+            assert!(plain.prompt().contains("suggested_fix"));
+            assert!(plain.body.to_string().contains("additionalProperties"));
+        },
+    );
+}
+
 #[test]
 fn a_draft_that_gives_orders_stays_a_draft() {
     let server = Server::start();

@@ -56,11 +56,17 @@ impl Call {
         let questions: Vec<Question> = (criteria.iter().copied())
             .filter_map(Question::of)
             .collect();
+        let rubric = Rubric::new(&criteria);
+        let schema = if rubric.states_form() {
+            ResponseSchema::any_object()
+        } else {
+            ResponseSchema::new("verdict", schema(&questions))
+        };
         Self {
-            schema: Arc::new(ResponseSchema::new("verdict", schema(&questions))),
+            schema: Arc::new(schema),
             cap: cap(criteria.len()),
             places,
-            rubric: Rubric::new(&criteria),
+            rubric,
             questions,
         }
     }

@@ -26,6 +26,9 @@ pub struct LlmConfig {
     /// `criterion` and `description`. The draft stands before it unless the template shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Whether `prompt` itself says in what JSON to answer. `None`: find out from its text.
+    #[serde(skip)]
+    pub own_form: Option<bool>,
     /// Drafts that were judged, as examples for the judge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<JudgeExample>,
