@@ -278,7 +278,7 @@ impl<'a> Spec<'a> {
     }
 
     /// Pairs of a draft and the verdict on it. The verdict is an object, or its JSON as a text; any other
-    /// text is a reason.
+    /// text is a reason. Pairs that lack a part, or whose verdict neither passes nor scores, are skipped.
     fn examples(&self, examples: &Value, place: &str) -> Result<Vec<JudgeExample>, SourceError> {
         let wrong = |place: &str| {
             self.data
@@ -293,9 +293,12 @@ impl<'a> Spec<'a> {
             return Err(wrong(place));
         };
         let read = |(index, item): (usize, &Value)| {
-            let place = pointer::join(place, &index.to_string());
-            let (Some(input), Some(output)) = (item.get("input"), item.get("output")) else {
-                return Err(wrong(&place));
+            if !item.is_object() {
+                return Err(wrong(&pointer::join(place, &index.to_string())));
+            }
+            let part = |key| item.get(key).filter(|part| !part.is_null());
+            let (Some(input), Some(output)) = (part("input"), part("output")) else {
+                return Ok(None);
             };
             let verdict = match output {
                 Value::String(text) => serde_json::from_str(text)
@@ -304,14 +307,17 @@ impl<'a> Spec<'a> {
                     .unwrap_or_else(|| serde_json::json!({ "reason": text })),
                 other => other.clone(),
             };
-            Ok(JudgeExample {
+            let example = JudgeExample {
                 draft: as_text(input),
                 score: verdict.get("score").and_then(Value::as_f64),
                 verdict: verdict.get("valid").and_then(Value::as_bool),
                 reason: verdict.get("reason").map(as_text),
-            })
+            };
+            let judged = example.score.is_some() || example.verdict.is_some();
+            Ok((judged && !example.draft.trim().is_empty()).then_some(example))
         };
-        items.iter().enumerate().map(read).collect()
+        let examples = items.iter().enumerate().map(read);
+        examples.filter_map(Result::transpose).collect()
     }
 
     /// Code: a `script` criterion.

@@ -124,6 +124,26 @@ fn code_is_a_script_criterion_or_a_clear_error_where_there_are_none() {
 }
 
 #[test]
+fn incomplete_examples_are_skipped() {
+    let text = "type: llm
+prompt: Is it good?
+examples:
+  - {input: a}
+  - {output: {valid: true}}
+  - {input: null, output: {valid: true}}
+  - {input: b, output: Only words.}
+  - {input: c, output: '{\"valid\": false, \"score\": 0.2}'}
+";
+    let criteria = yaml(text).unwrap();
+    let Evaluator::Llm(config) = &criteria.criteria[0].evaluator else {
+        panic!("a judge");
+    };
+    let drafts: Vec<&str> = config.examples.iter().map(|it| it.draft.as_str()).collect();
+    assert_eq!(drafts, ["c"]);
+    assert!(yaml("type: llm\nprompt: x\nexamples: [3]").is_err());
+}
+
+#[test]
 fn a_judge_without_keys_of_its_own_is_an_llm_criterion() {
     let criteria =
         yaml("type: llm\nname: clear\ndescription: It is clear.\nthreshold: 0.9\n").unwrap();
