@@ -1,9 +1,16 @@
 //! The whole text again.
 
+use super::edits::{apply, has_blocks, parse};
 use super::ends::common_ends;
 
-/// The reply is the text.
-pub(super) fn text(reply: &str) -> String {
+/// The reply is the text; where it holds edits instead, the draft with these edits.
+pub(super) fn text(reply: &str, draft: &str) -> String {
+    if has_blocks(reply) && !has_blocks(draft) {
+        let applied = apply(draft, &parse(reply));
+        if applied.failed.is_empty() {
+            return applied.text;
+        }
+    }
     reply.trim().to_owned()
 }
 
@@ -42,7 +49,15 @@ pub(super) fn is_rewrite(reply: &str, draft: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_rewrite;
+    use super::{is_rewrite, text};
+
+    #[test]
+    fn edits_instead_of_the_text_are_applied() {
+        let draft = "One cat.\n\nTwo dogs.\n";
+        let edit = "<<<<<<< SEARCH\nTwo dogs.\n=======\nThree dogs.\n>>>>>>> REPLACE";
+        assert_eq!(text(edit, draft), "One cat.\n\nThree dogs.\n");
+        assert_eq!(text(" Anew. \n", draft), "Anew.");
+    }
 
     #[test]
     fn a_whole_text_is_told_from_talk_about_it() {

@@ -1,7 +1,7 @@
 //! One section after the other: those with issues again, and what is missing as a new one.
 
 use super::choose::touched_sections;
-use super::edits::Haystack;
+use super::edits::{Haystack, apply, has_blocks, parse};
 use super::scope::{Scope, scope};
 use super::sections::{Section, sections};
 use crate::model::{EndReason, Reply};
@@ -171,6 +171,14 @@ impl Increments {
         };
         let old = &draft[section.body(draft)];
         let mut new = unfenced(reply, old);
+        if has_blocks(&new) && !has_blocks(old) {
+            // The model answered with edits of the section instead of its text.
+            let applied = apply(old, &parse(reply));
+            if !applied.failed.is_empty() {
+                return false;
+            }
+            new = applied.text;
+        }
         let parts = sections(&new);
         if let Some(heading) = &section.heading {
             let others = |part: &&Section| {
@@ -221,7 +229,7 @@ impl Increments {
             None => (self.sections.len(), reply.as_str()),
         };
         let text = unfenced(text, "");
-        if text.trim().is_empty() {
+        if text.trim().is_empty() || has_blocks(&text) {
             return false;
         }
         // A section that is there already, extended.
@@ -389,6 +397,24 @@ mod tests {
             "nothing changed"
         );
         assert_eq!(run(&[wrong(7)], &[" "]), None);
+    }
+
+    #[test]
+    fn edits_of_a_section_are_applied_and_never_its_text() {
+        let edit =
+            |old: &str| format!("<<<<<<< SEARCH\n{old}\n=======\nRun it once.\n>>>>>>> REPLACE");
+        let wanted = DRAFT.replace("Run it twice.", "Run it once.");
+        let fenced = format!("```\n{}\n```", edit("Run it twice."));
+        for text in [edit("Run it twice."), fenced] {
+            assert_eq!(
+                run(&[wrong(7)], &[&text]),
+                Some((wanted.clone(), true)),
+                "{text}"
+            );
+        }
+        assert_eq!(run(&[wrong(7)], &[&edit("Nothing like it at all.")]), None);
+        let missing = [issue(IssueType::Missing, Severity::Major, None)];
+        assert_eq!(run(&missing, &[&edit("Run it twice.")]), None);
     }
 
     #[test]

@@ -143,7 +143,10 @@ impl Revision {
     /// Takes in the reply to what was asked for last. One that is the whole text must be a draft.
     pub fn answer(&mut self, reply: &Reply) {
         match std::mem::replace(&mut self.state, State::Rewrite) {
-            State::Rewrite => self.done(full_rewrite::text(&reply.text), Strategy::FullRewrite),
+            State::Rewrite => {
+                let text = full_rewrite::text(&reply.text, &self.draft);
+                self.done(text, Strategy::FullRewrite);
+            }
             State::Edit(edits) => self.edited(edits, reply),
             State::Sections(mut increments) => {
                 increments.answer(&self.draft, reply);
@@ -186,7 +189,8 @@ impl Revision {
                 if !again && finished && full_rewrite::is_rewrite(&reply.text, &self.draft) {
                     let reason = "the model answered with the whole text instead of edits";
                     self.fall_back(Strategy::TargetedEdit, reason.to_owned());
-                    self.done(full_rewrite::text(&reply.text), Strategy::FullRewrite);
+                    let text = full_rewrite::text(&reply.text, &self.draft);
+                    self.done(text, Strategy::FullRewrite);
                 } else {
                     let reason = "the model answered without edits";
                     self.fall_back(Strategy::TargetedEdit, reason.to_owned());

@@ -21,4 +21,4 @@ mod cases;
 
 pub use apply::{Applied, Failed, apply};
 pub use locate::{Grade, Haystack, Miss};
-pub use parse::{Block, Reading, parse, write};
+pub use parse::{Block, Reading, has_blocks, parse, write};

@@ -79,6 +79,12 @@ pub fn parse(reply: &str) -> Vec<Block> {
     blocks
 }
 
+/// Whether a text has the marker that a block begins with, such as `<<<<<<< SEARCH`.
+pub fn has_blocks(text: &str) -> bool {
+    text.lines()
+        .any(|line| line.contains("<<<") && matches!(marker(line, false), Some(Marker::Head)))
+}
+
 /// Writes a block as models are asked to.
 pub fn write(search: &str, replace: &str) -> String {
     let part = |text: &str| match text {
