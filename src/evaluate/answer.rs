@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Fault, Finding};
-use crate::types::{IssueType, Place, Severity};
+use crate::types::{Issue, IssueType, Place, Severity};
 
 /// The most errors of one verdict that are read: a reviser can mend no more at once.
 const MAX_FAULTS: usize = 50;
@@ -148,11 +148,11 @@ fn from_object(object: &Map<String, Value>) -> Result<Finding, String> {
 }
 
 /// Gives each suggestion to the error that it is for, as far as that can be known: one for each, or what
-/// is left to the last; without errors, each is a fault of its own.
+/// is left to the last; without errors, each is a fault of its own, which says nothing but its fix.
 fn suggest(faults: &mut Vec<Fault>, suggestions: Vec<String>) {
     if faults.is_empty() {
         faults.extend(suggestions.into_iter().take(MAX_FAULTS).map(|suggestion| {
-            Fault::new(IssueType::Missing, "It could be better.").fix(suggestion)
+            Fault::new(IssueType::Missing, Issue::ONLY_SUGGESTED).fix(suggestion)
         }));
         return;
     }

@@ -165,8 +165,13 @@ fn errors<'a>(
             .into_iter()
             .collect();
     };
-    if !evaluation.issues.is_empty() {
-        return evaluation.issues.iter().map(Fault::of).collect();
+    // What only suggests is no error of a text that is good enough.
+    let is_error = |issue: &&Issue| !(evaluation.satisfactory && issue.is_suggestion());
+    let issues: Vec<_> = (evaluation.issues.iter().filter(is_error))
+        .map(Fault::of)
+        .collect();
+    if !issues.is_empty() {
+        return issues;
     }
     let reason = result.evidence.as_deref();
     match (result.status, result.passed) {

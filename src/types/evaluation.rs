@@ -177,6 +177,17 @@ pub struct Issue {
     pub place: Place,
 }
 
+impl Issue {
+    /// The description of a suggestion that comes without an error.
+    pub(crate) const ONLY_SUGGESTED: &str = "It could be better.";
+
+    /// Whether it says nothing but what it suggests.
+    pub fn is_suggestion(&self) -> bool {
+        let fix = self.suggested_fix.as_ref();
+        fix.is_some_and(|fix| [fix, Self::ONLY_SUGGESTED].contains(&self.description.as_str()))
+    }
+}
+
 /// Where in a draft an issue is, and by which rule it is one. In JSON its keys stand in the issue
 /// itself; those that are not known are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

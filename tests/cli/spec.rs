@@ -53,6 +53,30 @@ fn a_valid_value_comes_back_as_it_was_read() {
     assert_eq!(verdict["value"]["age"], 36);
 }
 
+/// What a passing verdict suggests is none of its errors.
+#[test]
+fn suggestions_of_a_passing_verdict_stand_once() {
+    for spec in [
+        "type: llm\nprompt: Is it good?\n",
+        "type: custom\nlanguage: lua\nrun: return { valid = true, score = 0.9, suggestions = { 'Cut it.' } }\n",
+    ] {
+        let said = r#"{"valid": true, "score": 0.9, "suggestions": ["Cut it."]}"#;
+        let verdict = |format: &str| {
+            verdict()
+                .args(["--provider", "scripted:judge.toml", "--format", format])
+                .file("spec.yaml", spec)
+                .file("judge.toml", format!("[[reply]]\ntext = '{said}'\n"))
+                .stdin("A text.")
+                .run()
+        };
+        let json = verdict("json").json();
+        assert_eq!(json["errors"], json!([]), "{spec}");
+        assert_eq!(json["suggestions"], json!(["Cut it."]), "{spec}");
+        let text = verdict("text").stdout;
+        assert_eq!(text.matches("Cut it.").count(), 1, "{text}");
+    }
+}
+
 #[test]
 fn text_and_markdown_are_for_people() {
     let bad = "{\n\"name\": \"Ada\"\n}";
