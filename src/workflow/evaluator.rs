@@ -15,7 +15,7 @@ use super::template::{self, text_of};
 use super::world::{ModelChoice, Scene};
 use crate::criteria;
 use crate::evaluate::{JudgeModel, Panel, Progress, Subject, read_returned};
-use crate::prompt::Prompts;
+use crate::prompt::{Prompts, states_form};
 use crate::source::{Data, DataFormat, Reach, SourceError};
 use crate::types::{Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, Task};
 
@@ -27,6 +27,8 @@ const OWN: [&str; 5] = ["prompt", "model", "provider", "api_base", "score_thresh
 /// Judges drafts.
 pub(super) struct Evaluator {
     judge: Judge,
+    /// The settings of the file, for calls that name no model.
+    settings: Settings,
     criteria: Arc<Criteria>,
     /// The score that a valid draft must have, too.
     threshold: Option<f64>,
@@ -124,6 +126,7 @@ impl Evaluator {
         };
         Ok(Self {
             judge,
+            settings: Settings::default(),
             criteria: Arc::new(criteria),
             threshold,
         })
@@ -132,9 +135,7 @@ impl Evaluator {
     /// The same, with the model that the file names for all calls, as far as it names none itself.
     #[must_use]
     pub(super) fn with_settings(mut self, settings: &Settings) -> Self {
-        if let Judge::Panel(choice) | Judge::Prompt(_, choice) = &mut self.judge {
-            *choice = settings.complete(choice.clone());
-        }
+        self.settings = settings.clone();
         self
     }
 
@@ -193,7 +194,7 @@ impl Evaluator {
                 )
             }
         };
-        Ok(self.judged(evaluation, raw.as_ref(), draft))
+        Ok(self.judged(evaluation, raw.as_ref()))
     }
 
     /// The criteria with the prompt filled in. A template that says one text, whatever is in it.
@@ -210,6 +211,8 @@ impl Evaluator {
         for criterion in &mut criteria.criteria {
             if let Kind::Llm(config) = &mut criterion.evaluator {
                 config.prompt = Some(format!("{{{{ {text} }}}}"));
+                // What it is filled with may look like a form, and is none.
+                config.own_form = Some(prompt.value().as_str().is_some_and(states_form));
             }
         }
         Ok(Arc::new(criteria))
@@ -224,7 +227,8 @@ impl Evaluator {
         attempt: u32,
     ) -> Result<Evaluation, Failure> {
         let judge = if criteria.need_judge() {
-            let chosen = scene.world.models.open(choice).await?;
+            let choice = self.settings.complete(choice.clone(), scene.names);
+            let chosen = scene.world.models.open(&choice).await?;
             Some(JudgeModel {
                 cache: scene
                     .world
@@ -258,7 +262,7 @@ impl Evaluator {
         Ok(evaluation?)
     }
 
-    fn judged(&self, mut evaluation: Evaluation, raw: Option<&Value>, draft: &Value) -> Judged {
+    fn judged(&self, mut evaluation: Evaluation, raw: Option<&Value>) -> Judged {
         let reason = evaluation
             .criteria
             .first()
@@ -297,7 +301,7 @@ impl Evaluator {
         let value = evaluation
             .criteria
             .iter()
-            .find(|it| it.evaluator == "schema" && draft.is_string())
+            .find(|it| it.evaluator == "schema" && matches!(self.judge, Judge::Panel(_)))
             .and_then(|it| it.value.clone());
         Judged {
             evaluation,

@@ -55,8 +55,10 @@ impl Settings {
         })
     }
 
-    /// What a call wants, with what it leaves open.
-    pub(super) fn complete(&self, choice: ModelChoice) -> ModelChoice {
+    /// What a call asks for, with what it leaves open: the state's `llm_model` and `llm_provider` first, then the
+    /// settings of the file.
+    pub(super) fn complete(&self, choice: ModelChoice, names: &Names) -> ModelChoice {
+        let choice = from_state(choice, names);
         ModelChoice {
             provider: choice.provider.or_else(|| self.llm.provider.clone()),
             model: choice.model.or_else(|| self.llm.model.clone()),
@@ -72,8 +74,7 @@ impl Settings {
     }
 }
 
-/// What a call wants, with what the state says of models, as the reference has it.
-pub(super) fn from_state(choice: ModelChoice, names: &Names) -> ModelChoice {
+fn from_state(choice: ModelChoice, names: &Names) -> ModelChoice {
     let text = |key: &str| {
         let found = names.state.get(key).and_then(Value::as_str);
         found.map(str::to_owned)

@@ -46,6 +46,64 @@ fn scripted(file: &str, text: &str, input: &Value, replies: &str) -> Test {
 }
 
 #[test]
+fn the_result_of_a_loop_is_the_value_as_the_schema_reads_it() {
+    let file = "\
+name: w
+nodes:
+  - name: age
+    uses: reflection.loop
+    with:
+      generator: { run: \"return { age = '42' }\", language: lua }
+      evaluator:
+        type: schema
+        schema: { type: object, properties: { age: { type: integer } } }
+";
+    let ran = Test::new()
+        .file("w.yaml", file)
+        .args(["run", "w.yaml", "--format", "json"])
+        .run();
+    assert_eq!(ran.json()["state"]["reflection_output"]["age"], 42);
+    assert_eq!(ran.json()["state"]["age"], 42);
+    // Without a schema it stays what it is.
+    let file = "\
+name: w
+nodes:
+  - name: say
+    uses: reflection.loop
+    with:
+      generator: { run: return 'a text', language: lua }
+      evaluator: { type: schema }
+";
+    Test::new()
+        .file("w.yaml", file)
+        .args(["run", "w.yaml"])
+        .stdout("a text\n")
+        .run();
+}
+
+#[test]
+fn a_command_check_of_a_loop_gets_what_is_inside_a_fence() {
+    let file = "\
+name: w
+nodes:
+  - name: script
+    uses: reflection.loop
+    with:
+      generator: { action: llm.call, prompt: A script. }
+      evaluator: { type: command, command: [sh, -e, '{draft_file}'] }
+      max_iterations: 1
+";
+    scripted(
+        "w.yaml",
+        file,
+        &json!({}),
+        "[[reply]]\ntext = \"```sh\\nexit 0\\n```\"\n",
+    )
+    .arg("--allow-exec")
+    .run();
+}
+
+#[test]
 fn the_last_draft_is_printed_and_says_by_its_code_whether_it_is_good_enough() {
     grow(10, "return_best").stdout("xxxxxxxxxx\n").run();
     grow(99, "return_best").code(3).stdout("xxxxxxxxxx\n").run();

@@ -430,6 +430,49 @@ nodes:
     assert!(ran.stdout.len() < 1_000_000, "{}", ran.stdout.len());
 }
 
+/// The order is: the call itself, the state, the settings of the file.
+#[test]
+fn the_state_says_which_model_judges() {
+    let file = |model: &str| {
+        format!(
+            "
+settings: {{llm: {{provider: openai, model: of-settings}}}}
+nodes:
+  - name: write
+    uses: reflection.loop
+    with:
+      generator: {{run: return 'a text', language: lua}}
+      evaluator: {{type: llm, prompt: 'Is it good?'{model}}}
+      max_iterations: 1
+  - name: judge
+    uses: reflection.evaluate
+    with: {{evaluator_type: llm, prompt: 'Is it?', data: a text{model}}}
+"
+        )
+    };
+    for (model, input, asked) in [
+        ("", json!({}), "of-settings"),
+        ("", json!({ "llm_model": "of-state" }), "of-state"),
+        (", model: own", json!({ "llm_model": "of-state" }), "own"),
+    ] {
+        let server = Server::start();
+        server.models(&[("of-settings", 8192), ("of-state", 8192), ("own", 8192)]);
+        for _ in 0..2 {
+            server.reply_text(r#"{"valid": true, "score": 1}"#);
+        }
+        run(&server, Protocol::OpenAi, &file(model))
+            .env_remove("REFLECT_MODEL")
+            .args(["--input", &input.to_string()])
+            .run();
+        let models: Vec<_> = server
+            .chats()
+            .iter()
+            .map(|chat| chat.body["model"].clone())
+            .collect();
+        assert_eq!(models, [asked, asked], "{model}, {input}");
+    }
+}
+
 /// Rounds of critique without a verdict; how many is a variable, and the answer before is JSON whose keys are used.
 const ROUNDS: &str = r#"
 variables: {model: gpt-4, rounds: 2}

@@ -14,7 +14,7 @@ use crate::source::SourceError;
 use crate::types::TokenUsage;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
-use crate::workflow::settings::{Settings, from_state};
+use crate::workflow::settings::Settings;
 use crate::workflow::template;
 use crate::workflow::world::{ModelChoice, Scene};
 
@@ -202,7 +202,7 @@ impl Asked {
             model,
             ..self.choice.clone()
         };
-        let choice = from_state(self.settings.complete(choice), scene.names);
+        let choice = self.settings.complete(choice, scene.names);
         let chosen = scene.world.models.open(&choice).await?;
         let mut request = ChatRequest::new(Purpose::Write, messages);
         request.sampling = chosen
