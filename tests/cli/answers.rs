@@ -142,7 +142,14 @@ fn a_verdict_is_read_in_many_forms() {
             "reasoning before",
             format!("<think>Is {{it}} good?</think>{good}"),
         ),
-        ("an example before", format!("{}\n{good}", verdict(1))),
+        (
+            "the form before",
+            format!(
+                "{}\n{good}",
+                json!({"scores": {"clear": {"reason": "...", "score": 3}}, "issues": [], "confidence": 0.7})
+            ),
+        ),
+        ("the same twice", format!("{good}\n```json\n{good}\n```")),
         (
             "on many lines",
             serde_json::to_string_pretty(&verdict(5)).expect("JSON"),
@@ -203,6 +210,10 @@ fn no_verdicts() -> Vec<(&'static str, Reply)> {
             Reply::text(r#"{"scores": {"pretty": {"score": 5}}}"#),
         ),
         ("a list", Reply::text("[5]")),
+        (
+            "two that differ",
+            Reply::text(&format!("{}\n{whole}", verdict(1))),
+        ),
         ("reasoning only", Reply::reasoning_only("Hm.")),
     ]
 }
