@@ -923,7 +923,7 @@ impl Run<'_, '_> {
         if stopped_early {
             self.early.stopped();
         }
-        let (text, _) = gate::clean(text, &self.occasion(work));
+        let (text, _) = gate::clean(gate::without_loop(text), &self.occasion(work));
         let better = self
             .rejected
             .as_ref()

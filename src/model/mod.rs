@@ -15,6 +15,7 @@ mod listing;
 mod measure;
 pub mod ollama;
 pub mod openai;
+pub(crate) mod repetition;
 mod reply;
 mod runaway;
 mod scripted;

@@ -1,6 +1,8 @@
 //! Noticing that a model has lost itself in repetition. Small models do; they would go on until the window
 //! is full.
 
+use super::repetition::loop_start;
+
 /// A unit that repeats may be this long, in bytes: a few lines of text.
 const LONGEST_UNIT: usize = 400;
 /// So much of the end of a text must be repetition, in bytes...
@@ -9,11 +11,18 @@ const REPEATED: usize = 1600;
 const TIMES: usize = 4;
 /// A text is looked at whenever so much has been added, in bytes.
 const STEP: usize = 256;
+/// Repetition with small changes is looked for whenever a text has grown by this share, for that takes longer...
+const SHARE: usize = 4;
+/// ...and must be so long, in words...
+const LOOP: usize = 1000;
+/// ...and have so much that was there before.
+const KNOWN: f64 = 0.85;
 
 /// Watches a text that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     looked_at: usize,
+    searched_at: usize,
 }
 
 impl Watch {
@@ -23,7 +32,14 @@ impl Watch {
             return false;
         }
         self.looked_at = text.len();
-        repeats(text.as_bytes())
+        if repeats(text.as_bytes()) {
+            return true;
+        }
+        if text.len() < self.searched_at + self.searched_at / SHARE + LOOP {
+            return false;
+        }
+        self.searched_at = text.len();
+        loop_start(text, LOOP, KNOWN).is_some()
     }
 }
 
@@ -62,6 +78,20 @@ mod tests {
         for end in (0..text.len()).step_by(7) {
             assert!(!watch.is_runaway(&text[..end]));
         }
+    }
+
+    #[test]
+    fn repetition_with_small_changes_is_found() {
+        let kinds = ["small", "green", "old", "quiet", "famous", "young", "wild"];
+        let (mut text, mut watch) = (String::new(), Watch::default());
+        let found = (0_usize..1000).find(|n| {
+            let (one, other) = (kinds[n * n % 7], kinds[n / 2 % 7]);
+            text.push_str(&format!(
+                "The frog is a {one} animal that lives in the {other} pond near here. "
+            ));
+            watch.is_runaway(&text)
+        });
+        assert!(found.is_some_and(|n| n < 300), "{found:?}");
     }
 
     #[test]
