@@ -4,7 +4,7 @@ mod bench;
 mod memory;
 mod worker;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::batch::durable::EngineAddress;
 use crate::batch::{Concurrency, Shard};
@@ -479,8 +479,8 @@ pub(super) struct WorkflowArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub fail_on_state: Vec<String>,
 
-    /// Let the workflow run programs on this machine (commands, and code in Python and Prolog), read JSON
-    /// Schemas outside of its folder, and say where models are
+    /// Let the workflow run programs on this machine (commands, and code in Python and Prolog), and read JSON
+    /// Schemas outside of its folder
     #[arg(long)]
     pub allow_exec: bool,
 
@@ -841,6 +841,8 @@ pub(super) struct BatchArgs {
 pub(super) struct LoopsArgs<'a> {
     /// The criteria of tasks that name none.
     pub criteria: Option<&'a str>,
+    /// The file of the tasks. Criteria that a task names stay inside its folder.
+    pub tasks: &'a Path,
     pub knowledge: &'a KnowledgeArgs,
     pub memory: Option<bool>,
     pub model: &'a ModelArgs,
@@ -856,6 +858,7 @@ impl BatchArgs {
     pub(super) fn loops(&self) -> LoopsArgs<'_> {
         LoopsArgs {
             criteria: self.criteria.as_deref(),
+            tasks: &self.tasks,
             knowledge: &self.knowledge,
             memory: self.memory,
             model: &self.model,
@@ -994,6 +997,10 @@ pub(super) struct ModelArgs {
     /// Fetch nothing: use only models that are on this machine
     #[arg(long, hide_short_help = true)]
     pub offline: bool,
+
+    /// Let criteria, workflows and a project's configuration choose models of other providers, and download weights
+    #[arg(long, hide_short_help = true)]
+    pub allow_models: bool,
 
     /// The limits of a call.
     #[command(flatten)]

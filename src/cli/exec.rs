@@ -292,17 +292,23 @@ fn not_allowed(refused: &[&Program<'_>], user_file: Option<&Path>) -> CliError {
 
 /// What to do where something is not allowed to run that is written in this file.
 fn how_to_allow(file: Option<&Path>, user_file: Option<&Path>) -> String {
-    let mut hint =
-        "if you trust what is shown, allow it for this call with `--allow-exec`".to_owned();
-    if let Some((file, config)) = file.and_then(Path::to_str).zip(user_file) {
-        let entry = toml::Value::String(file.to_owned());
-        let _ = write!(
-            hint,
-            ", or always with these lines in {}:\n  [trust]\n  exec = [{entry}]",
-            config.display()
-        );
-    }
-    hint
+    let entry = trust_entry("exec", file, user_file);
+    let always = entry.map_or_else(String::new, |entry| format!(", or {entry}"));
+    format!("if you trust what is shown, allow it for this call with `--allow-exec`{always}")
+}
+
+/// How to trust a file for good, by a key of `[trust]`; `None` if it has no path, or the user no configuration.
+pub(super) fn trust_entry(
+    key: &str,
+    file: Option<&Path>,
+    user_file: Option<&Path>,
+) -> Option<String> {
+    let (file, config) = file.and_then(Path::to_str).zip(user_file)?;
+    let entry = toml::Value::String(file.to_owned());
+    let config = config.display();
+    Some(format!(
+        "always with these lines in {config}:\n  [trust]\n  {key} = [{entry}]"
+    ))
 }
 
 /// The text with what changes the direction of writing made visible: else code could be shown in another

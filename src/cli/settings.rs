@@ -1,7 +1,7 @@
 //! From flags to settings in force.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Once};
 
 use super::args::{
     AssessArgs, CallLimitArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs,
@@ -10,8 +10,8 @@ use super::args::{
 use super::error::CliError;
 use super::{paths, printer};
 use crate::batch::Limits;
-use crate::config::{self, Config, HumanDuration, Resolved, Settings, TimeoutSettings};
-use crate::criteria;
+use crate::config::{self, Config, HumanDuration, Origin, Resolved, Settings, TimeoutSettings};
+use crate::criteria::{self, Available};
 use crate::prompt::Templates;
 use crate::source::Reach;
 use crate::types::{
@@ -68,7 +68,14 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
     } else {
         Measure::Nothing
     };
-    let plan = plan(flags, &args.knowledge, global, args.allow_exec, measure)?;
+    let plan = plan(
+        flags,
+        &args.knowledge,
+        global,
+        args.allow_exec,
+        measure,
+        None,
+    )?;
     check_steps(&args.flow, &plan)?;
     Ok(Plan {
         tools: args.tools.len(),
@@ -132,7 +139,11 @@ pub(super) fn batch(
         ..model_flags(args.model)?
     };
     let (knowledge, allowed) = (args.knowledge, args.allow_exec);
-    let plan = plan(flags, knowledge, global, allowed, Measure::Criteria)?;
+    let folder = criteria.map(|_| match args.tasks.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    });
+    let plan = plan(flags, knowledge, global, allowed, Measure::Criteria, folder)?;
     if criteria.is_none() {
         // Tasks with criteria of their own may be written otherwise.
         check_steps(args.flow, &plan)?;
@@ -177,7 +188,14 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
     };
     let evaluator = args.evaluator.as_deref();
     let measure = evaluator.map_or(Measure::Criteria, Measure::Evaluator);
-    plan(flags, &args.knowledge, global, args.allow_exec, measure)
+    plan(
+        flags,
+        &args.knowledge,
+        global,
+        args.allow_exec,
+        measure,
+        None,
+    )
 }
 
 /// What the flags about models set over a configuration, for a run of which nothing else is known.
@@ -249,20 +267,22 @@ fn without_criteria(config: Config, flags: &Settings, judged: bool) -> Result<Pl
 }
 
 /// Reads the configuration and the criteria, and lays the flags over them. `allowed` is the user's trust in
-/// what the criteria run, for this call.
+/// what the criteria run, for this call; `named_in` the folder of the tasks whose rows name the criteria.
 fn plan(
     flags: Settings,
     knowledge: &KnowledgeArgs,
     global: &GlobalArgs,
     allowed: bool,
     measure: Measure<'_>,
+    named_in: Option<&Path>,
 ) -> Result<Plan, CliError> {
     let config = load(global)?;
     let flags = Settings {
         profile: global.profile.clone(),
         ..flags
     };
-    let settings = config.resolve(&flags, None)?.settings;
+    let first = config.resolve(&flags, None)?;
+    let settings = first.settings.clone();
     let reach = |file: &Path| reach(&config, allowed, file);
     if let Measure::Evaluator(file) = measure {
         let mut criteria = criteria::load_spec(file, &reach)?;
@@ -285,7 +305,11 @@ fn plan(
     let judged = matches!(measure, Measure::Criteria);
     let path = settings.criteria_path.unwrap_or_default();
     let mut criteria = match settings.criteria.as_deref() {
-        Some(name) => criteria::resolve(name, &path, &reach)?,
+        Some(text) if criteria::is_inline(text) => criteria::parse(text, "criteria")?,
+        Some(name) => {
+            let origin = first.origin("criteria");
+            criteria_named(name, named_in, origin, &path)?.read(&reach)?
+        }
         None if judged => {
             if !global.quiet {
                 printer::say(&format!(
@@ -309,6 +333,50 @@ fn plan(
         judged,
         tools: 0,
     })
+}
+
+/// Finds the criteria of this name. A project's file, and the rows of a batch in `rows`, may be somebody else's: they
+/// name a file in their own folder, or one that the user keeps in `criteria_path`.
+pub(super) fn criteria_named(
+    name: &str,
+    rows: Option<&Path>,
+    origin: Option<&Origin>,
+    criteria_path: &[PathBuf],
+) -> Result<Available, CliError> {
+    let found = criteria::locate(name, criteria_path)?;
+    let (folder, whose) = match (rows, origin) {
+        (Some(folder), _) => (folder, "of the tasks".to_owned()),
+        (None, Some(Origin::Project { path, .. })) => {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            (folder, format!("of {}", path.display()))
+        }
+        _ => return Ok(found),
+    };
+    let is_kept = |file: &Path| criteria_path.iter().any(|kept| file.starts_with(kept));
+    match &found.path {
+        Some(file) if !is_kept(file) && !is_within(file, folder) => Err(CliError::usage(format!(
+            "the criteria `{name}` lie outside of the folder {whose}"
+        ))
+        .hint(
+            "name them with `--criteria`; or copy them into that folder, or into one of your `criteria_path`",
+        )),
+        _ => Ok(found),
+    }
+}
+
+/// Whether a file is in a folder, once all symbolic links are followed. One that does not exist is where its path says.
+fn is_within(file: &Path, folder: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else {
+        return false;
+    };
+    match (file.canonicalize(), std::path::absolute(file)) {
+        (Ok(file), _) => file.starts_with(folder),
+        (Err(_), Ok(file)) => {
+            let goes_up = file.components().any(|part| part == Component::ParentDir);
+            !goes_up && file.starts_with(folder)
+        }
+        (Err(_), Err(_)) => false,
+    }
 }
 
 /// What stands for the criteria where there are none.
@@ -345,7 +413,14 @@ pub(super) fn load(global: &GlobalArgs) -> Result<Config, CliError> {
         (Some(path), "REFLECT_CONFIG") => Some(path.clone()),
         _ => paths::env(name),
     };
-    Ok(Config::load(&env, &directory)?)
+    let config = Config::load(&env, &directory)?;
+    if let Some(ignored) = config.ignored_project().filter(|_| !global.quiet) {
+        // Batches and workers read the configuration again and again.
+        static SAID: Once = Once::new();
+        let (path, reason) = (ignored.path.display(), ignored.reason);
+        SAID.call_once(|| printer::say(&format!("warning: {path} is ignored: {reason}")));
+    }
+    Ok(config)
 }
 
 /// What the flags about models set.
@@ -357,6 +432,7 @@ fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
         provider: args.provider.clone(),
         base_url: args.base_url.clone(),
         offline: args.offline.then_some(true),
+        allow_models: args.allow_models.then_some(true),
         num_ctx: args.num_ctx,
         keep_alive: args.keep_alive.clone(),
         think: args.think,

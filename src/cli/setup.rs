@@ -1,13 +1,14 @@
 //! What it takes to go on with a run later.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::settings::Plan;
 use crate::config::{Config, Resolved, Settings};
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
-use crate::types::{Criteria, JudgeSettings, LoopSettings, Prices, Setup};
+use crate::source::redact;
+use crate::types::{Criteria, Evaluator, JudgeSettings, LoopSettings, Prices, Setup};
 
 /// What a run is given besides its plan.
 pub(super) struct Given<'a> {
@@ -35,7 +36,12 @@ pub(super) fn of(
         // The one that was chosen, at the address that was chosen.
         model: Some(given.writer),
         provider: None,
-        base_url: settings.base_url.clone().filter(|_| given.at_given_address),
+        base_url: settings
+            .base_url
+            .as_deref()
+            .filter(|_| given.at_given_address)
+            .map(|url| redact(url).into_owned()),
+        allow_models: Some(settings.allow_models == Some(true) || trusts_judges(plan)),
         // These are recorded with the start of the run, or have done their work.
         loop_settings: LoopSettings::default(),
         judge: JudgeSettings::default(),
@@ -59,21 +65,38 @@ pub(super) fn of(
     })
 }
 
+/// Whether there are criteria that name models, and the user's configuration trusts all their files: the criteria of a
+/// recorded run are in no file.
+fn trusts_judges(plan: &Plan) -> bool {
+    let criteria = plan.criteria.criteria.iter();
+    let mut files = criteria.filter_map(|criterion| match &criterion.evaluator {
+        Evaluator::Llm(llm) if llm.model.is_some() => Some(llm.origin.file.as_deref()),
+        _ => None,
+    });
+    let is_trusted = |file: Option<&Path>| file.is_some_and(|it| plan.config.trusts_models(it));
+    files
+        .next()
+        .is_some_and(|first| is_trusted(first) && files.all(is_trusted))
+}
+
 /// How models are reached and asked, and what drafts are measured by, in a run that was recorded with this. `judged`
 /// says whether anything is judged.
 ///
 /// # Errors
-/// If its settings cannot be read; says why.
+/// If its settings cannot be read, or the address in them is not whole.
 pub(super) fn plan(
     setup: &Setup,
     config: Config,
     criteria: &Criteria,
     loop_settings: LoopSettings,
     judged: bool,
-) -> Result<Plan, String> {
-    let settings: Settings =
-        serde_json::from_value(setup.settings.clone()).map_err(|error| error.to_string())?;
-    let mut resolved = Resolved::recorded(&settings)?;
+) -> Result<Plan, CliError> {
+    let unreadable =
+        |why: String| CliError::failure(format!("the recorded settings cannot be read: {why}"));
+    let mut settings: Settings = serde_json::from_value(setup.settings.clone())
+        .map_err(|error| unreadable(error.to_string()))?;
+    settings.base_url = full_address(settings.base_url, &config)?;
+    let mut resolved = Resolved::recorded(&settings).map_err(unreadable)?;
     resolved.settings.loop_settings = loop_settings;
     resolved.settings.judge = criteria.judge_settings.clone();
     Ok(Plan {
@@ -107,6 +130,22 @@ fn merge(below: &mut serde_json::Value, above: serde_json::Value) {
         }
         (below, above) => *below = above,
     }
+}
+
+/// A recorded address, with what was left out of it as secret: as it is set today.
+fn full_address(recorded: Option<String>, config: &Config) -> Result<Option<String>, CliError> {
+    if recorded.as_ref().is_none_or(|url| !url.contains("***")) {
+        return Ok(recorded);
+    }
+    let today = config
+        .resolve(&Settings::default(), None)?
+        .settings
+        .base_url;
+    let is_same = |url: &String| Some(redact(url).into_owned()) == recorded;
+    today.filter(is_same).map(Some).ok_or_else(|| {
+        CliError::usage("the run was recorded without the secret part of its server's address")
+            .hint("set `REFLECT_BASE_URL` to the whole address")
+    })
 }
 
 /// What the models cost: as is known today, else as was known then.

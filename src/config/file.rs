@@ -13,6 +13,7 @@ use toml::{
 
 use super::{
     layer::{Layer, Origin},
+    mask,
     provider::Provider,
     settings::Settings,
 };
@@ -46,13 +47,17 @@ pub(super) struct Tables {
     pub trust: Trust,
 }
 
-/// What may be done on this machine without asking each time.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+/// What files that may be somebody else's may do without asking each time. Files, or folders of them: full paths, or
+/// from the home directory with `~/`. Default: none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Trust {
-    /// Criteria files whose commands and scripts run as with `--allow-exec`, and folders of such files:
-    /// full paths, or from the home directory with `~/`. Default: none.
+    /// Their commands and scripts run as with `--allow-exec`.
     pub exec: Vec<PathBuf>,
+    /// They choose models of any provider and download weights, as with `--allow-models`.
+    pub models: Vec<PathBuf>,
+    /// Workflows that set the server's address (`api_base`).
+    pub endpoints: Vec<PathBuf>,
 }
 
 /// The user's file, read.
@@ -63,40 +68,19 @@ pub(super) struct UserFile {
     pub aliases: BTreeMap<String, String>,
     pub prices: Prices,
     pub profiles: IndexMap<String, Layer>,
-    /// Files and folders, full paths.
-    pub trusted: Vec<PathBuf>,
+    /// The line of each alias.
+    pub alias_lines: BTreeMap<String, usize>,
+    /// With full paths only.
+    pub trust: Trust,
 }
 
-/// Reads the user's file. Errors in lines that may hold a key do not show them.
+/// Reads the user's file. Errors show no value that may be a secret.
 pub(super) fn user(
     source: &Source,
     path: &Path,
     home: Option<&Path>,
 ) -> Result<UserFile, SourceError> {
-    read_user(source, path, home).map_err(|error| match error.position() {
-        Some((line, _)) if may_hold_a_key(source.text(), line) => error.hide_text(),
-        _ => error,
-    })
-}
-
-/// Whether a line, counted from 1, may hold a key: by its words, or because it is under headers.
-fn may_hold_a_key(text: &str, line: usize) -> bool {
-    let lines: Vec<String> = text.lines().take(line).map(str::to_lowercase).collect();
-    let Some(shown) = lines.last() else {
-        return false;
-    };
-    let table = lines.iter().rev().find(|l| l.trim_start().starts_with('['));
-    // A line in the middle of a table or a text of several lines has no key of its own.
-    let has_key = shown.contains('=') || shown.trim_start().starts_with('[');
-    let secret = |l: &str| {
-        let plain = l.replace("api_key_env", "");
-        ["api_key", "headers", "authorization", "bearer"]
-            .iter()
-            .any(|word| plain.contains(word))
-    };
-    secret(shown)
-        || table.is_some_and(|l| secret(l))
-        || (!has_key && lines.iter().any(|l| secret(l)))
+    read_user(source, path, home).map_err(|error| mask::conceal(source, error))
 }
 
 fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFile, SourceError> {
@@ -117,6 +101,7 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
         path,
         home,
         outline: &outline,
+        project: false,
     };
     let layer = reader.layer(root, None)?;
     let mut profiles = IndexMap::new();
@@ -150,9 +135,18 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
                 .help("for example: fast = \"ollama:qwen3:4b\""));
         }
     }
-    let trusted = reader.trusted(&tables.trust)?;
+    let trust = Trust {
+        exec: reader.trusted("exec", &tables.trust.exec)?,
+        models: reader.trusted("models", &tables.trust.models)?,
+        endpoints: reader.trusted("endpoints", &tables.trust.endpoints)?,
+    };
+    let line_of = |name: &String| {
+        let span = source::value_span(&outline, &["aliases", name])?;
+        Some((name.clone(), source.position(span.start).0))
+    };
     Ok(UserFile {
-        trusted,
+        alias_lines: tables.aliases.keys().filter_map(line_of).collect(),
+        trust,
         layer,
         providers: tables.providers,
         aliases: tables.aliases,
@@ -161,8 +155,12 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
     })
 }
 
-/// Reads a project's file.
+/// Reads a project's file. Errors show no value that may be a secret.
 pub(super) fn project(source: &Source, path: &Path) -> Result<Layer, SourceError> {
+    read_project(source, path).map_err(|error| mask::conceal(source, error))
+}
+
+fn read_project(source: &Source, path: &Path) -> Result<Layer, SourceError> {
     let root = source::table(source)?;
     let mut keys: Vec<_> = root.get_ref().keys().collect();
     keys.sort_by_key(|key| key.span().start);
@@ -193,6 +191,7 @@ pub(super) fn project(source: &Source, path: &Path) -> Result<Layer, SourceError
         path,
         home: None,
         outline: &outline,
+        project: true,
     }
     .layer(root, None)
 }
@@ -236,6 +235,8 @@ struct Reader<'a> {
     path: &'a Path,
     home: Option<&'a Path>,
     outline: &'a DeTable<'a>,
+    /// Whether it is a project's file.
+    project: bool,
 }
 
 impl Reader<'_> {
@@ -273,10 +274,17 @@ impl Reader<'_> {
             .map(|dirs| dirs.iter().map(|dir| self.beside(dir)).collect());
         settings.prompt_dir = settings.prompt_dir.map(|dir| self.beside(&dir));
         Ok(Layer::new(&settings, |key| {
-            let path: Vec<&str> = key.split('.').collect();
+            let keys: Vec<&str> = key.split('.').collect();
+            let (path, line) = (
+                self.path.to_owned(),
+                self.source.position(place(&keys).start).0,
+            );
+            if self.project {
+                return Origin::Project { path, line };
+            }
             Origin::File {
-                path: self.path.to_owned(),
-                line: self.source.position(place(&path).start).0,
+                path,
+                line,
                 profile: profile.map(str::to_owned),
             }
         }))
@@ -294,8 +302,8 @@ impl Reader<'_> {
     }
 
     /// What is trusted must be named beyond doubt: not from where the user or a file happens to be.
-    fn trusted(&self, trust: &Trust) -> Result<Vec<PathBuf>, SourceError> {
-        let paths = trust.exec.iter().filter_map(|path| {
+    fn trusted(&self, key: &str, paths: &[PathBuf]) -> Result<Vec<PathBuf>, SourceError> {
+        let paths = paths.iter().filter_map(|path| {
             let full = match path.strip_prefix("~") {
                 // Without a home directory it names nothing.
                 Ok(rest) => self.home?.join(rest),
@@ -304,16 +312,16 @@ impl Reader<'_> {
             if full.is_absolute() {
                 return Some(Ok(full));
             }
-            let place = source::value_span(self.outline, &["trust", "exec"]).unwrap_or(0..0);
+            let place = source::value_span(self.outline, &["trust", key]).unwrap_or(0..0);
             Some(Err(self
                 .source
                 .error(
                     place,
-                    &format!("`trust.exec`: `{}` is no full path", path.display()),
+                    &format!("`trust.{key}`: `{}` is no full path", path.display()),
                 )
-                .help(
-                    "for example: exec = [\"/home/ada/criteria\", \"~/work/code.toml\"]",
-                )))
+                .help(format!(
+                    "for example: {key} = [\"/home/ada/criteria\", \"~/work/code.toml\"]"
+                ))))
         });
         paths.collect()
     }

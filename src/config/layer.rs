@@ -18,7 +18,7 @@ pub enum Origin {
     Variable(&'static str),
     /// The criteria of this name.
     Criteria(String),
-    /// A line of a file; counted from 1.
+    /// A line of the user's file, counted from 1.
     File {
         /// The file.
         path: PathBuf,
@@ -26,6 +26,13 @@ pub enum Origin {
         line: usize,
         /// The profile that it is in.
         profile: Option<String>,
+    },
+    /// A line of a project's file, counted from 1. Such a file may be somebody else's.
+    Project {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
     },
     /// The record of a run that is resumed.
     Record,
@@ -44,7 +51,7 @@ impl Origin {
     pub fn rank(&self) -> u8 {
         match self {
             Self::BuiltIn => 0,
-            Self::File { profile: None, .. } => 1,
+            Self::Project { .. } | Self::File { profile: None, .. } => 1,
             Self::File { .. } => 2,
             Self::Criteria(_) => 3,
             Self::Variable(_) => 4,
@@ -70,6 +77,7 @@ impl fmt::Display for Origin {
                     None => Ok(()),
                 }
             }
+            Self::Project { path, line } => write!(f, "{}:{line}", path.display()),
             Self::Record => f.write_str("the record of the run"),
             Self::BuiltIn => f.write_str("built-in"),
         }

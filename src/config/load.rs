@@ -8,6 +8,7 @@ use super::{
     env::Env,
     file::{self, UserFile},
     layer::{Layer, Origin, Resolved},
+    owner,
     provider::Provider,
     settings::Settings,
 };
@@ -19,12 +20,22 @@ use crate::{
 /// A limit on the user's money, which other people's files may lower and not raise.
 const MAX_COST: &str = "loop.max_cost";
 
+/// A project's file that was not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IgnoredProject {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why, as the end of a sentence about it.
+    pub reason: &'static str,
+}
+
 /// The user's file, the project's file and the environment, read and checked, not yet laid over each
 /// other.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     user_path: Option<PathBuf>,
     project_path: Option<PathBuf>,
+    ignored_project: Option<IgnoredProject>,
     user: UserFile,
     project: Layer,
     env: Layer,
@@ -37,7 +48,6 @@ impl Config {
         let mut config = Self {
             env: env::layer(env)?,
             user_path: dirs::user_file(env),
-            project_path: dirs::project_file(directory),
             ..Self::default()
         };
         let named = env("REFLECT_CONFIG").is_some_and(|v| !v.is_empty());
@@ -45,8 +55,14 @@ impl Config {
             let home = dirs::home(env);
             config.user = file::user(&source::read(path)?, path, home.as_deref())?;
         }
-        if let Some(path) = &config.project_path {
-            config.project = file::project(&source::read(path)?, path)?;
+        if let Some(path) = dirs::project_file(directory) {
+            match owner::distrusted(&path) {
+                Some(reason) => config.ignored_project = Some(IgnoredProject { path, reason }),
+                None => {
+                    config.project = file::project(&source::read(&path)?, &path)?;
+                    config.project_path = Some(path);
+                }
+            }
         }
         Ok(config)
     }
@@ -61,6 +77,22 @@ impl Config {
         self.project_path.as_deref()
     }
 
+    /// A project's file that is there and was not read.
+    pub fn ignored_project(&self) -> Option<&IgnoredProject> {
+        self.ignored_project.as_ref()
+    }
+
+    /// The models and providers that the user's own file and environment name outside of profiles, short names
+    /// resolved.
+    pub fn own_models(&self) -> impl Iterator<Item = &str> {
+        let keys = ["provider", "model", "judge_model", "stronger_model"];
+        let layers = [&self.user.layer, &self.env];
+        let named = layers
+            .into_iter()
+            .flat_map(move |layer| keys.into_iter().filter_map(|key| layer.text(key)));
+        named.map(|(name, _)| self.user.aliases.get(name).map_or(name, String::as_str))
+    }
+
     /// The provider of this name in the user's file.
     pub fn provider(&self, name: &str) -> Option<&Provider> {
         self.user.providers.get(name)
@@ -73,13 +105,19 @@ impl Config {
 
     /// Whether code in this criteria file may run without asking: the user's own file names it, or a folder
     /// that it is in. The path must be full, with symbolic links resolved.
-    pub fn trusts(&self, criteria: &Path) -> bool {
-        self.user.trusted.iter().any(|trusted| {
-            // One that is not there trusts nothing.
-            trusted
-                .canonicalize()
-                .is_ok_and(|trusted| criteria.starts_with(trusted))
-        })
+    pub fn trusts(&self, file: &Path) -> bool {
+        is_in(&self.user.trust.exec, file)
+    }
+
+    /// Whether this file may choose models of any provider and have weights downloaded; otherwise as
+    /// [`Self::trusts`].
+    pub fn trusts_models(&self, file: &Path) -> bool {
+        is_in(&self.user.trust.models, file)
+    }
+
+    /// Whether this workflow may set the address of a server; otherwise as [`Self::trusts`].
+    pub fn trusts_endpoints(&self, file: &Path) -> bool {
+        is_in(&self.user.trust.endpoints, file)
     }
 
     /// What models cost.
@@ -89,7 +127,7 @@ impl Config {
 
     /// What the user's own file trusts: criteria files and folders of them, full paths.
     pub fn trusted(&self) -> &[PathBuf] {
-        &self.user.trusted
+        &self.user.trust.exec
     }
 
     /// Short names for models.
@@ -143,7 +181,8 @@ impl Config {
         all.cover(&flags);
         for key in ["model", "judge_model", "stronger_model"] {
             let found = all.text(key).and_then(|(name, origin)| {
-                Some((self.user.aliases.get(name)?.clone(), origin.clone()))
+                let model = self.user.aliases.get(name)?.clone();
+                Some((model, self.origin_of_alias(name, origin)))
             });
             if let Some((model, origin)) = found {
                 all.set(key, model.into(), origin);
@@ -154,6 +193,19 @@ impl Config {
             .map_err(|(key, message)| SourceError::whole(&key, &message))?;
         no_contradiction(&resolved)?;
         Ok(resolved)
+    }
+
+    /// Where a model comes from that is named by an alias at this place: what a project names by a short name is the
+    /// user's own word.
+    fn origin_of_alias(&self, name: &str, origin: &Origin) -> Origin {
+        match (origin, &self.user_path) {
+            (Origin::Project { .. }, Some(path)) => Origin::File {
+                path: path.clone(),
+                line: self.user.alias_lines.get(name).copied().unwrap_or(1),
+                profile: None,
+            },
+            _ => origin.clone(),
+        }
     }
 
     fn profile(&self, name: &str, origin: &Origin) -> Result<&Layer, SourceError> {
@@ -173,6 +225,14 @@ impl Config {
             })
         })
     }
+}
+
+/// Whether a file is one of these files, or in one of these folders. One that does not exist holds nothing.
+fn is_in(trusted: &[PathBuf], file: &Path) -> bool {
+    trusted.iter().any(|trusted| {
+        let trusted = trusted.canonicalize();
+        trusted.is_ok_and(|trusted| file.starts_with(trusted))
+    })
 }
 
 /// Reads a user's file and says what is wrong with it, if anything.

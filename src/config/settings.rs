@@ -44,6 +44,9 @@ pub struct Settings {
     pub memory: Option<bool>,
     /// Make no request except to this machine. Default: false.
     pub offline: Option<bool>,
+    /// Whether files that may be somebody else's (criteria, workflows, a project's configuration) choose models of
+    /// other providers and have weights downloaded. Default: false.
+    pub allow_models: Option<bool>,
     /// How many times a failed call is made again. 0 to 100; default 3.
     #[schemars(range(max = 100))]
     pub retries: Option<u32>,
@@ -160,6 +163,7 @@ impl Settings {
             evidence_tokens: Some(evidence::DEFAULT_TOKENS),
             memory: Some(false),
             offline: Some(false),
+            allow_models: Some(false),
             retries: Some(RetryPolicy::default().max_retries),
             think: Some(Think::Auto),
             structured_output: Some(StructuredOutputMode::Auto),

@@ -14,7 +14,7 @@ mod start;
 pub use builtin::{BUILTIN_NAMES, builtin, builtins};
 pub use check::warnings;
 pub use file::{load, parse, to_toml};
-pub use resolve::{Available, available, is_inline, locate, resolve};
+pub use resolve::{Available, available, built_in, is_inline, locate, resolve};
 pub use schema::schema;
 pub use spec::{command_of_data, load as load_spec, of_data as spec_of_data, parse as parse_spec};
 pub use start::starting_file;

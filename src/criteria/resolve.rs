@@ -101,6 +101,18 @@ pub fn locate(spec: &str, search_path: &[PathBuf]) -> Result<Available, SourceEr
     )
 }
 
+/// Reads a built-in set.
+///
+/// # Errors
+/// If there is none of this name.
+pub fn built_in(name: &str) -> Result<Criteria, SourceError> {
+    builtin(name).ok_or_else(|| {
+        let near = source::similar(name, BUILTIN_NAMES.iter().copied());
+        SourceError::whole(name, "there are no built-in criteria of this name")
+            .help_if(near.map(|near| format!("did you mean `{near}`?")))
+    })
+}
+
 /// Whether this is the text of a criteria file, and neither its path nor a name: it has more than one line.
 pub fn is_inline(spec: &str) -> bool {
     spec.trim_end().contains('\n')

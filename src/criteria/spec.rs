@@ -16,8 +16,7 @@ use super::{check, json_schema};
 use crate::source::{self, Data, DataFormat, Reach, Source, SourceError, pointer};
 use crate::types::{
     CommandConfig, Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD,
-    Evaluator, JudgeExample, JudgeSettings, LlmConfig, LoopSettings, Origin, ProbeTexts,
-    ScoreRange,
+    Evaluator, JudgeExample, JudgeSettings, LlmConfig, LoopSettings, ProbeTexts, ScoreRange,
 };
 
 /// The types of evaluators, with the keys of each.
@@ -87,11 +86,7 @@ pub fn command_of_data(data: &Data) -> Result<Criteria, SourceError> {
     }
     let mut config: CommandConfig = serde_json::from_value(data.value().clone())
         .map_err(|error| data.error("", &format!("this is no command: {error}")))?;
-    config.origin = Origin {
-        file: source.path().map(Into::into),
-        line: source.position(data.span("").start).0,
-        script: None,
-    };
+    config.origin = kinds::origin(source, &data.span(""));
     let config = kinds::command::checked(source, &at, config)?;
     let evaluator = Evaluator::Command(config);
     Ok(set_of_one("command", "", DEFAULT_HARD_FLOOR, evaluator))
@@ -267,6 +262,7 @@ impl<'a> Spec<'a> {
                 Some((examples, place)) => self.examples(examples, place)?,
                 None => Vec::new(),
             },
+            origin: kinds::origin(self.data.source(), &self.data.span("")),
             ..LlmConfig::default()
         };
         let at = |key: &str| {

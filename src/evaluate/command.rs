@@ -2,6 +2,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
+use serde_json::Value;
 
 use super::answer::{self, clip};
 use super::distill::distill;

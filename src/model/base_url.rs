@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 
+use crate::source::redact;
+
 /// The address under which a server's interface lies, such as `https://api.openai.com/v1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(Url);
@@ -13,7 +15,7 @@ pub struct BaseUrl(Url);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{url}` cannot be used as a base URL: {reason}")]
 pub struct BaseUrlError {
-    /// What was given, without password.
+    /// What was given, without what may be a secret.
     pub url: String,
     /// What is wrong with it.
     pub reason: String,
@@ -106,6 +108,16 @@ impl BaseUrl {
         super::http::client::is_loopback(&self.0)
     }
 
+    /// Whether both mean the same server and path: `localhost` and `127.0.0.1` do.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let rest = |url: &Url| {
+            let (port, path) = (url.port_or_known_default(), url.path().to_owned());
+            (url.scheme().to_owned(), port, path)
+        };
+        let is_one_machine = self.is_loopback() && other.is_loopback();
+        self == other || (is_one_machine && rest(&self.0) == rest(&other.0))
+    }
+
     /// An address below this one.
     pub(crate) fn join(&self, path: &str) -> Url {
         let mut url = self.0.clone();
@@ -115,9 +127,10 @@ impl BaseUrl {
     }
 }
 
+/// Without what may be a secret.
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_str().trim_end_matches('/'))
+        f.write_str(&redact(self.0.as_str().trim_end_matches('/')))
     }
 }
 
@@ -137,11 +150,7 @@ fn host_and_port(authority: &str) -> (&str, Option<&str>) {
 }
 
 fn checked<E: fmt::Display>(text: &str, url: Result<Url, E>) -> Result<Url, BaseUrlError> {
-    // What stands before an `@` may be a password.
-    let shown = match text.rsplit_once('@') {
-        Some((_, rest)) => format!("…@{rest}"),
-        None => text.to_owned(),
-    };
+    let shown = redact(text).into_owned();
     let error = |reason: &str| BaseUrlError {
         url: shown.clone(),
         reason: reason.to_owned(),

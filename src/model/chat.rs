@@ -55,8 +55,8 @@ pub trait ChatModel: Send + Sync {
     async fn info(&self) -> Result<ModelInfo, ModelError>;
 }
 
-/// What a model can hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What a server tells about a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelInfo {
     /// Tokens of prompt and answer together, if the server tells.
     pub context_window: Option<u64>,
@@ -64,6 +64,8 @@ pub struct ModelInfo {
     pub loaded_window: Option<u64>,
     /// The window that the model's own parameters set.
     pub set_window: Option<u64>,
+    /// The host that runs it, if that is another one than the server: a cloud model of Ollama.
+    pub remote: Option<String>,
 }
 
 /// One question to a model.

@@ -6,6 +6,8 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::source::redact;
+
 /// A key, together with the one server it may be sent to.
 ///
 /// A request to any other server (another base URL, another port) goes without it.
@@ -33,7 +35,7 @@ impl ApiKey {
     /// A key for the server of `url`: scheme, host and port count, the path does not. Blanks around
     /// the key, such as the line end of a file, are taken away.
     pub fn for_url(secret: &str, url: &str) -> Result<Self, KeyError> {
-        let url = Url::parse(url.trim()).map_err(|_| KeyError::Url(url.to_owned()))?;
+        let url = Url::parse(url.trim()).map_err(|_| KeyError::Url(redact(url).into_owned()))?;
         let secret = secret.trim();
         if secret.is_empty() {
             return Err(KeyError::Empty);
@@ -42,7 +44,7 @@ impl ApiKey {
             return Err(KeyError::Characters);
         }
         if !url.has_host() {
-            return Err(KeyError::Url(url.to_string()));
+            return Err(KeyError::Url(redact(url.as_str()).into_owned()));
         }
         Ok(Self {
             secret: SecretString::from(secret),

@@ -9,6 +9,8 @@ pub struct ListedModel {
     pub context_window: Option<u64>,
     /// Bytes on disk, if the server tells.
     pub size: Option<u64>,
+    /// The host that runs it, if that is another one than the server: a cloud model of Ollama.
+    pub remote: Option<String>,
     /// Parameters and quantization, such as `8.0B Q4_K_M`, if the server tells.
     pub details: Option<String>,
 }

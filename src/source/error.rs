@@ -2,7 +2,7 @@ use std::{fmt, ops::Range};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
 
-use super::Source;
+use super::{Source, redact};
 
 /// What is wrong with a file that a person wrote, and where.
 ///
@@ -25,8 +25,6 @@ struct Place {
     label: Option<String>,
     /// Another place that belongs to the error, with what it is.
     other: Option<(Range<usize>, String)>,
-    /// Whether the text is not to be shown.
-    hidden: bool,
 }
 
 impl SourceError {
@@ -34,7 +32,7 @@ impl SourceError {
     pub fn whole(name: &str, message: &str) -> Self {
         Self(Box::new(Inner {
             name: one_line(name),
-            message: one_line(message),
+            message: one_line(&redact(message)),
             place: None,
             help: Vec::new(),
         }))
@@ -49,7 +47,6 @@ impl SourceError {
             span,
             label: None,
             other: None,
-            hidden: false,
         });
         error
     }
@@ -89,14 +86,22 @@ impl SourceError {
         self
     }
 
-    /// Shows where the error is, but nothing of the text: for places that may hold a secret.
+    /// Shows this text, of the same length, in place of the one that the error is about. A part of a line that differs
+    /// is a secret, and not in the message either.
     #[must_use]
-    pub fn hide_text(mut self) -> Self {
-        if let Some(place) = &mut self.0.place {
-            place.hidden = true;
-            place.label = None;
-            place.other = None;
-        }
+    pub fn shown_as(mut self, text: &str) -> Self {
+        let Some(place) = &mut self.0.place else {
+            return self;
+        };
+        let secret = secrets(place.source.text(), text, place.span.start);
+        place.source.text = text.into();
+        let conceal = |text: &str| {
+            let hide = |text: String, secret: &String| text.replace(secret, "…");
+            secret.iter().fold(text.to_owned(), hide)
+        };
+        place.label = place.label.as_deref().map(conceal);
+        self.0.message = conceal(&self.0.message);
+        self.0.help = self.0.help.iter().map(|help| conceal(help)).collect();
         self
     }
 
@@ -130,7 +135,7 @@ impl SourceError {
         } else {
             Renderer::plain()
         };
-        let shown = inner.place.as_ref().filter(|place| !place.hidden);
+        let shown = inner.place.as_ref();
         let title = match (shown, self.position()) {
             (Some(_), _) => inner.message.clone(),
             (None, Some((line, column))) => {
@@ -146,7 +151,7 @@ impl SourceError {
                 if let Some(label) = &place.label {
                     mark = mark.label(label.as_str());
                 }
-                let mut snippet = Snippet::source(place.source.text())
+                let mut snippet = Snippet::source(redact(place.source.text()))
                     .path(inner.name.as_str())
                     .annotation(mark);
                 if let Some((span, label)) = &place.other {
@@ -202,6 +207,33 @@ fn printable(text: &str, newlines: bool) -> String {
         }
         out
     })
+}
+
+/// What a text has and another one of the same length masks, on the line with this place and on those that go on with
+/// its value: every part of at least four bytes.
+fn secrets(text: &str, masked: &str, at: usize) -> Vec<String> {
+    const BETWEEN: &[u8] = b"'\"[]{}(),= \t\r\n";
+    const SHORTEST: usize = 4;
+    let from = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let rest = masked.get(from..).unwrap_or_default();
+    let mut to = from;
+    for (number, line) in rest.split_inclusive('\n').enumerate() {
+        if number > 0 && line.contains('=') {
+            break;
+        }
+        to += line.len();
+    }
+    let hidden = |at: &usize| {
+        let byte = text.as_bytes().get(*at);
+        byte != masked.as_bytes().get(*at) && byte.is_some_and(|byte| !BETWEEN.contains(byte))
+    };
+    let places: Vec<usize> = (from..to).filter(hidden).collect();
+    let parts = places.chunk_by(|before, after| before + 1 == *after);
+    parts
+        .filter(|part| part.len() >= SHORTEST)
+        .filter_map(|part| text.get(*part.first()?..=*part.last()?))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The span, made to lie within the text and on the borders of characters, and not empty if it can be.

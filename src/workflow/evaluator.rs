@@ -16,7 +16,7 @@ use super::world::{ModelChoice, Scene};
 use crate::criteria;
 use crate::evaluate::{JudgeModel, Panel, Progress, Subject, read_returned};
 use crate::prompt::{Prompts, states_form};
-use crate::source::{Data, DataFormat, Reach, SourceError};
+use crate::source::{Data, DataFormat, SourceError};
 use crate::types::{Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, Task};
 
 /// The types, those of seed 001 first.
@@ -374,8 +374,11 @@ fn of_criteria(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), Source
         criteria::load(&path, &|_| reach)
             .map_err(|error| name.error(&format!("`{text}`: {error}")))?
     } else {
-        criteria::resolve(text, &[], &|_| Reach::Folder)
-            .map_err(|error| name.error(error.message()))?
+        criteria::built_in(text).map_err(|error| {
+            let wrong = name.error(error.message());
+            let wrong = wrong.help_if(error.hints().first().cloned());
+            wrong.help("a criteria file is named by its path, from the folder of the workflow")
+        })?
     };
     Ok((Judge::Panel(choice(part)?), criteria))
 }

@@ -311,14 +311,14 @@ fn files_and_folders() {
     let test = Test::new();
     let here = test.path("").canonicalize().expect("a folder");
     let config = format!(
-        "criteria = 'nowhere'\ncriteria_path = ['{0}/sets', '{0}/gone']\n\
+        "model = 'scripted:script.toml'\ncriteria = 'nowhere'\ncriteria_path = ['{0}/sets', '{0}/gone']\n\
          [trust]\nexec = ['{0}/sets', '{0}/gone']\n",
         here.display()
     );
     let test = test
         .file(USER, config)
         .file("sets/a.toml", "")
-        .file(".reflect.toml", "model = 'scripted:script.toml'\n")
+        .file(".reflect.toml", "[loop]\nmax_iterations = 2\n")
         .file(
             "script.toml",
             "[[reply]]\ntext = 'One, two.'\n[[reply]]\njson = { wet = true }\n",

@@ -6,6 +6,8 @@ use crate::harness::{Ran, Test, each};
 use crate::plan::{BOTH, with_server};
 use crate::support::server::{Protocol, Purpose, Recorded, Reply, Server};
 
+const USER: &str = "../home/.config/reflect/config.toml";
+
 const TWO: &str = "\
 name = 'two'
 [[criteria]]
@@ -506,9 +508,11 @@ fn a_judge_that_cannot_tell_good_from_bad_is_reported_and_counts_less() {
 fn a_criterion_may_name_its_own_judge() {
     let criteria = TWO.replace(
         "description = 'It is true.'",
-        "description = 'It is true.'\nmodel = 'scripted:strict.toml'",
+        "description = 'It is true.'\nmodel = 'strict'",
     );
     let ran = scripted(&criteria, &reply(&verdict(&[("clear", 5)])))
+        // A script is the user's to name.
+        .file(USER, "[aliases]\nstrict = 'scripted:strict.toml'\n")
         .file("strict.toml", reply(&verdict(&[("true", 2)])))
         .args(["--format", "json"])
         .stderr_has("judge of `true`: scripted:strict.toml")
@@ -573,8 +577,9 @@ fn the_readme_s_criteria_are_valid() {
         .find(|block| block.starts_with("[judge]"))
         .and_then(|block| block.split("```").next())
         .expect("the example");
-    let criteria = example.replace("openai:gpt-5", "scripted:judge.toml");
+    let criteria = example.replace("openai:gpt-5", "script");
     scripted(&criteria, "")
+        .file(USER, "[aliases]\nscript = 'scripted:judge.toml'\n")
         .code(4)
         .stderr_has("has no reply left for this call")
         .run();

@@ -38,6 +38,7 @@ mod input;
 mod judge;
 mod memory;
 mod models;
+mod ollama;
 mod output;
 #[cfg(unix)]
 mod permission;
@@ -61,5 +62,6 @@ mod spec;
 #[cfg(unix)]
 mod terminal;
 mod triggers;
+mod trust;
 mod workflow;
 mod workflow_calls;

@@ -114,10 +114,13 @@ fn verdict(row: &Value) -> Value {
         args.push("--allow-exec");
     }
     if kind(row) == "llm" {
-        // A model that the row names is one that answers from the file of that name.
+        // A model that the row names is one that answers from a file.
         match row["evaluator"]["model"].as_str() {
             Some(model) => {
-                program.file(model, &script(row));
+                program.file("named.toml", &script(row));
+                // Only the user's own configuration may name a script.
+                let alias = format!("[aliases]\n{model} = 'scripted:named.toml'\n");
+                program.file("home/.config/reflect/config.toml", &alias);
                 program.file("judge.toml", "[[reply]]\ntext = 'Nobody asked me.'\n");
             }
             None => program.file("judge.toml", &script(row)),

@@ -3,7 +3,7 @@
 use crate::setup::{BOTH, Setup, ask, call, run, writing};
 use crate::support::server::Purpose as Asked;
 use crate::support::server::{Fault, Protocol, Reply, Server};
-use reflect::model::ollama::{list_installed, ollama_is_running};
+use reflect::model::ollama::{find_ollama, list_installed};
 use reflect::model::openai::list_models;
 use reflect::model::{ErrorClass, RetryPolicy};
 use serde_json::json;
@@ -249,7 +249,9 @@ fn what_a_server_has_is_listed() {
     let server = Server::start();
     server.models(&[("b", 4096), ("test", 8192)]);
     let ollama = Setup::new(Protocol::Ollama).connection(&server.url());
-    let found = run(ollama_is_running(&ollama, Duration::from_millis(300))).unwrap();
+    let times = (Duration::from_secs(5), Duration::from_secs(5));
+    let found = run(find_ollama(&ollama, times, || panic!("it is not busy")));
+    let found = found.unwrap().unwrap();
     assert_eq!(found, run(list_installed(&ollama)).unwrap());
     assert_eq!(found[1].name, "test");
     assert_eq!(found[1].details.as_deref(), Some("1.0B Q4_K_M"));

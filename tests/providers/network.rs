@@ -3,7 +3,7 @@
 use crate::setup::{BOTH, Setup, ask, call, run, writing};
 use crate::support::server::{Fault, Protocol, Reply, Server};
 use futures_util::StreamExt;
-use reflect::model::ollama::ollama_is_running;
+use reflect::model::ollama::find_ollama;
 use reflect::model::{ApiKey, ChatEvent, ErrorClass, RetryPolicy, Timeouts, complete};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
@@ -117,9 +117,45 @@ fn nobody_listens() {
     }
     let connection = Setup::new(Protocol::Ollama).connection(&url);
     let start = Instant::now();
-    let running = run(ollama_is_running(&connection, Duration::from_millis(300)));
-    assert_eq!(running, None);
+    let times = (Duration::from_millis(300), Duration::from_secs(5));
+    let found = run(find_ollama(&connection, times, || panic!("nobody is busy")));
+    assert_eq!(found.unwrap(), None);
     assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+/// A busy Ollama is waited for: it accepts the connection, and answers the second question.
+#[test]
+fn an_ollama_that_is_busy_is_asked_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        // Kept open, so that nothing but time tells the client.
+        let mut silent = Vec::new();
+        loop {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 1024];
+            let read = stream.read(&mut head).unwrap();
+            if silent.iter().any(|asked| *asked) && read > 0 {
+                let body = "{\"models\":[{\"name\":\"slow:1b\"}]}";
+                let length = body.len();
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}"
+                )
+                .unwrap();
+                return;
+            }
+            silent.push(read > 0);
+            std::mem::forget(stream);
+        }
+    });
+    let connection = Setup::new(Protocol::Ollama).connection(&url);
+    let times = (Duration::from_millis(300), Duration::from_secs(20));
+    let mut waited = false;
+    let found = run(find_ollama(&connection, times, || waited = true));
+    assert_eq!(found.unwrap().unwrap()[0].name, "slow:1b");
+    assert!(waited);
+    server.join().unwrap();
 }
 
 #[test]

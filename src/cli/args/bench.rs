@@ -1,6 +1,6 @@
 //! `reflect bench`, as it is typed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
@@ -175,6 +175,7 @@ impl BenchArgs {
     pub(in crate::cli) fn loops<'a>(&'a self, criteria: Option<&'a str>) -> LoopsArgs<'a> {
         LoopsArgs {
             criteria,
+            tasks: Path::new(&self.tasks),
             knowledge: &self.knowledge,
             memory: Some(false),
             model: &self.model,

@@ -47,8 +47,9 @@ pub(in crate::cli) async fn run(
     let limits = settings::batch_limits(&args.flow)?;
     let messages = args.knowledge.context_messages.unwrap_or(DEFAULT_MESSAGES);
     let own = own_criteria(&read_tasks(args, &base, messages)?);
+    let own = own.filter(|_| args.criteria.is_none());
     let loops = args.loops(args.criteria.as_deref().or(own.as_deref()));
-    let plan = settings::batch(loops, None, global)?;
+    let plan = settings::batch(loops, own.as_deref(), global)?;
     knowledge::read_context(&args.knowledge, &plan, &mut base)?;
     let tasks = read_tasks(args, &base, messages)?;
     let how = Plan {

@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::{editor, paths, printer, settings};
 use crate::config::{self, Config, Settings};
 use crate::prompt::built_in_templates;
+use crate::source::redact;
 use crate::types::ExitCode;
 
 /// Runs one of the config commands.
@@ -50,7 +51,7 @@ fn show(global: &GlobalArgs, with_origin: bool) -> Result<ExitCode, CliError> {
             }
             continue;
         };
-        let _ = write!(out, "{} = {value}", entry.key);
+        let _ = write!(out, "{} = {}", entry.key, redact(&value.to_string()));
         if with_origin {
             let _ = write!(out, "  # {origin}");
         }

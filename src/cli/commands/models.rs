@@ -24,6 +24,9 @@ struct Available {
     context_window: Option<u64>,
     /// Bytes on disk, if known.
     size: Option<u64>,
+    /// The host that runs it, if that is another one than the provider's server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote: Option<String>,
     /// Parameters and quantization, if known.
     details: Option<String>,
     /// False for a model of our own that its first use will fetch.
@@ -122,7 +125,8 @@ async fn of_provider(providers: &Providers<'_>, name: &str) -> Result<Vec<Availa
             provider: name.to_owned(),
             model: model.name,
             context_window: model.context_window,
-            size: model.size,
+            size: model.size.filter(|_| model.remote.is_none()),
+            remote: model.remote,
             details: model.details,
             fetched: true,
         })
@@ -139,6 +143,7 @@ fn table(models: &[Available]) -> String {
     let mut out = String::new();
     for model in models {
         let mut about = Vec::new();
+        about.extend(model.remote.as_ref().map(|host| format!("runs at {host}")));
         about.extend(model.details.clone());
         about.extend(model.size.map(|bytes| format!("{} MB", bytes / 1_000_000)));
         about.extend(
@@ -163,6 +168,7 @@ fn embedded() -> Result<Vec<Available>, CliError> {
         model: spec.to_string(),
         context_window: None,
         size: Some(bytes),
+        remote: None,
         details: None,
         fetched,
     };

@@ -279,12 +279,7 @@ impl Past {
     /// How models are reached and asked, and what drafts are measured by.
     fn plan(&self, global: &GlobalArgs, loop_settings: LoopSettings) -> Result<Plan, CliError> {
         let (config, judged) = (settings::load(global)?, self.models.judge.is_some());
-        setup::plan(&self.setup, config, &self.criteria, loop_settings, judged).map_err(|why| {
-            CliError::failure(format!(
-                "the settings of the run `{}` cannot be read: {why}",
-                self.id
-            ))
-        })
+        setup::plan(&self.setup, config, &self.criteria, loop_settings, judged)
     }
 
     /// What models are told, from now on.
@@ -424,7 +419,9 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         max_cost,
         ..loop_settings
     };
-    let prefetch = args.asking.prefetch(opened.writer.id());
+    let prefetch = args
+        .asking
+        .prefetch(opened.writer.id(), opened.writer_in_cloud);
     let run = opened
         .into_loop(plan.criteria, cache)
         .start(past.start)

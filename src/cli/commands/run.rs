@@ -89,11 +89,6 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
         verbosity: Verbosity::of(global),
         global: global.clone(),
     })));
-    let trusted = args.allow_exec
-        || args
-            .file
-            .canonicalize()
-            .is_ok_and(|file| plan.config.trusts(&file));
     let limits = plan.settings().loop_settings.clone();
     let prices = plan.config.prices().clone();
     let verdicts = plan
@@ -101,7 +96,7 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
         .judge
         .cache()
         .then(|| store::kept_verdicts(store.as_ref()));
-    let models = FileModels::new(plan, &text, trusted, global.quiet).shared();
+    let models = FileModels::new(plan, &args.file, &text, global.quiet).shared();
     let mut world = World::new(tools, models, Box::new(watch.clone()), cancel);
     world.limits.max_total_tokens = limits.max_total_tokens;
     world.limits.max_cost = limits.max_cost;

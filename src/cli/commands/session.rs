@@ -137,7 +137,9 @@ async fn prepare(
         ..plan.settings().loop_settings.clone()
     };
     let prices = plan.config.prices().clone();
-    let prefetch = args.asking.prefetch(opened.writer.id());
+    let prefetch = args
+        .asking
+        .prefetch(opened.writer.id(), opened.writer_in_cloud);
     let run = opened
         .into_loop(plan.criteria, cache)
         .start(start)

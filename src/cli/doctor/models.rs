@@ -109,11 +109,18 @@ impl Examination<'_> {
             Level::Ok,
             format!("{} is there", model.id()),
         ));
+        if let Some(host) = &info.remote {
+            let finding = format!("at {host}, not on the server itself: prompts leave it");
+            let check = Check::new("where it runs", Level::Warning, finding)
+                .advice("use a model that Ollama runs itself if your prompts must stay");
+            add(check);
+        }
         let num_ctx = matches!(backend, Backend::Ollama(_))
             .then(|| self.team.num_ctx())
             .flatten();
         add(window(info.context_window, num_ctx));
         if self.ask {
+            let local = local && info.remote.is_none();
             self.measure(&*model, local, report).await
         } else {
             let finding = "how it writes, and JSON, probabilities and the prompt cache";

@@ -35,14 +35,18 @@ pub(in crate::cli) fn configuration(global: &GlobalArgs, report: &mut Report) ->
         }
     };
     report.add(&CONFIGURATION, user_file(config.user_path()));
-    let project = config.project_path().map_or_else(
-        || {
+    let (level, finding) = match (config.project_path(), config.ignored_project()) {
+        (Some(path), _) => (Level::Ok, path.display().to_string()),
+        (None, Some(ignored)) => {
+            let (path, reason) = (ignored.path.display(), ignored.reason);
+            (Level::Warning, format!("{path} is ignored: {reason}"))
+        }
+        (None, None) => {
             let finding = format!("no {PROJECT_FILE} in this folder or above it");
-            Check::new("project's file", Level::Note, finding)
-        },
-        |path| Check::new("project's file", Level::Ok, path.display().to_string()),
-    );
-    report.add(&CONFIGURATION, project);
+            (Level::Note, finding)
+        }
+    };
+    report.add(&CONFIGURATION, Check::new("project's file", level, finding));
     let set: Vec<&str> = VARIABLES
         .iter()
         .map(|variable| variable.name)
@@ -102,12 +106,14 @@ pub(in crate::cli) fn criteria(plan: &Plan, report: &mut Report) {
     }
     if let Some(name) = &settings.criteria {
         let reach = |file: &Path| settings::reach(&plan.config, false, file);
-        match criteria::resolve(name, search, &reach) {
+        let origin = plan.resolved.origin("criteria");
+        let found = settings::criteria_named(name, None, origin, search);
+        match found.and_then(|set| Ok(set.read(&reach)?)) {
             Ok(set) => {
                 let finding = format!("{name}: {} criteria", set.criteria.len());
                 report.add(&CRITERIA, Check::new("default", Level::Ok, finding));
             }
-            Err(error) => report.failed(CRITERIA, "default", &CliError::from(error)),
+            Err(error) => report.failed(CRITERIA, "default", &error),
         }
     }
     for path in plan.config.trusted() {

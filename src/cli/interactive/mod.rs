@@ -31,8 +31,9 @@ const OTHER_ROWS: usize = 10;
 
 impl AskingArgs {
     /// Whether the next revision is made while somebody decides.
-    pub(super) fn prefetch(&self, writer: &ModelId) -> bool {
-        let own = OWN.contains(&writer.provider.as_str());
+    /// `in_cloud`: the writer's server passes what it is asked on to another host.
+    pub(super) fn prefetch(&self, writer: &ModelId, in_cloud: bool) -> bool {
+        let own = !in_cloud && OWN.contains(&writer.provider.as_str());
         self.prefetch.unwrap_or(own)
     }
 }

@@ -3,6 +3,7 @@
 
 use super::connect::{Providers, openai_env_url};
 use super::name::{ModelName, Written};
+use super::trust::NamedBy;
 use crate::cli::error::CliError;
 use crate::cli::paths;
 use crate::cli::settings::Plan;
@@ -42,10 +43,13 @@ pub(super) fn default_model(provider: &str) -> Option<&'static str> {
 
 /// The model that writes.
 pub(super) async fn writer(plan: &Plan, providers: &Providers<'_>) -> Result<Chosen, CliError> {
-    match said(plan)? {
-        Said::Provider(chosen) => Ok(chosen),
-        Said::Model(model) => found(plan, providers, model).await,
-    }
+    let chosen = match said(plan)? {
+        Said::Provider(chosen) => chosen,
+        Said::Model(wanted) => found(plan, providers, wanted).await?,
+    };
+    // Its provider is the one that other models may be of. The address that the user gives has no say in that.
+    providers.permit(&chosen.name)?;
+    Ok(chosen)
 }
 
 /// What somebody says about the model that writes.
@@ -53,7 +57,7 @@ pub(super) enum Said {
     /// Of which provider it is.
     Provider(Chosen),
     /// Nothing about its provider, but perhaps its name.
-    Model(Option<String>),
+    Model(Written),
 }
 
 /// What flags, environment and configuration say about the model that writes. Asks nobody.
@@ -63,22 +67,24 @@ pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
     let mut wanted = Written {
         provider: None,
         model: None,
+        by: NamedBy::User,
     };
     let mut named = 0;
     if let Some(provider) = &settings.provider {
-        wanted = Written::provider(provider, &plan.config)?;
+        wanted = Written::provider(provider, NamedBy::User, &plan.config)?;
         named = rank("provider");
     }
     // Who names a provider means it, whatever model a lower layer may have set: it may be a provider that
     // the prompt must not go to.
     if let Some(model) = settings.model.as_deref().filter(|_| rank("model") >= named) {
-        let written = Written::read(model, &plan.config);
+        let by = NamedBy::setting(plan.resolved.origin("model"), &plan.config);
+        let written = Written::read(model, by, &plan.config);
         if written.provider.is_some() {
             named = rank("model");
         }
         wanted = Written {
             provider: written.provider.or(wanted.provider),
-            model: written.model,
+            ..written
         };
     }
     let said_by = ["model", "provider", "base_url"]
@@ -106,12 +112,13 @@ pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
                 name: ModelName {
                     provider,
                     model: wanted.model,
+                    by: wanted.by,
                 },
                 why,
                 at_given_address: given,
             }))
         }
-        None => Ok(Said::Model(wanted.model)),
+        None => Ok(Said::Model(wanted)),
     }
 }
 
@@ -120,18 +127,19 @@ pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
 pub(super) async fn writer_named(
     plan: &Plan,
     providers: &Providers<'_>,
-    model: Option<String>,
+    wanted: Written,
 ) -> Result<Chosen, CliError> {
-    let Some(model) = model else {
+    if wanted.model.is_none() {
         return writer(plan, providers).await;
-    };
+    }
     if plan.settings().provider.is_none() && plan.settings().base_url.is_none() {
-        return found(plan, providers, Some(model)).await;
+        return found(plan, providers, wanted).await;
     }
     let chosen = writer(plan, providers).await?;
     Ok(Chosen {
         name: ModelName {
-            model: Some(model),
+            model: wanted.model,
+            by: wanted.by,
             ..chosen.name
         },
         ..chosen
@@ -144,12 +152,8 @@ pub(super) fn judge(
     providers: &Providers<'_>,
     writer: &ModelName,
 ) -> Result<Option<ModelName>, CliError> {
-    other(
-        plan,
-        providers,
-        writer,
-        plan.settings().judge_model.as_deref(),
-    )
+    let text = plan.settings().judge_model.as_deref();
+    other(plan, providers, writer, text, "judge_model")
 }
 
 /// The model that takes over where the writer makes no progress any more, if there is one.
@@ -158,12 +162,8 @@ pub(super) fn stronger(
     providers: &Providers<'_>,
     writer: &ModelName,
 ) -> Result<Option<ModelName>, CliError> {
-    other(
-        plan,
-        providers,
-        writer,
-        plan.settings().stronger_model.as_deref(),
-    )
+    let text = plan.settings().stronger_model.as_deref();
+    other(plan, providers, writer, text, "stronger_model")
 }
 
 /// A model that is used beside the writer, if somebody wrote one.
@@ -172,21 +172,24 @@ fn other(
     providers: &Providers<'_>,
     writer: &ModelName,
     text: Option<&str>,
+    key: &str,
 ) -> Result<Option<ModelName>, CliError> {
     let Some(text) = text else {
         return Ok(None);
     };
-    let name = beside(text, &plan.config, writer);
+    let by = NamedBy::setting(plan.resolved.origin(key), &plan.config);
+    let name = beside(text, by, &plan.config, writer);
     providers.check(&name)?;
     Ok(Some(name))
 }
 
 /// The model that somebody wrote; without a provider, one of the same provider as another.
-pub(super) fn beside(text: &str, config: &Config, other: &ModelName) -> ModelName {
-    let written = Written::read(text, config);
+pub(super) fn beside(text: &str, by: NamedBy, config: &Config, other: &ModelName) -> ModelName {
+    let written = Written::read(text, by, config);
     ModelName {
         provider: written.provider.unwrap_or_else(|| other.provider.clone()),
         model: written.model,
+        by: written.by,
     }
 }
 
@@ -194,24 +197,30 @@ pub(super) fn beside(text: &str, config: &Config, other: &ModelName) -> ModelNam
 async fn found(
     plan: &Plan,
     providers: &Providers<'_>,
-    model: Option<String>,
+    wanted: Written,
 ) -> Result<Chosen, CliError> {
+    let Written { model, by, .. } = wanted;
     let change = if model.is_some() {
         "name another provider with `--model PROVIDER:MODEL`"
     } else {
         CHANGE
     };
-    if let Some((address, installed)) = providers.running_ollama().await {
+    let chosen = |provider: &str, model: Option<String>, why: String| {
+        providers.accept(provider);
+        Chosen {
+            name: ModelName {
+                by: by.clone(),
+                ..ModelName::found(provider, model)
+            },
+            why: format!("{why}; {change}"),
+            at_given_address: false,
+        }
+    };
+    if let Some((address, installed)) = providers.running_ollama().await? {
         let name = model.clone().or(installed);
-        if let Some(name) = name {
-            return Ok(Chosen {
-                name: ModelName {
-                    provider: "ollama".to_owned(),
-                    model: Some(name),
-                },
-                why: format!("since Ollama runs at {address}; {change}"),
-                at_given_address: false,
-            });
+        if name.is_some() {
+            let why = format!("since Ollama runs at {address}");
+            return Ok(chosen("ollama", name, why));
         }
     }
     if plan.settings().offline != Some(true) {
@@ -220,14 +229,7 @@ async fn found(
             let Some(variable) = variable.filter(|name| paths::env_text(name).is_some()) else {
                 continue;
             };
-            return Ok(Chosen {
-                name: ModelName {
-                    provider: provider.to_owned(),
-                    model,
-                },
-                why: format!("since {variable} is set; {change}"),
-                at_given_address: false,
-            });
+            return Ok(chosen(provider, model, format!("since {variable} is set")));
         }
     }
     if let Some(model) = model {
@@ -239,12 +241,7 @@ async fn found(
              instance `--model openai:NAME`, or give `--base-url`",
         ));
     }
-    Ok(Chosen {
-        name: ModelName::default_of("embedded"),
-        why: format!(
-            "since no Ollama with a model is running and no provider's key is set; it is tiny, good for \
-             trying things out and not for real drafts; {change}"
-        ),
-        at_given_address: false,
-    })
+    let why = "since no Ollama with a model is running and no provider's key is set; it is tiny, good for \
+               trying things out and not for real drafts";
+    Ok(chosen("embedded", None, why.to_owned()))
 }

@@ -1,6 +1,6 @@
 //! Opening a model: its provider's address, the key that belongs to it, the connection.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,17 +8,19 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 
 use super::choose::default_model;
-use super::name::{ModelName, unknown};
+use super::name::{ModelName, Written, is_known, unknown};
+use super::trust::{self, NamedBy, Refusal};
 use super::window::RunWindow;
 use crate::cli::error::CliError;
-use crate::cli::paths;
+use crate::cli::{paths, printer};
 use crate::config::{
     self, Config, FoundKey, Provider, ProviderKind, Settings, StructuredOutputMode,
 };
 use crate::model::ollama::{self, OllamaModel, OllamaOptions};
 use crate::model::openai::{self, OpenAiModel, OpenAiOptions, Preset};
 use crate::model::{
-    ApiKey, BaseUrl, ChatModel, Connection, HttpClient, RetryPolicy, ScriptedModel,
+    ApiKey, BaseUrl, BaseUrlError, ChatModel, Connection, HttpClient, ListedModel, RetryPolicy,
+    ScriptedModel,
 };
 use crate::types::{ExitCode, ModelId};
 
@@ -31,6 +33,8 @@ pub(super) struct OpenModel {
     pub(super) model: Arc<dyn ChatModel>,
     /// Whether it runs on hardware of the user's own, with sampling defaults that nobody chose.
     pub(super) local: bool,
+    /// Whether a server of the user's passes what it is asked on to another host.
+    pub(super) in_cloud: bool,
     /// Where it is, if that is not on this machine.
     pub(super) remote: Option<String>,
 }
@@ -53,8 +57,21 @@ pub(in crate::cli) struct Providers<'a> {
     retries: RetryPolicy,
     /// The provider that the user's `base_url` is meant for; others stay where they are.
     at_given_address: Option<String>,
+    /// Whether it is a file that sets this address, and not the user.
+    address_of_file: bool,
+    quiet: bool,
     /// The keys that were looked up, by provider: a command that prints one may ask for a password.
     keys: Mutex<HashMap<String, Option<FoundKey>>>,
+    /// The providers that the user chooses: a file that may be somebody else's may name another model of these.
+    accepted: Mutex<BTreeSet<String>>,
+}
+
+/// Where a provider is, before any key is looked up.
+enum Server {
+    Ollama(BaseUrl),
+    OpenAi(BaseUrl),
+    Embedded,
+    Scripted,
 }
 
 /// A provider, ready to be asked for its models.
@@ -77,7 +94,89 @@ impl<'a> Providers<'a> {
             client: HttpClient::new(settings.timeouts.get()),
             retries,
             at_given_address: None,
+            address_of_file: false,
+            quiet: false,
             keys: Mutex::default(),
+            accepted: Mutex::new(
+                config
+                    .own_models()
+                    .chain(settings.provider.as_deref())
+                    .filter_map(|name| {
+                        let named = Written::read(name, NamedBy::User, config).provider;
+                        named.or_else(|| is_known(name, config).then(|| name.to_owned()))
+                    })
+                    .collect(),
+            ),
+        }
+    }
+
+    /// The same, without a word on standard error.
+    pub(super) fn quietly(mut self, quiet: bool) -> Self {
+        self.quiet = quiet;
+        self
+    }
+
+    /// Lets files choose models of this provider.
+    pub(super) fn accept(&self, provider: &str) {
+        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        accepted.insert(provider.to_owned());
+    }
+
+    fn is_accepted(&self, provider: &str) -> bool {
+        let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        accepted.contains(provider)
+    }
+
+    /// Decides whether a model may be opened. Every model is asked for here: the user may name any. A file that may be
+    /// somebody else's names no file of this machine, sends the prompt to no provider that the user does not use, and
+    /// downloads nothing, unless the user allows the latter two.
+    ///
+    /// # Errors
+    /// If it may not, or if its provider does not exist.
+    pub(super) fn permit(&self, name: &ModelName) -> Result<(), CliError> {
+        let server = self.server(&name.provider)?;
+        let NamedBy::File {
+            place,
+            file,
+            trusted,
+        } = &name.by
+        else {
+            self.accept(&name.provider);
+            return Ok(());
+        };
+        let allowed = *trusted || self.settings.allow_models == Some(true);
+        let problem = match server {
+            Server::Scripted => Some(Refusal::LocalFile),
+            Server::Embedded => trust::weights(name, allowed)?,
+            Server::Ollama(url) | Server::OpenAi(url) => {
+                let known = url.is_loopback() || self.is_accepted(&name.provider);
+                (!allowed && !known).then(|| Refusal::Elsewhere(url.to_string()))
+            }
+        };
+        match problem {
+            Some(problem) => Err(problem.error(name, place, file.as_deref(), self.config)),
+            None => Ok(()),
+        }
+    }
+
+    /// Decides whether a model of an Ollama may be opened that runs on another host.
+    fn permit_remote(&self, name: &ModelName, host: &str) -> Result<(), CliError> {
+        if self.settings.offline == Some(true) {
+            return Err(CliError::usage(format!(
+                "`{name}` runs at {host}, and offline only this machine is asked"
+            ))
+            .hint("leave out `--offline`, or use a model that Ollama runs itself"));
+        }
+        match &name.by {
+            NamedBy::File {
+                place,
+                file,
+                trusted: false,
+            } if self.settings.allow_models != Some(true) => {
+                let refusal = Refusal::Elsewhere(host.to_owned());
+                Err(refusal.error(name, place, file.as_deref(), self.config))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -102,57 +201,128 @@ impl<'a> Providers<'a> {
         self
     }
 
-    /// Where Ollama runs, with its most recently used model, if it has one.
-    pub(super) async fn running_ollama(&self) -> Option<(String, Option<String>)> {
+    /// Where Ollama runs, with its most recently used model, if it has one. One that is busy is waited for.
+    ///
+    /// # Errors
+    /// If it is there and does not answer: the prompt must not go elsewhere for that.
+    pub(super) async fn running_ollama(
+        &self,
+    ) -> Result<Option<(String, Option<String>)>, CliError> {
         let Ok(Backend::Ollama(connection)) = self.backend("ollama") else {
-            return None;
+            return Ok(None);
         };
-        let installed = ollama::ollama_is_running(&connection, OLLAMA_PATIENCE).await?;
-        let model = installed.into_iter().find(|model| writes(&model.name));
-        Some((
-            connection.base_url.to_string(),
-            model.map(|model| model.name),
-        ))
+        let address = connection.base_url.to_string();
+        let late = self.settings.timeouts.get().connect;
+        let busy = || {
+            if !self.quiet {
+                printer::say(&format!(
+                    "Ollama at {address} accepts connections but does not answer yet; waiting up to {} s",
+                    late.as_secs().max(1)
+                ));
+            }
+        };
+        let found = ollama::find_ollama(&connection, (OLLAMA_PATIENCE, late), busy).await;
+        let found = found.map_err(|error| {
+            CliError::new(
+                ExitCode::Provider,
+                format!("Ollama at {address} does not answer: {}", error.message),
+            )
+            .hint(
+                "wait until it is idle or restart it; or name a model elsewhere with `--model PROVIDER:MODEL`",
+            )
+        })?;
+        Ok(found.map(|installed| {
+            (
+                address,
+                installed.into_iter().find(writes).map(|it| it.name),
+            )
+        }))
+    }
+
+    /// The same, with an address that the user lets a file set for this provider. No key goes there but the provider's
+    /// own, if it is on the same server.
+    pub(super) fn with_address_of_file(self, provider: &str) -> Self {
+        Self {
+            address_of_file: true,
+            ..self.with_given_address(provider)
+        }
+    }
+
+    /// Whether an address that a file sets is that of the provider anyway.
+    pub(super) fn is_at(&self, provider: &str, address: &str) -> Result<bool, CliError> {
+        let unusable = |error: BaseUrlError| {
+            CliError::usage(format!("the address that the file sets: {error}"))
+        };
+        let same = |ours: &BaseUrl, theirs: BaseUrl| ours.is_same(&theirs);
+        match self.server_at(provider, None)? {
+            Server::Ollama(url) => Ok(same(&url, BaseUrl::ollama(address).map_err(unusable)?)),
+            Server::OpenAi(url) => Ok(same(&url, BaseUrl::openai(address).map_err(unusable)?)),
+            Server::Embedded | Server::Scripted => Ok(true),
+        }
     }
 
     /// Finds out early that a provider is not known.
     pub(super) fn check(&self, name: &ModelName) -> Result<(), CliError> {
+        self.permit(name)?;
         self.backend(&name.provider).map(|_| ())
     }
 
-    /// The provider of this name.
-    pub(in crate::cli) fn backend(&self, name: &str) -> Result<Backend, CliError> {
+    /// Where the provider of this name is.
+    fn server(&self, name: &str) -> Result<Server, CliError> {
+        self.server_at(name, self.given_address(name))
+    }
+
+    /// The same, if this address is given for it.
+    fn server_at(&self, name: &str, given: Option<&str>) -> Result<Server, CliError> {
         let entry = self.config.provider(name);
         let preset = openai::preset(name);
         let kind = entry.and_then(|entry| entry.kind);
+        let unusable = |error: BaseUrlError| CliError::usage(error.to_string());
+        let address = |environment: &dyn Fn() -> Option<String>| {
+            given
+                .map(str::to_owned)
+                .or_else(|| entry?.base_url.clone())
+                .or_else(environment)
+        };
         match (name, kind) {
-            ("embedded", None) => Ok(Backend::Embedded),
-            ("scripted", None) => Ok(Backend::Scripted),
+            ("embedded", None) => Ok(Server::Embedded),
+            ("scripted", None) => Ok(Server::Scripted),
             ("ollama", None) | (_, Some(ProviderKind::Ollama)) => {
-                let address = self.address(name, entry, || paths::env_text("OLLAMA_HOST"));
-                let base_url = BaseUrl::ollama(address.as_deref().unwrap_or_default())
-                    .map_err(|error| CliError::usage(error.to_string()))?;
-                let connection = self.connection(name, entry, base_url, Some("OLLAMA_API_KEY"))?;
-                Ok(Backend::Ollama(connection))
+                let address = address(&|| paths::env_text("OLLAMA_HOST"));
+                let url = BaseUrl::ollama(address.as_deref().unwrap_or_default());
+                url.map(Server::Ollama).map_err(unusable)
             }
             _ if entry.is_some() || preset.is_some() => {
-                let address = self
-                    .address(name, entry, || {
-                        Some(name).filter(|name| *name == "openai")?;
-                        openai_env_url()
-                    })
+                let openai = || openai_env_url().filter(|_| name == "openai");
+                let address = address(&openai)
                     .or_else(|| preset.map(|preset| preset.base_url.to_owned()))
                     .ok_or_else(|| {
                         CliError::usage(format!("the provider `{name}` has no address"))
                             .hint(format!("set `base_url` under `[providers.{name}]`"))
                     })?;
-                let base_url = BaseUrl::openai(&address)
-                    .map_err(|error| CliError::usage(error.to_string()))?;
-                let key_env = preset.and_then(|preset| preset.key_env);
-                let connection = self.connection(name, entry, base_url, key_env)?;
-                Ok(Backend::OpenAi(connection))
+                BaseUrl::openai(&address)
+                    .map(Server::OpenAi)
+                    .map_err(unusable)
             }
             _ => Err(unknown(name, self.config)),
+        }
+    }
+
+    /// The provider of this name.
+    pub(in crate::cli) fn backend(&self, name: &str) -> Result<Backend, CliError> {
+        let entry = self.config.provider(name);
+        match self.server(name)? {
+            Server::Embedded => Ok(Backend::Embedded),
+            Server::Scripted => Ok(Backend::Scripted),
+            Server::Ollama(url) => {
+                let connection = self.connection(name, entry, url, Some("OLLAMA_API_KEY"))?;
+                Ok(Backend::Ollama(connection))
+            }
+            Server::OpenAi(url) => {
+                let key_env = openai::preset(name).and_then(|preset| preset.key_env);
+                let connection = self.connection(name, entry, url, key_env)?;
+                Ok(Backend::OpenAi(connection))
+            }
         }
     }
 
@@ -183,6 +353,7 @@ impl<'a> Providers<'a> {
         window: &RunWindow,
         quiet: bool,
     ) -> Result<OpenModel, CliError> {
+        self.permit(name)?;
         let settings = self.settings;
         let entry = self.config.provider(&name.provider);
         let wanted = name
@@ -195,22 +366,29 @@ impl<'a> Providers<'a> {
         };
         match self.backend(&name.provider)? {
             Backend::Ollama(connection) => {
-                let remote = elsewhere(&connection);
+                let elsewhere = elsewhere(&connection);
                 let model = match wanted {
                     Some(model) => model,
                     None => installed_model(&connection).await?,
                 };
+                if ollama::is_cloud(&model) {
+                    self.permit_remote(name, "ollama.com")?;
+                }
                 let mut options = OllamaOptions::new(id(model), connection);
                 options.num_ctx = window.num_ctx.clone();
                 options.keep_alive.clone_from(&settings.keep_alive);
                 let model = OllamaModel::new(options);
-                if window.num_ctx.get().is_none() {
-                    window.decide(model.info().await?);
+                let info = model.info().await?;
+                if let Some(host) = &info.remote {
+                    self.permit_remote(name, host)?;
+                } else if window.num_ctx.get().is_none() {
+                    window.decide(&info);
                 }
                 Ok(OpenModel {
                     model: Arc::new(model),
-                    local: true,
-                    remote,
+                    local: info.remote.is_none(),
+                    in_cloud: info.remote.is_some(),
+                    remote: info.remote.or(elsewhere),
                 })
             }
             Backend::OpenAi(connection) => {
@@ -238,6 +416,7 @@ impl<'a> Providers<'a> {
                 Ok(OpenModel {
                     model: Arc::new(OpenAiModel::new(options)?),
                     local: at_home,
+                    in_cloud: false,
                     remote,
                 })
             }
@@ -251,6 +430,7 @@ impl<'a> Providers<'a> {
                 Ok(OpenModel {
                     model: Arc::new(model),
                     local: true,
+                    in_cloud: false,
                     remote: None,
                 })
             }
@@ -284,6 +464,7 @@ impl<'a> Providers<'a> {
         Ok(OpenModel {
             model: Arc::new(EmbeddedModel::open(path, id, options)),
             local: true,
+            in_cloud: false,
             remote: None,
         })
     }
@@ -307,18 +488,6 @@ impl<'a> Providers<'a> {
             .filter(|_| self.at_given_address.as_deref() == Some(provider))
     }
 
-    fn address(
-        &self,
-        name: &str,
-        entry: Option<&Provider>,
-        environment: impl FnOnce() -> Option<String>,
-    ) -> Option<String> {
-        self.given_address(name)
-            .map(str::to_owned)
-            .or_else(|| entry?.base_url.clone())
-            .or_else(environment)
-    }
-
     /// A connection with the key that belongs to its address, and no other.
     fn connection(
         &self,
@@ -327,8 +496,18 @@ impl<'a> Providers<'a> {
         base_url: BaseUrl,
         default_env: Option<&str>,
     ) -> Result<Connection, CliError> {
-        let key = self
-            .key(name, entry, default_env)?
+        let at_home = || match self.server_at(name, None) {
+            Ok(Server::Ollama(url) | Server::OpenAi(url)) => {
+                url.url().origin() == base_url.url().origin()
+            }
+            _ => false,
+        };
+        let key = if self.address_of_file && !at_home() {
+            None
+        } else {
+            self.key(name, entry, default_env)?
+        };
+        let key = key
             .map(|key| {
                 ApiKey::for_url(key.secret.expose_secret(), base_url.url().as_str())
                     .map_err(|error| CliError::usage(format!("{}: {error}", key.origin)))
@@ -361,7 +540,7 @@ impl<'a> Providers<'a> {
         if let Some(found) = keys.get(name) {
             return Ok(found.clone());
         }
-        let found = if self.given_address(name).is_some() {
+        let found = if self.given_address(name).is_some() && !self.address_of_file {
             paths::env_text("REFLECT_API_KEY").map(|secret| FoundKey {
                 secret: secret.into(),
                 origin: "the environment variable REFLECT_API_KEY".to_owned(),
@@ -402,19 +581,21 @@ pub(super) fn openai_env_url() -> Option<String> {
     paths::env_text("OPENAI_BASE_URL").or_else(|| paths::env_text("OPENAI_API_BASE"))
 }
 
-/// Whether a model can write: embedding models cannot.
-fn writes(name: &str) -> bool {
-    !["embed", "bge-", "minilm", "rerank"]
+/// Whether a model is chosen by itself: embedding models cannot write, and the prompt would leave the machine for a
+/// remote one.
+fn writes(model: &ListedModel) -> bool {
+    let embeds = ["embed", "bge-", "minilm", "rerank"]
         .iter()
-        .any(|part| name.to_lowercase().contains(part))
+        .any(|part| model.name.to_lowercase().contains(part));
+    !embeds && model.remote.is_none()
 }
 
 async fn installed_model(connection: &Connection) -> Result<String, CliError> {
     let installed = ollama::list_installed(connection).await?;
     installed
         .into_iter()
+        .find(writes)
         .map(|model| model.name)
-        .find(|name| writes(name))
         .ok_or_else(|| {
             CliError::new(
                 ExitCode::Provider,

@@ -1,19 +1,23 @@
 //! The models of a workflow: what its file wants, unless the user says otherwise for this call.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
 use super::connect::Providers;
 use super::name::{ModelName, Written, is_known};
+use super::trust::NamedBy;
 use super::window::RunWindow;
 use super::{choose, judge_sampling};
 use crate::cli::error::CliError;
+use crate::cli::exec::trust_entry;
 use crate::cli::settings::Plan;
 use crate::cli::{prices, printer};
 use crate::config::{HumanDuration, Origin, Settings};
-use crate::model::{BaseUrl, Sampling};
+use crate::model::Sampling;
+use crate::source::redact;
 use crate::types::Task;
 use crate::workflow::{ChosenModel, Failure, ModelChoice, ModelSource};
 
@@ -21,20 +25,19 @@ use crate::workflow::{ChosenModel, Failure, ModelChoice, ModelSource};
 pub(in crate::cli) struct FileModels {
     plan: Plan,
     window: RunWindow,
-    /// Whether the file may say where models are: the user trusts it.
-    trusted: bool,
+    file: PathBuf,
     quiet: bool,
     opened: Mutex<HashMap<String, ChosenModel>>,
 }
 
 impl FileModels {
-    /// For a workflow with this text, which stands for the length of its prompts.
-    pub(in crate::cli) fn new(plan: Plan, text: &str, trusted: bool, quiet: bool) -> Self {
+    /// For the workflow in this file, whose text stands for the length of its prompts.
+    pub(in crate::cli) fn new(plan: Plan, file: &Path, text: &str, quiet: bool) -> Self {
         let window = RunWindow::of_run(&plan, &Task::new(text), None);
         Self {
             plan,
             window,
-            trusted,
+            file: file.to_owned(),
             quiet,
             opened: Mutex::default(),
         }
@@ -73,21 +76,39 @@ impl FileModels {
         if let Some(time) = choice.timeout.filter(|_| !self.is_said("timeouts.total")) {
             settings.timeouts.total = HumanDuration::new(time).or(settings.timeouts.total);
         }
-        if let Some(address) = choice.api_base.as_ref().filter(|_| !self.is_decided()) {
-            let url = BaseUrl::openai(address)
-                .map_err(|error| CliError::usage(format!("`api_base` of the workflow: {error}")))?;
-            if !url.is_loopback() && !self.trusted {
-                return Err(CliError::usage(format!(
-                    "the workflow sends its prompts to {url}, which has not been allowed"
-                ))
-                .hint(
-                    "if you trust it, allow it with `--allow-exec`, or say yourself where the model is \
-                     with `--base-url`",
-                ));
-            }
-            settings.base_url = Some(address.clone());
-        }
         Ok(settings)
+    }
+
+    /// The address that the file sets for a provider, unless that is the provider's own. Only the user's configuration
+    /// lets a file do that.
+    fn address(
+        &self,
+        choice: &ModelChoice,
+        provider: &str,
+        providers: &Providers<'_>,
+    ) -> Result<Option<String>, CliError> {
+        let Some(address) = &choice.api_base else {
+            return Ok(None);
+        };
+        let place = format!("`api_base` in {}", self.file.display());
+        if providers.is_at(provider, address)? {
+            return Ok(None);
+        }
+        let config = &self.plan.config;
+        let file = self.file.canonicalize().ok();
+        let file = file.as_deref();
+        if file.is_some_and(|file| config.trusts_endpoints(file)) {
+            return Ok(Some(address.clone()));
+        }
+        let entry = trust_entry("endpoints", file, config.user_path());
+        let entry = entry.unwrap_or_else(|| "trust it in your configuration".to_owned());
+        Err(CliError::usage(format!(
+            "{place} would send your prompts to {}, which only you may choose",
+            redact(address)
+        ))
+        .hint(format!(
+            "give the address with `--base-url`; or, if you trust the workflow, {entry}"
+        )))
     }
 
     /// The model that a choice means.
@@ -97,42 +118,66 @@ impl FileModels {
         providers: &Providers<'_>,
     ) -> Result<(ModelName, bool), CliError> {
         let config = &self.plan.config;
-        let wanted = choice.model.as_deref().map(|text| {
-            let text = config.aliases().get(text).map_or(text, String::as_str);
+        let by = NamedBy::file(&self.file, config);
+        let wanted = match choice.model.as_deref() {
             // As other tools write it: the provider, a slash, and its model.
-            match text.split_once('/') {
-                Some((provider, model)) if is_known(provider, config) => Written {
-                    provider: Some(provider.to_owned()),
-                    model: Some(model.to_owned()),
-                },
-                _ => Written::read(text, config),
+            Some(text) => match text.split_once('/') {
+                Some((provider, model))
+                    if is_known(provider, config) && !config.aliases().contains_key(text) =>
+                {
+                    Written {
+                        provider: Some(provider.to_owned()),
+                        model: Some(model.to_owned()),
+                        by: by.clone(),
+                    }
+                }
+                _ => Written::read(text, by.clone(), config),
+            },
+            None => Written {
+                provider: None,
+                model: None,
+                by: by.clone(),
+            },
+        };
+        let at_address = choice.api_base.as_ref().map(|_| "openai");
+        let provider = choice.provider.as_deref().or(at_address);
+        match (&wanted.provider, provider) {
+            (Some(provider), _) => {
+                let provider = provider.clone();
+                let (model, by) = (wanted.model, wanted.by);
+                Ok((
+                    ModelName {
+                        provider,
+                        model,
+                        by,
+                    },
+                    false,
+                ))
             }
-        });
-        let said = wanted.as_ref().and_then(|wanted| wanted.provider.clone());
-        let given = choice.api_base.is_some();
-        let provider = said
-            .or_else(|| choice.provider.clone())
-            .or_else(|| given.then(|| "openai".to_owned()));
-        let model = wanted.and_then(|wanted| wanted.model);
-        if let Some(provider) = provider {
-            let written = Written::provider(&provider, config)?;
-            return Ok((
-                ModelName {
-                    provider: written.provider.unwrap_or(provider),
-                    model: model.or(written.model),
-                },
-                given,
-            ));
+            (None, Some(provider)) => {
+                let written = Written::provider(provider, by, config)?;
+                let name = ModelName {
+                    provider: written.provider.unwrap_or_default(),
+                    model: wanted.model.or(written.model),
+                    by: written.by,
+                };
+                Ok((name, false))
+            }
+            (None, None) => {
+                let chosen = choose::writer_named(&self.plan, providers, wanted).await?;
+                Ok((chosen.name, chosen.at_given_address))
+            }
         }
-        let chosen = choose::writer_named(&self.plan, providers, model).await?;
-        Ok((chosen.name, chosen.at_given_address))
     }
 
     async fn open_choice(&self, choice: &ModelChoice) -> Result<ChosenModel, CliError> {
         let settings = self.settings(choice)?;
-        let mut providers = Providers::new(&self.plan.config, &settings)
-            .with_waits(choice.first_wait, choice.longest_wait);
-        let (name, at_given_address) = if self.is_decided() {
+        let config = &self.plan.config;
+        let mut providers = Providers::new(config, &settings)
+            .with_waits(choice.first_wait, choice.longest_wait)
+            .quietly(self.quiet);
+        let trusted;
+        let (mut name, at_given_address) = if self.is_decided() {
             let chosen = choose::writer(&self.plan, &providers).await?;
             let judge = if choice.judges {
                 choose::judge(&self.plan, &providers, &chosen.name)?
@@ -148,6 +193,20 @@ impl FileModels {
         };
         if at_given_address {
             providers = providers.with_given_address(&name.provider);
+        } else if !self.is_decided()
+            && let Some(address) = self.address(choice, &name.provider, &providers)?
+        {
+            trusted = Settings {
+                base_url: Some(address),
+                ..settings.clone()
+            };
+            providers = Providers::new(config, &trusted)
+                .with_waits(choice.first_wait, choice.longest_wait)
+                .with_address_of_file(&name.provider);
+            // Where the prompt goes is trusted; a file of this machine still is not.
+            if let NamedBy::File { trusted, .. } = &mut name.by {
+                *trusted = true;
+            }
         }
         let opened = providers.open(&name, &self.window, self.quiet).await?;
         let prices = self.plan.config.prices();

@@ -1,5 +1,7 @@
 use super::choose::{self, Said};
-use super::name::ModelName;
+use super::connect::Providers;
+use super::name::{ModelName, Written};
+use super::trust::NamedBy;
 use crate::cli::error::CliError;
 use crate::cli::settings::Plan;
 
@@ -23,22 +25,42 @@ pub(in crate::cli) fn foresee(plan: &Plan) -> Result<Foreseen, CliError> {
     let said = choose::said(plan)?;
     #[cfg(feature = "restate")]
     let at_given_address = matches!(&said, Said::Provider(chosen) if chosen.at_given_address);
-    let (writer, wanted) = match said {
-        Said::Provider(chosen) => (Some((chosen.name, chosen.why)), None),
-        Said::Model(name) => (None, name),
-    };
     let settings = plan.settings();
-    let beside = |text: &Option<String>| {
-        let text = text.as_ref()?;
-        let Some((writer, _)) = &writer else {
-            return Some(text.clone());
+    let mut providers = Providers::new(&plan.config, settings);
+    let (writer, wanted) = match said {
+        Said::Provider(chosen) => {
+            if chosen.at_given_address {
+                providers = providers.with_given_address(&chosen.name.provider);
+            }
+            providers.permit(&chosen.name)?;
+            (Some((chosen.name, chosen.why)), None)
+        }
+        Said::Model(wanted) => (None, wanted.model),
+    };
+    let beside = |text: &Option<String>, key| {
+        let Some(text) = text else {
+            return Ok(None);
         };
-        let name = choose::beside(text, &plan.config, writer);
-        (name != *writer).then(|| name.to_string())
+        let by = NamedBy::setting(plan.resolved.origin(key), &plan.config);
+        let Some((writer, _)) = &writer else {
+            let written = Written::read(text, by, &plan.config);
+            if let Some(provider) = written.provider {
+                let (model, by) = (written.model, written.by);
+                providers.permit(&ModelName {
+                    provider,
+                    model,
+                    by,
+                })?;
+            }
+            return Ok(Some(text.clone()));
+        };
+        let name = choose::beside(text, by, &plan.config, writer);
+        providers.permit(&name)?;
+        Ok::<_, CliError>((!name.is(writer)).then(|| name.to_string()))
     };
     Ok(Foreseen {
-        judge: beside(&settings.judge_model),
-        stronger: beside(&settings.stronger_model),
+        judge: beside(&settings.judge_model, "judge_model")?,
+        stronger: beside(&settings.stronger_model, "stronger_model")?,
         writer,
         #[cfg(feature = "restate")]
         at_given_address,

@@ -8,6 +8,7 @@ mod file;
 mod foreseen;
 mod name;
 mod team;
+mod trust;
 mod window;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,8 @@ pub(super) struct Opened {
     pub(super) judge: JudgeModel,
     /// Whether the writer is at the address that the user gives.
     pub(super) at_given_address: bool,
+    /// Whether a server of the user's passes what the writer is asked on to another host.
+    pub(super) writer_in_cloud: bool,
 }
 
 impl Opened {
@@ -136,7 +139,9 @@ pub(super) async fn open_on(
     quiet: bool,
 ) -> Result<Opened, CliError> {
     let settings = plan.settings();
-    let mut providers = Providers::new(&plan.config, settings).with_client(client);
+    let mut providers = Providers::new(&plan.config, settings)
+        .with_client(client)
+        .quietly(quiet);
     let window = window::RunWindow::of_run(plan, task, given);
     let chosen = choose::writer(plan, &providers).await?;
     let (writer_name, why) = (chosen.name, chosen.why);
@@ -153,7 +158,7 @@ pub(super) async fn open_on(
         ));
     }
     let judge = match choose::judge(plan, &providers, &writer_name)? {
-        Some(name) if name != writer_name && plan.judged => {
+        Some(name) if !name.is(&writer_name) && plan.judged => {
             let judge = providers.open(&name, &window, quiet).await?;
             if !quiet {
                 printer::say(&format!("judge: {}{}", judge.model.id(), judge.leaves()));
@@ -164,7 +169,7 @@ pub(super) async fn open_on(
     };
     let others = other_judges(plan, &providers, &writer_name, &window, quiet).await?;
     let stronger = match choose::stronger(plan, &providers, &writer_name)? {
-        Some(name) if name != writer_name && plan.judged => {
+        Some(name) if !name.is(&writer_name) && plan.judged => {
             let stronger = providers.open(&name, &window, quiet).await?;
             if !quiet {
                 printer::say(&format!(
@@ -188,6 +193,7 @@ pub(super) async fn open_on(
             ..JudgeModel::new(judge.model, judge_sampling(settings, judge.local), think)
         },
         at_given_address,
+        writer_in_cloud: writer.in_cloud,
     })
 }
 
@@ -200,7 +206,7 @@ pub(super) async fn open_judge(
     quiet: bool,
 ) -> Result<JudgeModel, CliError> {
     let settings = plan.settings();
-    let mut providers = Providers::new(&plan.config, settings);
+    let mut providers = Providers::new(&plan.config, settings).quietly(quiet);
     let window = window::RunWindow::of_text(plan, task, longest);
     let chosen = choose::writer(plan, &providers).await?;
     if chosen.at_given_address {
@@ -230,7 +236,7 @@ pub(super) async fn open_alone(
     plan: &Plan,
     quiet: bool,
 ) -> Result<(Arc<dyn ChatModel>, Sampling), CliError> {
-    let mut providers = Providers::new(&plan.config, plan.settings());
+    let mut providers = Providers::new(&plan.config, plan.settings()).quietly(quiet);
     let window = window::RunWindow::of_run(plan, &Task::default(), None);
     let chosen = choose::writer(plan, &providers).await?;
     if chosen.at_given_address {
@@ -269,8 +275,8 @@ async fn other_judges(
         else {
             continue;
         };
-        let meant = plan.config.aliases().get(text).unwrap_or(text);
-        let name = choose::beside(meant, &plan.config, main);
+        let by = trust::NamedBy::criterion(&config.origin, &plan.config);
+        let name = choose::beside(text, by, &plan.config, main);
         let opened = providers.open(&name, window, quiet).await?;
         if !quiet {
             let (id, leaves) = (opened.model.id(), opened.leaves());

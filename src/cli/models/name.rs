@@ -1,5 +1,6 @@
 use std::fmt;
 
+use super::trust::NamedBy;
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::model::openai;
@@ -10,15 +11,23 @@ use crate::source;
 pub(in crate::cli) struct ModelName {
     pub(in crate::cli) provider: String,
     pub(in crate::cli) model: Option<String>,
+    /// Who names it.
+    pub(in crate::cli) by: NamedBy,
 }
 
 impl ModelName {
-    /// A provider's default model.
-    pub(in crate::cli) fn default_of(provider: &str) -> Self {
+    /// A model that nobody names: it was found.
+    pub(super) fn found(provider: &str, model: Option<String>) -> Self {
         Self {
             provider: provider.to_owned(),
-            model: None,
+            model,
+            by: NamedBy::User,
         }
+    }
+
+    /// Whether it is the same model, whoever names it.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        (&self.provider, &self.model) == (&other.provider, &other.model)
     }
 }
 
@@ -34,34 +43,35 @@ impl fmt::Display for ModelName {
 pub(super) struct Written {
     pub(super) provider: Option<String>,
     pub(super) model: Option<String>,
+    pub(super) by: NamedBy,
 }
 
 impl Written {
     /// Reads `PROVIDER:MODEL`, `MODEL`, or just `PROVIDER:`. A colon belongs to the model's own name, as
-    /// in `qwen3:8b`, unless what stands before it is a provider.
-    pub(super) fn read(text: &str, config: &Config) -> Self {
+    /// in `qwen3:8b`, unless what stands before it is a provider. What an alias stands for is the user's own word.
+    pub(super) fn read(text: &str, by: NamedBy, config: &Config) -> Self {
+        let (text, by) = match config.aliases().get(text) {
+            Some(model) => (model.as_str(), NamedBy::User),
+            None => (text, by),
+        };
         let text = text.trim();
+        let named = |provider: Option<&str>, model: &str| Self {
+            provider: provider.map(str::to_owned),
+            model: Some(model.to_owned()).filter(|model| !model.is_empty()),
+            by: by.clone(),
+        };
         if text.starts_with("hf:") || text.to_ascii_lowercase().ends_with(".gguf") {
             let model = text.strip_prefix("embedded:").unwrap_or(text);
-            return Self {
-                provider: Some("embedded".to_owned()),
-                model: Some(model.to_owned()),
-            };
+            return named(Some("embedded"), model);
         }
         match text.split_once(':') {
-            Some((provider, model)) if is_known(provider, config) => Self {
-                provider: Some(provider.to_owned()),
-                model: Some(model.to_owned()).filter(|model| !model.is_empty()),
-            },
-            _ => Self {
-                provider: None,
-                model: Some(text.to_owned()).filter(|model| !model.is_empty()),
-            },
+            Some((provider, model)) if is_known(provider, config) => named(Some(provider), model),
+            _ => named(None, text),
         }
     }
 
     /// Reads a provider; `scripted:FILE` names its file, too.
-    pub(super) fn provider(text: &str, config: &Config) -> Result<Self, CliError> {
+    pub(super) fn provider(text: &str, by: NamedBy, config: &Config) -> Result<Self, CliError> {
         let text = text.trim();
         let (provider, model) = match text.split_once(':') {
             Some((provider, model)) => (provider, Some(model.to_owned())),
@@ -73,6 +83,7 @@ impl Written {
         Ok(Self {
             provider: Some(provider.to_owned()),
             model,
+            by,
         })
     }
 }
@@ -124,7 +135,7 @@ mod tests {
             ("embedded:x.gguf", Some("embedded"), Some("x.gguf")),
             ("scripted:demo.toml", Some("scripted"), Some("demo.toml")),
         ] {
-            let written = Written::read(text, &config);
+            let written = Written::read(text, NamedBy::User, &config);
             assert_eq!(
                 (written.provider.as_deref(), written.model.as_deref()),
                 (provider, model),
@@ -135,7 +146,7 @@ mod tests {
 
     #[test]
     fn an_unknown_provider_is_an_error_with_a_suggestion() {
-        let error = Written::provider("olama", &Config::default()).unwrap_err();
+        let error = Written::provider("olama", NamedBy::User, &Config::default()).unwrap_err();
         assert_eq!(error.hint.as_deref(), Some("did you mean `ollama`?"));
     }
 }

@@ -39,9 +39,9 @@ impl<'a> Team<'a> {
             providers = providers.with_given_address(&writer.name.provider);
         }
         let judge = choose::judge(plan, &providers, &writer.name)?;
-        let judge = judge.filter(|name| *name != writer.name);
+        let judge = judge.filter(|name| !name.is(&writer.name));
         let stronger = choose::stronger(plan, &providers, &writer.name)?;
-        let stronger = stronger.filter(|name| *name != writer.name);
+        let stronger = stronger.filter(|name| !name.is(&writer.name));
         let mut members = vec![Member {
             role: if judge.is_some() {
                 "writes"

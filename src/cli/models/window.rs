@@ -147,7 +147,7 @@ impl RunWindow {
 
     /// Decides the window, for this model. Ollama loads a model again for any other window, a smaller one too: so a
     /// model that is loaded with a large enough window is used as it is.
-    pub(super) fn decide(&self, model: ModelInfo) -> u64 {
+    pub(super) fn decide(&self, model: &ModelInfo) -> u64 {
         let enough = num_ctx_for(self.need, model.context_window);
         let need = self.need.min(enough);
         let window = match model.loaded_window {
@@ -219,10 +219,11 @@ mod tests {
                 need,
                 longest_draft: None,
             };
-            window.decide(ModelInfo {
+            window.decide(&ModelInfo {
                 context_window,
                 loaded_window,
                 set_window,
+                remote: None,
             })
         };
         assert_eq!(decide(5000, Some(32_768), None, None), 6144);

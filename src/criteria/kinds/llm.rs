@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use toml::{Spanned, de::DeTable};
 
-use super::{Kind, place_of};
+use super::{Kind, origin, place_of};
 use crate::prompt;
 use crate::source::{self, Source, SourceError};
 use crate::types::{Evaluator, LlmConfig};
@@ -20,7 +20,9 @@ const MAX_CHECKS: usize = 20;
 fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
     let outline = table.clone();
     let at = |key: &str| place_of(&outline, key);
-    let config: LlmConfig = source::table_into(source, table)?;
+    let whole = table.span();
+    let mut config: LlmConfig = source::table_into(source, table)?;
+    config.origin = origin(source, &whole);
     if outline.get_ref().get("checks").is_some() && config.checks.is_empty() {
         return Err(source.error(
             at("checks"),

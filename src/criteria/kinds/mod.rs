@@ -125,8 +125,8 @@ fn place_of(table: &Spanned<DeTable<'_>>, key: &str) -> Range<usize> {
     source::value_span(table.get_ref(), &[key]).unwrap_or_else(|| table.span())
 }
 
-/// Where a criterion with code begins; `table` is the place of its head.
-fn origin(source: &Source, table: &Range<usize>) -> Origin {
+/// Where a criterion begins; `table` is the place of its head.
+pub(super) fn origin(source: &Source, table: &Range<usize>) -> Origin {
     match source.path() {
         Some(path) => Origin {
             file: Some(path.to_owned()),

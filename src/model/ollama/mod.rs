@@ -26,6 +26,7 @@ use super::http::retry::duration_with_units;
 use super::listing::{ListedModel, nearest};
 use super::openai::StructuredOutput;
 use super::{ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInfo};
+use crate::source::redact;
 use crate::types::ModelId;
 
 /// Which model, where, and how.
@@ -96,12 +97,60 @@ pub async fn list_installed(connection: &Connection) -> Result<Vec<ListedModel>,
     installed(connection, None).await.map_err(with_serve_hint)
 }
 
-/// Whether an Ollama server answers in time; if so, with the models that are installed.
-pub async fn ollama_is_running(
+/// The host that is taken to run a cloud model whose server names none.
+const CLOUD: &str = "ollama.com";
+
+/// The host that runs a model, if that is another one than the server, by what the server says of it or by its name.
+fn remote_host(name: &str, said: &Value) -> Option<String> {
+    let text = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
+    let host = text("remote_host");
+    if !host.is_empty() {
+        return Some(redact(host).into_owned());
+    }
+    (!text("remote_model").is_empty() || is_cloud(name)).then(|| CLOUD.to_owned())
+}
+
+/// Whether a model's name says that Ollama's cloud runs it.
+pub fn is_cloud(name: &str) -> bool {
+    name.ends_with(":cloud") || name.ends_with("-cloud")
+}
+
+/// The models of an Ollama server, if there is one. A server that does not answer at once, but accepts connections, is
+/// busy: `busy` is called, and it is waited for a second time. `None` if nothing listens, or something else than
+/// Ollama.
+///
+/// # Errors
+/// If it does not answer the second time either, or refuses to.
+pub async fn find_ollama(
     connection: &Connection,
-    time: Duration,
-) -> Option<Vec<ListedModel>> {
-    installed(connection, Some(time)).await.ok()
+    (soon, late): (Duration, Duration),
+    busy: impl FnOnce(),
+) -> Result<Option<Vec<ListedModel>>, ModelError> {
+    let error = match installed(connection, Some(soon)).await {
+        Ok(models) => return Ok(Some(models)),
+        Err(error) => error,
+    };
+    match error.class {
+        ErrorClass::Auth => return Err(error),
+        ErrorClass::Transient | ErrorClass::Rate => {}
+        _ => return Ok(None),
+    }
+    if error.status.is_none() && !accepts(connection, soon).await {
+        return Ok(None);
+    }
+    busy();
+    installed(connection, Some(late)).await.map(Some)
+}
+
+/// Whether something accepts connections at the address.
+async fn accepts(connection: &Connection, time: Duration) -> bool {
+    let url = connection.base_url.url();
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+        return false;
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let connecting = tokio::net::TcpStream::connect((host, port));
+    matches!(tokio::time::timeout(time, connecting).await, Ok(Ok(_)))
 }
 
 async fn installed(
@@ -114,7 +163,7 @@ async fn installed(
     let items = items.ok_or_else(|| {
         let mut error = ModelError::new(ErrorClass::Protocol, "the answer is no list of models")
             .with_hint("is this an Ollama server?");
-        error.url = Some(url.to_string());
+        error.url = Some(redact(url.as_str()).into_owned());
         error
     })?;
     let mut models: Vec<ListedModel> = items
@@ -126,12 +175,10 @@ async fn installed(
                 .filter_map(detail)
                 .filter(|text| !text.is_empty())
                 .collect();
+            let name = item.get("name").or_else(|| item.get("model"))?.as_str()?;
             Some(ListedModel {
-                name: item
-                    .get("name")
-                    .or_else(|| item.get("model"))?
-                    .as_str()?
-                    .to_owned(),
+                name: name.to_owned(),
+                remote: remote_host(name, item),
                 context_window: None,
                 size: item.get("size").and_then(Value::as_u64),
                 details: (!details.is_empty()).then(|| details.join(" ")),
@@ -282,6 +329,7 @@ impl ChatModel for OllamaModel {
         Ok(ModelInfo {
             context_window: details.context_window,
             set_window: details.num_ctx,
+            remote: remote_host(&self.options.id.model, &value),
             loaded_window: loaded_window(connection, &self.options.id.model).await,
         })
     }

@@ -19,6 +19,7 @@ use super::http::failure::Failure;
 use super::http::framing::Framing;
 use super::listing::{ListedModel, nearest};
 use super::{ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInfo};
+use crate::source::redact;
 use crate::types::ModelId;
 
 /// How a server is asked for JSON, from the strongest way to the weakest.
@@ -122,7 +123,7 @@ pub async fn list_models(connection: &Connection) -> Result<Vec<ListedModel>, Mo
         .ok_or_else(|| {
             let mut error =
                 ModelError::new(ErrorClass::Protocol, "the answer is no list of models");
-            error.url = Some(url.to_string());
+            error.url = Some(redact(url.as_str()).into_owned());
             with_url_hint(error)
         })?;
     let mut models: Vec<ListedModel> = items
@@ -133,8 +134,7 @@ pub async fn list_models(connection: &Connection) -> Result<Vec<ListedModel>, Mo
                 // Gemini lists `models/NAME` and accepts both.
                 name: name.strip_prefix("models/").unwrap_or(name).to_owned(),
                 context_window: context_window(item),
-                size: None,
-                details: None,
+                ..ListedModel::default()
             })
         })
         .collect();

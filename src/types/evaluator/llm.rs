@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::origin::Origin;
+
 /// Configuration of the `llm` evaluator. At most one of `anchors`, `checks` and `scale`; without any, the
 /// built-in anchors hold.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +37,9 @@ pub struct LlmConfig {
     /// The model that judges this criterion, as `provider:model`. Default: the judge of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Where it is written.
+    #[serde(skip)]
+    pub origin: Origin,
 }
 
 impl LlmConfig {

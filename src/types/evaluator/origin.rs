@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
-/// Where code that a criterion brings along is written. It is no part of the criterion: it is not kept
-/// with it, and criteria that differ in nothing else are the same. Criteria that were not read from a
+/// Where a criterion is written that brings code along or names a model. It is no part of the criterion: it is
+/// not kept with it, and criteria that differ in nothing else are the same. Criteria that were not read from a
 /// file (a run log's, a library caller's) have none, and so are trusted for nothing they say.
 #[derive(Debug, Clone, Default, Eq)]
 pub struct Origin {

@@ -88,6 +88,8 @@ struct State {
     /// How many requests on new connections are closed unread.
     resets: usize,
     models: Vec<(String, u64)>,
+    /// What an Ollama lists, word for word, in place of `models`.
+    tags: Option<Value>,
 }
 
 impl Shared {
@@ -202,6 +204,12 @@ impl Server {
         self
     }
 
+    /// What `/api/tags` answers, as a server was recorded; `/api/show` knows these models.
+    pub fn tags(&self, recorded: &str) -> &Self {
+        self.state().tags = serde_json::from_str(recorded).ok();
+        self
+    }
+
     /// Every request so far, questions about models included.
     pub fn requests(&self) -> Vec<Recorded> {
         self.state().requests.clone()
@@ -270,6 +278,11 @@ fn answer(request: &Recorded, shared: &Shared) -> Response {
     let mut state = shared.state();
     state.requests.push(request.clone());
     if !request.is_chat() {
+        if let Some(tags) = &state.tags
+            && let Some(response) = recorded(request, tags)
+        {
+            return response;
+        }
         return about_models(request, &state.models);
     }
     state.calls += 1;
@@ -291,6 +304,21 @@ fn answer(request: &Recorded, shared: &Shared) -> Response {
             500,
             &json!({"error": {"message": format!("the test has no reply for call {call}")}}),
         ),
+    }
+}
+
+/// What is answered about the models of a recorded list; `None` to anything else.
+fn recorded(request: &Recorded, tags: &Value) -> Option<Response> {
+    match request.path.as_str() {
+        "/api/tags" => Some(Response::json(200, tags)),
+        "/api/show" => {
+            let wanted = &request.body["model"];
+            let mut models = tags["models"].as_array()?.iter();
+            let mut shown = models.find(|model| model["name"] == *wanted)?.clone();
+            shown["model_info"] = json!({"llama.context_length": 8192});
+            Some(Response::json(200, &shown))
+        }
+        _ => None,
     }
 }
 

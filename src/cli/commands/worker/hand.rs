@@ -186,8 +186,7 @@ impl<'a> Hand<'a> {
             ));
         }
         let config = settings::load(self.global)?;
-        let plan = setup::plan(setup, config, criteria, loop_settings.clone(), true)
-            .map_err(|why| CliError::usage(format!("its settings cannot be read: {why}")))?;
+        let plan = setup::plan(setup, config, criteria, loop_settings.clone(), true)?;
         let quiet = self.global.quiet;
         let tools = exec::tools(&plan, self.args.allow_exec)?;
         let writer_tools = exec::writer_tools(&setup.tools, self.args.allow_exec)?;

@@ -1,0 +1,140 @@
+//! Who names a model, and why it may not be opened.
+
+use std::path::{Path, PathBuf};
+
+use super::name::ModelName;
+use crate::cli::error::CliError;
+use crate::cli::exec::trust_entry;
+use crate::config::{Config, Origin};
+use crate::types;
+
+/// Who names a model. Whatever turns a name into a model needs this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) enum NamedBy {
+    /// The user: a flag, a variable, their own configuration, the record of a run. Also a model that nobody names and
+    /// that was found.
+    User,
+    /// A file that may be somebody else's.
+    File {
+        /// The file, and the line where it is known, as people write them.
+        place: String,
+        /// The file's full path, if it has one.
+        file: Option<PathBuf>,
+        /// Whether the user's configuration lets it choose any model.
+        trusted: bool,
+    },
+}
+
+impl NamedBy {
+    /// A setting that comes from there.
+    pub(super) fn setting(origin: Option<&Origin>, config: &Config) -> Self {
+        match origin {
+            Some(origin @ Origin::Project { path, .. }) => {
+                Self::place(origin.to_string(), path, config)
+            }
+            _ => Self::User,
+        }
+    }
+
+    /// A criterion that is written there.
+    pub(super) fn criterion(origin: &types::Origin, config: &Config) -> Self {
+        match &origin.file {
+            Some(file) => {
+                let place = format!("{}:{}", file.display(), origin.line);
+                Self::place(place, file, config)
+            }
+            None => Self::File {
+                place: "the criteria".to_owned(),
+                file: None,
+                trusted: false,
+            },
+        }
+    }
+
+    /// Something in a file.
+    pub(super) fn file(file: &Path, config: &Config) -> Self {
+        Self::place(file.display().to_string(), file, config)
+    }
+
+    fn place(place: String, file: &Path, config: &Config) -> Self {
+        let file = file.canonicalize().ok();
+        Self::File {
+            place,
+            trusted: file
+                .as_deref()
+                .is_some_and(|file| config.trusts_models(file)),
+            file,
+        }
+    }
+}
+
+/// Why a model that a file names is not opened.
+pub(super) enum Refusal {
+    /// It is a file of this machine.
+    LocalFile,
+    /// It is not here.
+    Download,
+    /// The prompt would go to this address, which the user does not use.
+    Elsewhere(String),
+}
+
+impl Refusal {
+    /// The error for a model that this file names.
+    pub(super) fn error(
+        self,
+        name: &ModelName,
+        place: &str,
+        file: Option<&Path>,
+        config: &Config,
+    ) -> CliError {
+        let names = format!("{place} names the model `{name}`");
+        let trusting = || {
+            let entry = trust_entry("models", file, config.user_path());
+            let always = entry.map_or_else(String::new, |entry| format!(", or {entry}"));
+            format!("if you trust the file, add `--allow-models`{always}")
+        };
+        match self {
+            Self::LocalFile => CliError::usage(format!(
+                "{names}, a file on this machine; only you may choose one"
+            ))
+            .hint("name it with `--model` or `--judge-model`, or in your own configuration"),
+            Self::Download => {
+                let model = name.model.as_deref().unwrap_or_default();
+                CliError::usage(format!("{names}, which would have to be downloaded")).hint(
+                    format!(
+                        "run `reflect models pull {model}` to download it yourself; {}",
+                        trusting()
+                    ),
+                )
+            }
+            Self::Elsewhere(address) => CliError::usage(format!(
+                "{names}, which would send your prompt to {address}; you do not use that provider in this run"
+            ))
+            .hint(trusting()),
+        }
+    }
+}
+
+/// Why these weights are not opened for a file; `allowed` says whether it may have them downloaded.
+#[cfg(feature = "embedded")]
+pub(super) fn weights(name: &ModelName, allowed: bool) -> Result<Option<Refusal>, CliError> {
+    use crate::model::embedded::weights::{DEFAULT_MODEL, ModelSpec};
+    let text = name.model.as_deref().unwrap_or(DEFAULT_MODEL);
+    match text.parse::<ModelSpec>() {
+        Ok(ModelSpec::Path(_)) => Ok(Some(Refusal::LocalFile)),
+        Ok(spec) if !allowed && spec.find_local(&crate::cli::paths::models()?).is_none() => {
+            Ok(Some(Refusal::Download))
+        }
+        Ok(_) => Ok(None),
+        Err(error) => Err(CliError::usage(error.to_string())),
+    }
+}
+
+#[cfg(not(feature = "embedded"))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the same signature as with the model"
+)]
+pub(super) fn weights(_: &ModelName, _: bool) -> Result<Option<Refusal>, CliError> {
+    Ok(None)
+}

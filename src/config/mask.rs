@@ -1,0 +1,81 @@
+//! What is shown of a configuration file where something is wrong with it: no value that may be a secret.
+
+use super::{file::Tables, provider::Provider, settings::Settings};
+use crate::source::{self, Source, SourceError, redact};
+use crate::types::{JudgeSettings, LoopSettings, ReflectorSettings};
+
+/// The error, with every value masked in the lines that it shows, except those of settings that hold no secret. Typos
+/// are not known to be settings, so that a key under a misspelt name is masked as well.
+pub(super) fn conceal(source: &Source, error: SourceError) -> SourceError {
+    let mut table = String::new();
+    let mut masked = String::with_capacity(source.text().len());
+    for line in source.text().split_inclusive('\n') {
+        if let Some(name) = header(line) {
+            name.clone_into(&mut table);
+            masked.push_str(line);
+        } else {
+            masked.push_str(&mask(&table, line));
+        }
+    }
+    error.shown_as(&masked)
+}
+
+/// The name of the table that begins on this line.
+fn header(line: &str) -> Option<&str> {
+    let name = line.trim().strip_prefix('[')?.trim_start_matches('[');
+    let name = name.get(..name.find(']')?)?.trim();
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        .then_some(name)
+}
+
+/// A line of a table, with what may be a secret masked.
+fn mask(table: &str, line: &str) -> String {
+    let Some((key, value)) = line.split_once('=') else {
+        // The middle of a list or a text; or no TOML at all.
+        return stars(line);
+    };
+    let name = key.rsplit('.').next().unwrap_or(key).trim();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-. \"'".contains(c);
+    if !key.chars().all(is_name) {
+        return stars(line);
+    }
+    let value = match name {
+        "base_url" => redact(value).into_owned(),
+        _ if is_public(table, key, name) => redact(value).into_owned(),
+        _ => stars(value),
+    };
+    format!("{key}={value}")
+}
+
+/// Whether the value of a key in a table is no secret.
+fn is_public(table: &str, key: &str, name: &str) -> bool {
+    let path = format!("{table}.{key}");
+    if ["headers", "extra_body"].iter().any(|it| path.contains(it)) {
+        return false;
+    }
+    let tables = [
+        source::fields::<LoopSettings>(),
+        source::fields::<JudgeSettings>(),
+        source::fields::<ReflectorSettings>(),
+        source::fields::<super::TimeoutSettings>(),
+        source::fields::<super::HistorySettings>(),
+        source::fields::<Settings>(),
+        &["kind", "api_key_env", "input", "output", "cached_input"],
+        &["exec", "models", "endpoints"],
+    ];
+    let is_known = tables.iter().any(|keys| keys.contains(&name));
+    let is_table = source::fields::<Tables>().contains(&name);
+    debug_assert!(source::fields::<Provider>().contains(&"api_key_env"));
+    (is_known && !is_table) || table.trim() == "aliases"
+}
+
+/// The text with everything but blanks masked, in as many bytes: places in it stay where they are.
+fn stars(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| {
+            let shown = if c.is_whitespace() { c } else { '*' };
+            let times = if c.is_whitespace() { 1 } else { c.len_utf8() };
+            std::iter::repeat_n(shown, times)
+        })
+        .collect()
+}
