@@ -35,7 +35,9 @@ pub(super) fn category(record: &RunRecord, last: Option<&ModelError>) -> Option<
 fn of_model(error: &ModelError) -> ErrorCategory {
     match error.class {
         ErrorClass::Auth => Permission,
-        ErrorClass::Quota | ErrorClass::Rate | ErrorClass::ContextTooLong => Resource,
+        ErrorClass::Quota | ErrorClass::Rate | ErrorClass::ContextTooLong | ErrorClass::Unable => {
+            Resource
+        }
         ErrorClass::NotFound => NotFound,
         ErrorClass::Rejected => Validation,
         ErrorClass::CutOff | ErrorClass::Unreachable => Network,

@@ -97,6 +97,7 @@ pub(super) fn is_about_the_prompt(class: ErrorClass) -> bool {
         | ErrorClass::Quota
         | ErrorClass::Rate
         | ErrorClass::NotFound
+        | ErrorClass::Unable
         | ErrorClass::Unreachable
         | ErrorClass::Transient => false,
     }

@@ -77,6 +77,8 @@ pub enum ErrorClass {
     /// No server answers at the address, or not one that can be trusted: nothing listens there, the
     /// name does not exist, the certificate is wrong.
     Unreachable,
+    /// The server cannot run the model, and will not a moment later: it lacks memory, or cannot load it.
+    Unable,
     /// A fault that may pass: connection, time-out, an overloaded or failing server.
     Transient,
     /// The server answered something that the protocol does not know.
@@ -100,6 +102,7 @@ impl ErrorClass {
             Self::Rejected => "request rejected",
             Self::CutOff => "the answer broke off",
             Self::Unreachable => "the server cannot be reached",
+            Self::Unable => "the server cannot run the model",
             Self::Transient => "the server failed",
             Self::Protocol => "unexpected answer",
         }

@@ -17,6 +17,9 @@ const MAX_BLANKS: usize = 200;
 pub(crate) trait Wire: Send {
     /// Reads one frame.
     fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError>;
+
+    /// Looks at an answer that has come to its end without saying that it is complete, and may call it ended.
+    fn unfinished(&mut self, _answer: &mut Answer) {}
 }
 
 /// From the bytes of one answer to its events.
@@ -84,6 +87,9 @@ impl<W: Wire> Decoder<W> {
             return Ok(());
         }
         finished?;
+        if answer.reason.is_none() {
+            wire.unfinished(answer);
+        }
         if answer.reason.is_some() {
             answer.end();
             return Ok(());

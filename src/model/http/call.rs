@@ -98,6 +98,7 @@ pub(crate) fn chat<A: Adapter>(adapter: &A, request: ChatRequest) -> ChatStream<
         queue: VecDeque::new(),
         stage: Stage::Send,
         retries: 0,
+        busy: 0,
         adjustments: 0,
         refused_since: None,
         deadline: Instant::now() + adapter.endpoint().connection.client.timeouts().total,
@@ -115,6 +116,8 @@ struct Call<'a, A: Adapter> {
     queue: VecDeque<ChatEvent>,
     stage: Stage<A::Wire>,
     retries: u32,
+    /// How often the server had no room.
+    busy: u32,
     adjustments: u32,
     /// Since when a server that has answered before refuses connections.
     refused_since: Option<Instant>,
@@ -364,7 +367,22 @@ impl<A: Adapter> Call<'_, A> {
             self.stage = Stage::Wait(RESTART_POLL);
             return;
         }
-        if error.class.is_retryable() && self.retries < policy.max_retries {
+        if is_busy(&error) && policy.max_retries > 0 {
+            // It lasts as long as another run, and is no failure of this one.
+            let wait = policy.patience(self.busy);
+            if Instant::now() + wait < self.deadline {
+                self.busy += 1;
+                self.queue.push_back(ChatEvent::Retry { error, wait });
+                self.stage = Stage::Wait(wait);
+                return;
+            }
+        }
+        let most = if is_crash(&error) {
+            policy.max_retries.min(1)
+        } else {
+            policy.max_retries
+        };
+        if error.class.is_retryable() && self.retries < most {
             let wait = policy.wait(self.retries, error.retry_after);
             if Instant::now() + wait < self.deadline {
                 self.retries += 1;
@@ -375,6 +393,17 @@ impl<A: Adapter> Call<'_, A> {
         }
         self.stage = Stage::Fail(Box::new(with_advice(error)));
     }
+}
+
+/// Whether a server has no room for another request, as Ollama says it.
+fn is_busy(error: &ModelError) -> bool {
+    error.status == Some(503) && error.message.contains("server busy")
+}
+
+/// Whether what runs the model has died: it may do so again.
+fn is_crash(error: &ModelError) -> bool {
+    let dies = ["terminated", "unexpectedly stopped", "unexpected EOF"];
+    error.class == ErrorClass::Transient && dies.iter().any(|words| error.message.contains(words))
 }
 
 /// What to do where nothing better is known.

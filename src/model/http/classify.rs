@@ -3,53 +3,14 @@
 use super::failure::Failure;
 use crate::model::{ErrorClass, ModelError};
 
-/// Failures of a local server that no retry changes, by what it says, each with advice. Ollama and llama.cpp report them
-/// with status 500.
-const LASTING: [(&str, &str); 8] = [
-    (
-        "requires more system memory",
-        "use a smaller model, a smaller `--num-ctx`, or stop other programs",
-    ),
-    (
-        "out of memory",
-        "use a smaller model, a smaller `--num-ctx`, or stop other programs",
-    ),
-    (
-        "cudamalloc failed",
-        "use a smaller model, a smaller `--num-ctx`, or stop other programs",
-    ),
-    (
-        "unable to load model",
-        "the model's file may be damaged: pull the model again",
-    ),
-    (
-        "may be incompatible",
-        "update the server, or pull a current version of the model",
-    ),
-    (
-        "binary not found",
-        "the server is not fully installed: install it again",
-    ),
-    ("must be of type", "check the options in the configuration"),
-    (
-        "invalid format:",
-        "check the schema that the reply must follow",
-    ),
+/// What a server says that cannot load a model.
+const CANNOT_LOAD: [&str; 3] = [
+    "unable to load model",
+    "may be incompatible",
+    "binary not found",
 ];
 
 impl Failure {
-    /// What can be done about a failure that no retry changes; `None` if a retry may help.
-    fn lasting(&self) -> Option<&'static str> {
-        if self.status != Some(500) && self.status.is_some() {
-            return None;
-        }
-        let message = self.message.to_lowercase();
-        LASTING
-            .iter()
-            .find(|(words, _)| message.contains(words))
-            .map(|(_, advice)| *advice)
-    }
-
     /// The error of ours.
     pub(crate) fn into_error(self) -> ModelError {
         let class = self.class();
@@ -66,7 +27,7 @@ impl Failure {
             ErrorClass::Quota => {
                 Some("add credit at the provider, or use another model".to_owned())
             }
-            ErrorClass::Rejected => self.lasting().map(str::to_owned),
+            ErrorClass::Unable => Some(self.unable_hint().to_owned()),
             _ => None,
         };
         ModelError {
@@ -131,8 +92,13 @@ impl Failure {
         ]) {
             return ErrorClass::NotFound;
         }
-        if self.lasting().is_some() {
-            return ErrorClass::Rejected;
+        if matches!(self.status, None | Some(500)) {
+            if self.lacks_memory() || says(&CANNOT_LOAD) {
+                return ErrorClass::Unable;
+            }
+            if says(&["must be of type"]) {
+                return ErrorClass::Rejected;
+            }
         }
         match self.status {
             Some(403) if says(&["flagged", "moderation"]) => ErrorClass::Rejected,
@@ -171,6 +137,23 @@ impl Failure {
                 ErrorClass::Rejected
             }
             _ => ErrorClass::Transient,
+        }
+    }
+
+    fn lacks_memory(&self) -> bool {
+        let message = self.message.to_lowercase();
+        ["requires more system memory", "out of memory"]
+            .iter()
+            .any(|words| message.contains(words))
+    }
+
+    fn unable_hint(&self) -> &'static str {
+        if self.lacks_memory() {
+            "use a smaller model or a smaller context window (`--num-ctx`), or free memory on the server"
+        } else if self.message.to_lowercase().contains("binary not found") {
+            "the server's installation is incomplete: install it again"
+        } else {
+            "update the server, or get the model again (`ollama pull`): it may be damaged or too new"
         }
     }
 

@@ -47,6 +47,13 @@ impl Failure {
                 ..Self::default()
             },
         };
+        // Of Ollama's cloud models: where to sign in.
+        if let Some(url) = serde_json::from_slice::<Value>(body)
+            .ok()
+            .and_then(|value| value.get("signin_url")?.as_str().map(one_line))
+        {
+            failure.message = format!("{} (sign in at {url})", failure.message);
+        }
         // The status of the answer itself is the more reliable one.
         failure.status = Some(status);
         failure

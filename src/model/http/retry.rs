@@ -36,6 +36,17 @@ impl RetryPolicy {
         }
     }
 
+    /// How long to wait for the time number `times` (from 0) that a server has no room: at least half of twice the wait
+    /// before, up to 15 s.
+    pub(crate) fn patience(&self, times: u32) -> Duration {
+        const LONGEST: Duration = Duration::from_secs(15);
+        let ceiling = self
+            .base
+            .saturating_mul(2_u32.saturating_pow(times))
+            .min(self.cap.min(LONGEST));
+        ceiling.mul_f64(0.5 + fastrand::f64() / 2.0)
+    }
+
     /// How long to wait before repetition number `retry` (from 0), of which the server may have said
     /// something.
     pub(crate) fn wait(&self, retry: u32, asked: Option<Duration>) -> Duration {

@@ -244,6 +244,7 @@ impl Adapter for OllamaModel {
                 .map(|window| (surely, window)),
             reported: Arc::clone(&self.overflow_reported),
             surrogates: Surrogates::default(),
+            last: Default::default(),
         };
         Decoder::new(Framing::lines(), wire, request)
     }
@@ -270,6 +271,12 @@ impl Adapter for OllamaModel {
                 } else {
                     format!("{pull}, or use an installed one: `{}`", near.join("`, `"))
                 })
+            }
+            ErrorClass::Auth if error.message.contains("cloud is disabled") => error.with_hint(
+                "this Ollama has its cloud switched off: use a model that it runs itself",
+            ),
+            ErrorClass::Auth if is_cloud(model) || error.message.contains("sign in at") => {
+                error.with_hint("run `ollama signin`, or use a model that Ollama runs itself")
             }
             ErrorClass::NotFound => error.with_hint(
                 "nothing is at that address: check OLLAMA_HOST; \

@@ -19,7 +19,13 @@ pub(crate) struct OllamaWire {
     /// Whether an overflow was reported before.
     pub(crate) reported: Arc<AtomicBool>,
     pub(crate) surrogates: Surrogates,
+    /// The last piece, and how often it has come one after the other.
+    pub(crate) last: (String, u32),
 }
+
+/// So often the same piece has come, at least, where Ollama's own guard ends an answer that repeats itself: it counts
+/// 30 tokens after the first, and some of them may be held back.
+const LOOPED: u32 = 25;
 
 impl Wire for OllamaWire {
     fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
@@ -29,6 +35,17 @@ impl Wire for OllamaWire {
             self.line(&line.map_err(|_| no_line(text))?, text, answer)?;
         }
         Ok(())
+    }
+
+    /// Ollama ends an answer that repeats one token without saying so: the stream is complete, but has no last line.
+    fn unfinished(&mut self, answer: &mut Answer) {
+        let (piece, times) = &self.last;
+        if *times >= LOOPED && !piece.is_empty() {
+            answer.notice(format!(
+                "Ollama ended the answer because it repeated itself ({times} times {piece:?})"
+            ));
+            answer.stop(EndReason::Repetition);
+        }
     }
 }
 
@@ -41,6 +58,7 @@ impl OllamaWire {
         if !message.is_object() && !done {
             return Err(no_line(text));
         }
+        self.count(message);
         answer.reasoning(message["thinking"].as_str().unwrap_or_default());
         answer.text(message["content"].as_str().unwrap_or_default());
         if let Some(tokens) = line["logprobs"].as_array() {
@@ -69,6 +87,18 @@ impl OllamaWire {
             answer.end();
         }
         Ok(())
+    }
+
+    /// Counts how often the same piece comes.
+    fn count(&mut self, message: &Value) {
+        let text = |part: &str| message[part].as_str().unwrap_or_default().to_owned();
+        let piece = text("thinking") + &text("content");
+        let (last, times) = &mut self.last;
+        if *last == piece {
+            *times += 1;
+        } else {
+            self.last = (piece, 1);
+        }
     }
 
     /// Servers before 0.12.6 cut too long a prompt without a word.
@@ -114,6 +144,7 @@ mod tests {
             overflow: None,
             reported: Arc::default(),
             surrogates: Surrogates::default(),
+            last: Default::default(),
         };
         Decoder::new(Framing::lines(), wire, &request)
     }
