@@ -64,6 +64,8 @@ pub struct ModelInfo {
     pub loaded_window: Option<u64>,
     /// The window that the model's own parameters set.
     pub set_window: Option<u64>,
+    /// Whether the server says that it has the model.
+    pub known: bool,
     /// The host that runs it, if that is another one than the server: a cloud model of Ollama.
     pub remote: Option<String>,
 }

@@ -5,7 +5,7 @@ use crate::support::server::Purpose as Asked;
 use crate::support::server::{Fault, Protocol, Reply, Server};
 use reflect::model::ollama::{find_ollama, list_installed};
 use reflect::model::openai::list_models;
-use reflect::model::{ErrorClass, RetryPolicy};
+use reflect::model::{EndReason, ErrorClass, RetryPolicy};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -266,5 +266,107 @@ fn what_a_server_has_is_listed() {
     for protocol in BOTH {
         let error = run(Setup::new(protocol).model(&server.url()).info()).unwrap_err();
         assert_eq!(error.class, ErrorClass::NotFound, "{error}");
+    }
+}
+
+/// Asked again, a server that lacks memory or cannot read a model says the same.
+#[test]
+fn what_a_server_cannot_do_is_not_tried_again() {
+    for (message, advice) in [
+        (
+            "model requires more system memory (9.1 GiB) than is available (3.2 GiB)",
+            "--num-ctx",
+        ),
+        ("CUDA error: out of memory", "smaller model"),
+        (
+            "unable to load model: /models/blobs/sha256-1",
+            "ollama pull",
+        ),
+        (
+            "this model may be incompatible with your version of Ollama",
+            "update the server",
+        ),
+        ("llama-server binary not found", "install it again"),
+    ] {
+        let server = Server::start();
+        server.fault(Fault::error(500, &json!({ "error": message })));
+        let error = ask(&Setup::new(Protocol::Ollama), &server, writing()).error();
+        assert_eq!(error.class, ErrorClass::Unable, "{message}");
+        assert_eq!(server.calls(), 1, "{message}");
+        let hint = error.hint.unwrap();
+        assert!(hint.contains(advice), "{hint}");
+        assert!(!hint.contains("it may pass"), "{hint}");
+    }
+    // What has died may do so again: it is tried once more.
+    let server = Server::start();
+    let died = json!({ "error": "model runner has unexpectedly stopped" });
+    for _ in 0..3 {
+        server.fault(Fault::error(500, &died));
+    }
+    ask(&Setup::new(Protocol::Ollama), &server, writing()).error();
+    assert_eq!(server.calls(), 2);
+}
+
+/// It lasts as long as another run: more often than there are retries.
+#[test]
+fn a_server_without_room_is_waited_for() {
+    let server = Server::start();
+    let busy =
+        json!({ "error": "server busy, please try again. maximum pending requests exceeded" });
+    for _ in 0..6 {
+        server.fault(Fault::error(503, &busy));
+    }
+    server.reply_text("At last.");
+    let outcome = ask(&Setup::new(Protocol::Ollama), &server, writing());
+    assert_eq!(outcome.ok().text, "At last.");
+    assert_eq!(server.calls(), 7);
+}
+
+#[test]
+fn cloud_models_say_how_to_sign_in() {
+    for (status, body, advice) in [
+        (
+            401,
+            json!({"error": "unauthorized", "signin_url": "https://ollama.com/connect?name=x"}),
+            "ollama signin",
+        ),
+        (
+            403,
+            json!({"error": "ollama cloud is disabled: remote model is unavailable"}),
+            "switched off",
+        ),
+    ] {
+        let server = Server::start();
+        server.fault(Fault::error(status, &body));
+        let error = ask(&Setup::new(Protocol::Ollama), &server, writing()).error();
+        assert_eq!(error.class, ErrorClass::Auth);
+        assert!(error.hint.unwrap().contains(advice));
+        assert!(
+            status != 401 || error.message.contains("https://ollama.com/connect"),
+            "{}",
+            error.message
+        );
+    }
+}
+
+/// As two versions of Ollama ended an answer, recorded.
+#[test]
+fn ollamas_own_end_of_a_loop_is_repetition() {
+    for recorded in [
+        include_str!("../data/ollama/stream-loop-guard-2026-05.ndjson"),
+        include_str!("../data/ollama/stream-loop-guard-2026-08.ndjson"),
+    ] {
+        let server = Server::start();
+        server.fault(Fault::Raw(recorded.as_bytes().to_vec()));
+        let outcome = ask(&Setup::new(Protocol::Ollama), &server, writing());
+        assert!(
+            outcome.notices()[0].contains("repeated itself"),
+            "{:?}",
+            outcome.notices()
+        );
+        let reply = outcome.ok();
+        assert_eq!(reply.end, Some(EndReason::Repetition));
+        assert!(reply.text.starts_with(" no no no"), "{}", reply.text);
+        assert_eq!(server.calls(), 1);
     }
 }

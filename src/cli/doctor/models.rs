@@ -91,7 +91,18 @@ impl Examination<'_> {
                 let key = self.team.key_origin(self.member, &backend);
                 add(match key.map_err(at("key"))? {
                     Some(origin) => Check::new("key", Level::Ok, format!("from {origin}")),
-                    None => Check::new("key", Level::Ok, "none, and none is needed"),
+                    None if connection.has_authorization() => Check::new(
+                        "key",
+                        Level::Ok,
+                        "the header `Authorization` of the configuration",
+                    ),
+                    None => {
+                        let check = Check::new("key", Level::Note, "none is sent");
+                        match connection.keyless.as_deref() {
+                            Some(why) if why.contains("which is not set") => check.advice(why),
+                            _ => check,
+                        }
+                    }
                 });
                 add(endpoint(&backend).await.map_err(at("endpoint"))?);
                 connection.base_url.is_loopback()
@@ -104,11 +115,12 @@ impl Examination<'_> {
         }
         let model = self.team.open(self.member).await.map_err(at("model"))?;
         let info = model.info().await.map_err(at("model"))?;
-        add(Check::new(
-            "model",
-            Level::Ok,
-            format!("{} is there", model.id()),
-        ));
+        add(if info.known {
+            Check::new("model", Level::Ok, format!("{} is there", model.id()))
+        } else {
+            let finding = format!("the server does not say whether it has {}", model.id());
+            Check::new("model", Level::Note, finding)
+        });
         if let Some(host) = &info.remote {
             let finding = format!("at {host}, not on the server itself: prompts leave it");
             let check = Check::new("where it runs", Level::Warning, finding)

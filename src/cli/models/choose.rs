@@ -2,7 +2,7 @@
 //! else a provider whose key is set; else the embedded one.
 
 use super::connect::{Providers, openai_env_url};
-use super::name::{ModelName, Written};
+use super::name::{ModelName, Written, misspelt_provider};
 use super::trust::NamedBy;
 use crate::cli::error::CliError;
 use crate::cli::paths;
@@ -222,6 +222,13 @@ async fn found(
             let why = format!("since Ollama runs at {address}");
             return Ok(chosen("ollama", name, why));
         }
+    }
+    if let Some(meant) = misspelt_provider(model.as_deref(), &plan.config) {
+        let model = model.unwrap_or_default();
+        return Err(
+            CliError::usage(format!("no provider is known that has the model `{model}`"))
+                .hint(format!("did you mean `{meant}`?")),
+        );
     }
     if plan.settings().offline != Some(true) {
         for (provider, _) in CLOUD {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 
 use super::choose::default_model;
-use super::name::{ModelName, Written, is_known, unknown};
+use super::name::{ModelName, Written, is_known, misspelt_provider, unknown};
 use super::trust::{self, NamedBy, Refusal};
 use super::window::RunWindow;
 use crate::cli::error::CliError;
@@ -19,8 +19,8 @@ use crate::config::{
 use crate::model::ollama::{self, OllamaModel, OllamaOptions};
 use crate::model::openai::{self, OpenAiModel, OpenAiOptions, Preset};
 use crate::model::{
-    ApiKey, BaseUrl, BaseUrlError, ChatModel, Connection, HttpClient, ListedModel, RetryPolicy,
-    ScriptedModel,
+    ApiKey, BaseUrl, BaseUrlError, ChatModel, Connection, ErrorClass, HttpClient, ListedModel,
+    ModelError, RetryPolicy, ScriptedModel,
 };
 use crate::types::{ExitCode, ModelId};
 
@@ -157,6 +157,16 @@ impl<'a> Providers<'a> {
             Some(problem) => Err(problem.error(name, place, file.as_deref(), self.config)),
             None => Ok(()),
         }
+    }
+
+    /// The error of a model that Ollama does not have, with the provider that its name may begin with.
+    fn meant(&self, name: &ModelName, mut error: ModelError) -> CliError {
+        if error.class == ErrorClass::NotFound
+            && let Some(meant) = misspelt_provider(name.model.as_deref(), self.config)
+        {
+            error.hint = Some(format!("did you mean `{meant}`?"));
+        }
+        error.into()
     }
 
     /// Decides whether a model of an Ollama may be opened that runs on another host.
@@ -378,7 +388,10 @@ impl<'a> Providers<'a> {
                 options.num_ctx = window.num_ctx.clone();
                 options.keep_alive.clone_from(&settings.keep_alive);
                 let model = OllamaModel::new(options);
-                let info = model.info().await?;
+                let info = model
+                    .info()
+                    .await
+                    .map_err(|error| self.meant(name, error))?;
                 if let Some(host) = &info.remote {
                     self.permit_remote(name, host)?;
                 } else if window.num_ctx.get().is_none() {
@@ -514,6 +527,9 @@ impl<'a> Providers<'a> {
             })
             .transpose()?;
         let mut connection = Connection::new(base_url).with_key(key);
+        if connection.key.is_none() {
+            connection.keyless = Some(self.without_key(name, entry, default_env, &connection));
+        }
         connection.client = self.client.clone();
         connection.retries = self.retries;
         self.allowed(name, &connection)?;
@@ -527,6 +543,40 @@ impl<'a> Providers<'a> {
                 .map_err(|error| CliError::usage(error.to_string()))?;
         }
         Ok(connection)
+    }
+
+    /// Why a provider gets no key, and how it is given one.
+    fn without_key(
+        &self,
+        name: &str,
+        entry: Option<&Provider>,
+        default_env: Option<&str>,
+        connection: &Connection,
+    ) -> String {
+        let host = connection.base_url.url().host_str().unwrap_or_default();
+        let variable = entry.and_then(|entry| entry.api_key_env.as_deref());
+        if self.given_address(name).is_some() && !self.address_of_file {
+            let withheld = variable
+                .or(default_env)
+                .filter(|name| paths::env_text(name).is_some());
+            return match withheld {
+                Some(other) => format!(
+                    "{other} is not sent to {host}, whose address was given: set REFLECT_API_KEY to the key for it"
+                ),
+                None => format!("no key was sent: set REFLECT_API_KEY to the key for {host}"),
+            };
+        }
+        match (variable, default_env) {
+            (Some(variable), _) => {
+                format!(
+                    "no key was sent: `api_key_env` of `{name}` names {variable}, which is not set"
+                )
+            }
+            (None, Some(variable)) => format!("no key was sent: set {variable}"),
+            (None, None) => format!(
+                "no key was sent: set `api_key_env` or `api_key_cmd` under `[providers.{name}]`"
+            ),
+        }
     }
 
     /// The key for a provider's address. What is found is kept, also that there is none.

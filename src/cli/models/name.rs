@@ -102,6 +102,15 @@ pub(super) fn unknown(provider: &str, config: &Config) -> CliError {
     CliError::usage(format!("there is no provider `{provider}`")).hint(hint)
 }
 
+/// What is meant by a model's name that begins with the misspelt name of a provider, if it does. Ollama's models have
+/// names with a colon of their own, some of which are like its name.
+pub(super) fn misspelt_provider(model: Option<&str>, config: &Config) -> Option<String> {
+    let (provider, model) = model?.split_once(':')?;
+    let known = known(config);
+    let near = source::similar(provider, known.iter().map(String::as_str))?;
+    (near != "ollama").then(|| format!("{near}:{model}"))
+}
+
 /// The names of all providers.
 pub(in crate::cli) fn known(config: &Config) -> Vec<String> {
     let own = ["ollama", "embedded", "scripted"].map(str::to_owned);

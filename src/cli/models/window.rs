@@ -223,7 +223,7 @@ mod tests {
                 context_window,
                 loaded_window,
                 set_window,
-                remote: None,
+                ..ModelInfo::default()
             })
         };
         assert_eq!(decide(5000, Some(32_768), None, None), 6144);

@@ -135,6 +135,7 @@ impl ChatModel for EmbeddedModel {
         let window = window.await.map_err(|_| panicked())??;
         Ok(ModelInfo {
             context_window: u64::try_from(window).ok(),
+            known: true,
             ..ModelInfo::default()
         })
     }

@@ -39,6 +39,8 @@ pub struct Connection {
     pub client: HttpClient,
     /// How failed calls are repeated.
     pub retries: RetryPolicy,
+    /// What the user can do where the server asks for a key and none is sent.
+    pub keyless: Option<String>,
     headers: HeaderMap,
     warned: Arc<AtomicBool>,
 }
@@ -59,6 +61,7 @@ impl Connection {
             key: None,
             client: HttpClient::default(),
             retries: RetryPolicy::default(),
+            keyless: None,
             headers: HeaderMap::new(),
             warned: Arc::new(AtomicBool::new(false)),
         }
@@ -84,6 +87,16 @@ impl Connection {
         value.set_sensitive(true);
         self.headers.insert(header, value);
         Ok(self)
+    }
+
+    /// Whether a request to `url` carries a key, or a header of the user's in its place.
+    pub(crate) fn sends_key(&self, url: &Url) -> bool {
+        self.has_authorization() || self.key.as_ref().is_some_and(|key| key.fits(url))
+    }
+
+    /// Whether the user has configured a header that authorizes requests.
+    pub fn has_authorization(&self) -> bool {
+        self.headers.contains_key(AUTHORIZATION)
     }
 
     /// The headers of a request to `url`.
@@ -118,6 +131,9 @@ impl Connection {
         if let Some(key) = &self.key {
             error.message = key.redact(error.message);
             error.hint = error.hint.map(|hint| key.redact(hint));
+        }
+        if error.status == Some(401) && !self.sends_key(url) && self.keyless.is_some() {
+            error.hint.clone_from(&self.keyless);
         }
         error.url.get_or_insert_with(|| shown(url));
         error

@@ -336,6 +336,7 @@ impl ChatModel for OllamaModel {
         Ok(ModelInfo {
             context_window: details.context_window,
             set_window: details.num_ctx,
+            known: true,
             remote: remote_host(&self.options.id.model, &value),
             loaded_window: loaded_window(connection, &self.options.id.model).await,
         })

@@ -261,6 +261,7 @@ impl ChatModel for OpenAiModel {
         if let Some(listed) = listed {
             return Ok(ModelInfo {
                 context_window: listed.context_window,
+                known: true,
                 ..ModelInfo::default()
             });
         }
@@ -268,6 +269,7 @@ impl ChatModel for OpenAiModel {
         match self.listed(model).await {
             Ok(value) => Ok(ModelInfo {
                 context_window: context_window(&value),
+                known: true,
                 ..ModelInfo::default()
             }),
             Err(error) if error.class == ErrorClass::NotFound && !models.is_empty() => {
