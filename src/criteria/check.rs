@@ -1,5 +1,7 @@
 use std::{collections::HashMap, ops::Range};
 
+use regex_automata::meta::Regex;
+
 use crate::{
     source::{Source, SourceError},
     types::{Criteria, Criterion, Evaluator},
@@ -38,6 +40,51 @@ pub fn warnings(criteria: &Criteria) -> Vec<String> {
         found.push("the threshold is 0: any mean reaches it".to_owned());
     }
     found
+}
+
+/// The most memory that the patterns of a file may take together, in bytes. A criteria file is not ours, and thousands
+/// of patterns that are small enough each would take gigabytes.
+pub(super) const PATTERNS_SIZE_LIMIT: usize = 128 << 20;
+
+/// So few patterns stay below that limit, since each of them has one of its own.
+const FEW_PATTERNS: usize = 32;
+
+/// The patterns of `regex` and `contains` must not take too much memory together. Criteria come with the places of
+/// their names.
+pub(super) fn patterns(
+    source: &Source,
+    criteria: &[(Criterion, Range<usize>)],
+    limit: usize,
+) -> Result<(), SourceError> {
+    let mut patterns: Vec<(String, &Range<usize>)> = Vec::new();
+    for (criterion, place) in criteria {
+        match &criterion.evaluator {
+            Evaluator::Regex(config) => patterns.push((config.pattern.clone(), place)),
+            Evaluator::Contains(config) => {
+                let texts = [&config.all, &config.any, &config.none];
+                let texts = texts.into_iter().flatten();
+                patterns.extend(texts.map(|text| (config.pattern(text), place)));
+            }
+            _ => {}
+        }
+    }
+    if patterns.len() <= FEW_PATTERNS {
+        return Ok(());
+    }
+    let mut size = 0;
+    for (pattern, place) in patterns {
+        size += Regex::new(&pattern).map_or(0, |regex| regex.memory_usage());
+        if size > limit {
+            let message = format!(
+                "with this criterion, the patterns of the file take more than {} MB of memory",
+                limit >> 20
+            );
+            return Err(source.error(place.clone(), &message).help(
+                "use fewer or simpler patterns: `\\w` and repetitions such as `{1,50}` take the most",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The largest weight: sums of larger ones would lose their digits.
@@ -112,4 +159,29 @@ pub(super) fn names(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::criteria;
+
+    #[test]
+    fn many_patterns_together_have_a_limit() {
+        let of = |pattern: &str| {
+            let criterion = |n| {
+                format!(
+                    "[[criteria]]\nname = 'c{n}'\nevaluator = 'regex'\npattern = '{pattern}{n}'\n"
+                )
+            };
+            let text: String = (0..100).map(criterion).collect();
+            // The usual limit is far away.
+            let criteria = criteria::parse(&text, "c.toml").unwrap().criteria;
+            let criteria: Vec<_> = criteria.into_iter().map(|it| (it, 0..1)).collect();
+            patterns(&Source::new("c.toml", &text), &criteria, 4 << 20)
+        };
+        assert_eq!(of("word ").err().map(|error| error.to_string()), None);
+        let error = of("[a-z]{1000}").unwrap_err().to_string();
+        assert!(error.contains("more than 4 MB of memory"), "{error}");
+    }
 }

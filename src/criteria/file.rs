@@ -218,6 +218,7 @@ fn read_criteria(
         }
     }
     check::names(source, &criteria)?;
+    check::patterns(source, &criteria, check::PATTERNS_SIZE_LIMIT)?;
     Ok(criteria
         .into_iter()
         .map(|(criterion, _)| criterion)

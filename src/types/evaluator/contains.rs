@@ -1,4 +1,4 @@
-use ::regex::{Regex, RegexBuilder};
+use ::regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,11 @@ impl ContainsConfig {
     /// # Errors
     /// If the text is too long to be searched for.
     pub fn finder(&self, text: &str) -> Result<Regex, ::regex::Error> {
+        Regex::new(&self.pattern(text))
+    }
+
+    /// The regular expression that finds one of the texts.
+    pub fn pattern(&self, text: &str) -> String {
         let mut pattern = ::regex::escape(text);
         // A border lies only between a character of a word and another; `C++` has none at its end.
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -63,9 +68,10 @@ impl ContainsConfig {
         if self.words && text.ends_with(is_word) {
             pattern.push_str(r"\b");
         }
-        RegexBuilder::new(&pattern)
-            .case_insensitive(self.ignore_case)
-            .build()
+        if self.ignore_case {
+            pattern.insert_str(0, "(?i)");
+        }
+        pattern
     }
 }
 
