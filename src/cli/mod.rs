@@ -31,7 +31,10 @@ mod terminal;
 mod verbose;
 mod verdict;
 
+use std::time::SystemTime;
+
 use clap::Parser as _;
+use jiff::Timestamp;
 
 use self::args::{Cli, ColorWhen, Command};
 use self::error::CliError;
@@ -48,12 +51,23 @@ pub fn run() -> ExitCode {
         Err(error) => return refused(&error),
     };
     set_colors(cli.global.color);
-    match dispatch(&cli) {
+    match check_clock(SystemTime::now()).and_then(|()| dispatch(&cli)) {
         Ok(code) => code,
         Err(error) => {
             printer::report(&error);
             error.code
         }
+    }
+}
+
+/// Refuses a clock whose time cannot be written as a date. Runs, events and certificates all need one.
+fn check_clock(now: SystemTime) -> Result<(), CliError> {
+    match Timestamp::try_from(now) {
+        Ok(now) if now >= Timestamp::UNIX_EPOCH => Ok(()),
+        _ => Err(
+            CliError::failure("the clock of this machine is before 1970 or after 9999")
+                .hint("set the date and time of the system"),
+        ),
     }
 }
 
@@ -145,4 +159,25 @@ fn set_colors(when: ColorWhen) {
     };
     console::set_colors_enabled(colors);
     console::set_colors_enabled_stderr(colors);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_clock_before_1970_or_after_9999_is_refused() {
+        let year = Duration::from_secs(365 * 24 * 3600);
+        for (now, good) in [
+            (Some(SystemTime::now()), true),
+            (Some(SystemTime::UNIX_EPOCH), true),
+            (SystemTime::UNIX_EPOCH.checked_sub(year), false),
+            (SystemTime::UNIX_EPOCH.checked_add(year * 8000), true),
+            (SystemTime::UNIX_EPOCH.checked_add(year * 8100), false),
+        ] {
+            assert_eq!(check_clock(now.unwrap()).is_ok(), good, "{now:?}");
+        }
+    }
 }
