@@ -55,6 +55,10 @@ pub(super) fn ending(
             )),
             // What is said of the failure says it already; and nobody was to judge a correction.
             ConvergenceReason::JudgeFailed | ConvergenceReason::Corrected => None,
+            // Whether it is printed depends on who reads it.
+            ConvergenceReason::Interrupted if !is_judged => {
+                Some(format!("draft {version} was not evaluated"))
+            }
             _ if !is_judged => Some(format!(
                 "draft {version} is the answer, though nobody has judged it"
             )),

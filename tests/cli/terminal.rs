@@ -315,6 +315,22 @@ fn ctrl_c_ends_the_run_and_keeps_what_there_is() {
     );
 }
 
+/// A draft that was being judged is printed where somebody watches, though it was not evaluated.
+#[test]
+fn ctrl_c_while_a_draft_is_judged_prints_it() {
+    let script = [
+        reply("write", FIRST, 0),
+        reply("judge", &verdict(5).to_string(), 20_000),
+    ];
+    let terminal = scripted(&script.concat()).code(130).at_terminal(24, 80);
+    terminal.until("draft 1: judging").press(CTRL_C);
+    let ran = terminal.finish();
+    assert_eq!(reason(&ran), "interrupted");
+    let warned = ran.stderr.find("warning: draft 1 was not evaluated");
+    let after = &ran.stderr[warned.expect("a warning")..];
+    assert!(after.contains("A frog jumps in."), "{}", ran.stderr);
+}
+
 #[test]
 fn a_signal_at_the_menu_leaves_the_terminal_as_it_was() {
     let terminal = asked().code(130).at_terminal(24, 80);

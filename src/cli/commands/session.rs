@@ -271,6 +271,10 @@ fn deliver(
     let interrupted = record.exit_code == Some(ExitCode::Interrupted);
     let watched = output.is_stdout() && std::io::stdout().is_terminal();
     if interrupted && args.format != Format::Json && !watched {
+        if !quiet {
+            let hint = kept.map_or_else(String::new, |kept| format!("; {kept}"));
+            printer::say(&format!("interrupted: the draft was not written{hint}"));
+        }
         return Ok(Reader::There);
     }
     output.deliver(&text, kept)
