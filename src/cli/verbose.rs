@@ -120,6 +120,9 @@ fn figures(call: &CallReport<'_>) -> String {
     match call.reply.usage.total {
         Some(total) => {
             let _ = write!(out, ", {} tokens", report::thousands(total));
+            if let Some(estimated) = call.reply.usage.estimated {
+                let _ = write!(out, " ({} estimated)", report::thousands(estimated));
+            }
         }
         None => out.push_str(", tokens not counted by the server"),
     }

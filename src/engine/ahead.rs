@@ -97,9 +97,11 @@ impl<'a> Ahead<'a> {
     /// Ends a call that is not wanted, and tells what it has used.
     pub(super) fn end(self, observer: &CallObserver<'_>) {
         let mut reply = Reply::begun();
+        let pieces = self.seen.len();
         for event in self.seen.into_iter().flatten() {
             reply.take(event);
         }
+        reply.estimate(self.request.characters(), pieces);
         let unwanted = ModelError::new(ErrorClass::CutOff, "it was begun ahead and was not wanted");
         observer(CallEvent::End(CallReport {
             model: self.model.id(),

@@ -36,9 +36,7 @@ pub struct CallReport<'a> {
 impl CallReport<'_> {
     /// Characters sent and received, for an estimate where the server does not count tokens.
     pub fn characters(&self) -> usize {
-        let messages = self.request.messages.iter();
-        let sent: usize = messages.map(|message| message.content.len()).sum();
-        sent + self.reply.text.len() + self.reply.reasoning.len()
+        self.request.characters() + self.reply.text.len() + self.reply.reasoning.len()
     }
 }
 

@@ -105,6 +105,12 @@ impl ChatRequest {
             prediction: None,
         }
     }
+
+    /// How long its messages are together, in bytes.
+    pub fn characters(&self) -> usize {
+        let messages = self.messages.iter();
+        messages.map(|message| message.content.len()).sum()
+    }
 }
 
 /// What a call is for. Engines in the process keep one prompt cache for each purpose.

@@ -60,6 +60,18 @@ impl Reply {
             }
         }
     }
+
+    /// Ends it before its model does, after so many pieces of the answer to so many characters.
+    fn end_early(&mut self, end: EndReason, sent: usize, pieces: usize) {
+        self.end = Some(end);
+        self.estimate(sent, pieces);
+    }
+
+    /// Estimates what the server had no time to count.
+    pub(crate) fn estimate(&mut self, sent: usize, pieces: usize) {
+        let received = self.text.len() + self.reasoning.len();
+        self.usage.estimate(sent, received, pieces);
+    }
 }
 
 /// Asks a model and gathers its answer; `observe` sees every event as it comes.
@@ -83,6 +95,7 @@ pub(super) async fn complete_until(
 ) -> (Reply, Result<(), ModelError>) {
     let mut reply = Reply::begun();
     let (mut watch, mut watch_reasoning) = (Watch::default(), Watch::default());
+    let (sent, mut pieces) = (request.characters(), 0);
     let mut stream = model.chat(request);
     while let Some(event) = stream.next().await {
         let event = match event {
@@ -94,14 +107,16 @@ pub(super) async fn complete_until(
         let reasoned = matches!(event, ChatEvent::Reasoning(_));
         if matches!(event, ChatEvent::Retry { .. }) {
             (watch, watch_reasoning) = Default::default();
+            pieces = 0;
         }
+        pieces += usize::from(wrote || reasoned);
         reply.take(event);
         if wrote && watch.is_runaway(&reply.text)
             || reasoned && watch_reasoning.is_runaway(&reply.reasoning)
         {
-            reply.end = Some(EndReason::Repetition);
+            reply.end_early(EndReason::Repetition, sent, pieces);
         } else if wrote && stop(&reply.text) {
-            reply.end = Some(EndReason::Unwanted);
+            reply.end_early(EndReason::Unwanted, sent, pieces);
         }
         if reply.end.is_some() {
             // Leaving here drops the stream, which ends the call.

@@ -26,14 +26,19 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
-/// Tokens, with those from a cache; empty where nothing is known.
+/// Tokens, with those from a cache and those that are estimated; empty where nothing is known.
 pub fn tokens(usage: &TokenUsage) -> Option<String> {
     let total = usage.total?;
-    Some(match usage.cached {
-        Some(cached) if cached > 0 => {
-            format!("{} tokens ({} cached)", thousands(total), thousands(cached))
-        }
-        _ => format!("{} tokens", thousands(total)),
+    let remarks: Vec<String> = [(usage.cached, "cached"), (usage.estimated, "estimated")]
+        .into_iter()
+        .filter_map(|(part, what)| Some((part.filter(|part| *part > 0)?, what)))
+        .map(|(part, what)| format!("{} {what}", thousands(part)))
+        .collect();
+    let total = thousands(total);
+    Some(if remarks.is_empty() {
+        format!("{total} tokens")
+    } else {
+        format!("{total} tokens ({})", remarks.join(", "))
     })
 }
 

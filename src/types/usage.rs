@@ -17,6 +17,9 @@ pub struct TokenUsage {
     pub total: Option<u64>,
     /// Those tokens of the prompt that the server took from its cache.
     pub cached: Option<u64>,
+    /// Those tokens of the total that are estimated: a reply that is ended early ends before the server counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<u64>,
 }
 
 impl TokenUsage {
@@ -27,7 +30,26 @@ impl TokenUsage {
             completion,
             total: prompt.zip(completion).map(|(p, c)| p + c),
             cached,
+            estimated: None,
         }
+    }
+
+    /// Fills in what the server did not count of a call in which so many characters were sent, and so many received in
+    /// so many pieces. A piece has at least one token.
+    pub fn estimate(&mut self, sent: usize, received: usize, pieces: usize) {
+        if self.total.is_some() {
+            return;
+        }
+        let mut estimated = 0;
+        let mut fill = |tokens: usize| {
+            estimated += tokens as u64;
+            tokens as u64
+        };
+        let prompt = *(self.prompt).get_or_insert_with(|| fill(sent / CHARACTERS_PER_TOKEN));
+        let completion = *(self.completion)
+            .get_or_insert_with(|| fill(pieces.max(received / CHARACTERS_PER_TOKEN)));
+        self.total = Some(prompt + completion);
+        self.estimated = Some(estimated);
     }
 }
 
@@ -44,6 +66,7 @@ impl AddAssign for TokenUsage {
         self.completion = add(self.completion, other.completion);
         self.total = add(self.total, other.total);
         self.cached = add(self.cached, other.cached);
+        self.estimated = add(self.estimated, other.estimated);
     }
 }
 
@@ -62,5 +85,19 @@ mod tests {
         assert_eq!(sum.completion, Some(5));
         assert_eq!(sum.total, Some(15));
         assert_eq!(sum.cached, Some(4));
+    }
+
+    #[test]
+    fn what_was_not_counted_is_estimated_and_said_to_be() {
+        let mut usage = TokenUsage::default();
+        usage.estimate(400, 20, 9);
+        let figures = (usage.prompt, usage.completion, usage.total);
+        assert_eq!(figures, (Some(100), Some(9), Some(109)));
+        assert_eq!(usage.estimated, Some(109));
+        let mut usage = TokenUsage::new(Some(120), None, None);
+        usage.estimate(400, 80, 9);
+        assert_eq!((usage.total, usage.estimated), (Some(140), Some(20)));
+        usage.estimate(4000, 800, 90);
+        assert_eq!((usage.total, usage.estimated), (Some(140), Some(20)));
     }
 }

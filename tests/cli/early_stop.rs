@@ -80,8 +80,13 @@ fn a_draft_that_is_far_too_long_is_stopped_and_asked_for_again() {
         .stderr_has("draft 1: not a draft: it was stopped after ")
         .stderr_has("can no longer meet `short`")
         .stderr_has("1 reply stopped early")
+        .stderr_has(" estimated)")
         .run();
     let result = ran.json();
+    // What the server had no time to count is in the usage, and it is said that it is estimated.
+    let estimated = result["token_usage"]["estimated"].as_u64().expect("tokens");
+    assert!(estimated > 100, "{result}");
+    assert!(result["token_usage"]["total"].as_u64() >= Some(estimated));
     assert_eq!(result["output"], SHORT);
     assert_eq!(result["stopped_early"], 1);
     assert_eq!(result["iterations_used"], 1);

@@ -34,11 +34,7 @@ impl ChatModel for Paced {
     }
 
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
-        let characters = request
-            .messages
-            .iter()
-            .map(|message| message.content.len())
-            .sum();
+        let characters = request.characters();
         // The call itself begins only then, so that the wait is not counted against its time limits.
         stream::once(async move {
             let mut pass = self.gate.enter(characters).await;

@@ -241,6 +241,7 @@ impl Answer {
             completion: usage.completion.or(self.usage.completion),
             total: usage.total.or(self.usage.total),
             cached: usage.cached.or(self.usage.cached),
+            estimated: None,
         };
         if merged != self.usage {
             self.usage = merged;

@@ -204,6 +204,7 @@ mod tests {
             completion: Some(2),
             total: Some(9),
             cached: Some(1),
+            estimated: None,
         };
         assert!(events.contains(&ChatEvent::Usage(usage)));
         assert_eq!(events.last(), Some(&ChatEvent::End(EndReason::Stop)));
