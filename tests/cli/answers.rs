@@ -26,11 +26,6 @@ fn no_drafts() -> Vec<(&'static str, Reply, &'static str)> {
             "the model's answer is empty",
         ),
         (
-            "length",
-            Reply::cut_by_length("Half a sen"),
-            "cut off by the token limit after 10 characters; allow more with `--max-tokens`",
-        ),
-        (
             "refusal",
             Reply::refusal("I cannot help with that."),
             "the model refused",
@@ -99,6 +94,38 @@ fn a_model_that_writes_no_draft_ends_the_run() {
         assert_eq!(server.calls(), 2);
         assert!(ran.drafts().is_empty());
     });
+}
+
+/// A reply that is cut off is continued; where its rest is cut off, too, it is printed rather than nothing.
+#[test]
+fn a_text_that_was_cut_off_is_continued_and_printed_for_want_of_a_better_one() {
+    each(
+        &BOTH,
+        |it| format!("{it:?}"),
+        |protocol| {
+            let cut = || Reply::cut_by_length("Half a sen");
+            let server = answering([cut(), Reply::text("sentence, and more."), judged(5)]);
+            draft(&server, *protocol)
+                .stdout("Half a sentence, and more.\n")
+                .run();
+            let server = answering([
+                cut(),
+                cut(),
+                cut(),
+                cut(),
+                judged(5),
+                Reply::empty(),
+                Reply::empty(),
+            ]);
+            let ran = draft(&server, *protocol)
+            .code(3)
+            .stdout("Half a sen\n")
+            .stderr_has("cut off by the token limit after 10 characters; allow more with `--max-tokens`")
+            .stderr_has("warning: the answer is not a proper draft: the text was cut off")
+            .run();
+            assert_eq!(ran.history()["success"], false);
+        },
+    );
 }
 
 #[test]

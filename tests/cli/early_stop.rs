@@ -72,13 +72,13 @@ fn draft(script: &[String]) -> Test {
 fn a_draft_that_is_far_too_long_is_stopped_and_asked_for_again() {
     let script = [
         long(200),
-        told("The last reply was stopped before its end: it has", SHORT),
+        told("The last reply was far too long and was stopped", SHORT),
         judged(5),
     ];
     let ran = draft(&script)
         .args(["--format", "json"])
         .stderr_has("draft 1: not a draft: it was stopped after ")
-        .stderr_has("can no longer meet `short`")
+        .stderr_has("words, far more than requested")
         .stderr_has("1 reply stopped early")
         .stderr_has(" estimated)")
         .run();
@@ -99,22 +99,21 @@ fn a_draft_that_is_far_too_long_is_stopped_and_asked_for_again() {
     assert_eq!(rejected.len(), 1);
     assert_eq!(rejected[0]["stopped_early"], true);
     let text = rejected[0]["text"].as_str().expect("what there is of it");
-    assert!(text.len() < 1000, "{text}");
+    assert!(text.len() < 2100, "{text}");
 }
 
 #[test]
-fn what_must_not_be_there_ends_a_draft() {
+fn a_first_draft_with_a_fault_is_written_to_its_end_and_revised() {
+    let first = format!("A tempest came.\n\n{}", prose(9));
     let script = [
-        write(&format!("A tempest came.\n\n{}", prose(9))),
-        told("Do without `tempest`.", SHORT),
+        write(&first),
+        judged(5),
+        told("A tempest came.", &prose(9)),
         judged(5),
     ];
     let criteria = CRITERIA.replace("max = 20", "max = 200");
-    draft(&script)
-        .file("criteria.toml", criteria)
-        .stdout(&format!("{SHORT}\n"))
-        .stderr_has("it has `tempest`, which is not allowed")
-        .run();
+    let ran = draft(&script).file("criteria.toml", criteria).run();
+    assert_eq!(ran.drafts()[0], first.trim());
 }
 
 #[test]
@@ -148,19 +147,13 @@ fn a_revision_is_stopped_only_for_what_the_best_draft_meets() {
     assert_eq!(result["output"], "The storm took the roof.");
     // The first one is too long itself: a revision that is less too long is a gain.
     let less = prose(20);
-    let script = [
-        write(&prose(30)),
-        write(&prose(30)),
-        judged(5),
-        write(&less),
-        judged(5),
-    ];
+    let script = [write(&prose(30)), judged(5), write(&less), judged(5)];
     let result = draft(&script)
         .args(["--format", "json", "-n", "2", "--grey-zone", "0"])
         .code(3)
         .run()
         .json();
-    assert_eq!(result["stopped_early"], 1);
+    assert_eq!(result["stopped_early"], 0);
     assert_eq!(result["output"], less.trim());
 }
 
@@ -169,9 +162,9 @@ fn after_two_in_a_row_none_is_stopped() {
     let script = [
         write(SHORT),
         judged(3),
-        long(100),
-        long(100),
-        long(100),
+        long(40),
+        long(40),
+        long(40),
         judged(5),
     ];
     let result = draft(&script)

@@ -313,7 +313,7 @@ fn a_correction_that_is_no_text_is_asked_for_again_then_the_text_stays() {
         .stdout("The sky is blue.\n")
         .run();
     run(&[refusal.clone(), refusal])
-        .code(4)
+        .code(3)
         .stdout("The sky is green.\n")
         .stderr_has("no usable draft")
         .run();

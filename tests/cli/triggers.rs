@@ -214,12 +214,12 @@ fn a_first_draft_that_fails_twice_is_reflected_on_before_it_is_given_up() {
     assert_eq!(ran.drafts(), ["one with a roof"]);
     let ran = draft(&failing(REFUSAL))
         .file("criteria.toml", &config)
-        .code(4)
-        .stderr_has("no usable draft")
+        .code(3)
+        .stderr_has("not a proper draft: the model refused")
         .run();
     assert_eq!(calls(&ran), 4);
     // Without it two replies are all.
-    let ran = draft(&failing("one with a roof")).code(4).run();
+    let ran = draft(&failing("one with a roof")).code(3).run();
     assert_eq!(calls(&ran), 2);
 }
 
@@ -394,8 +394,9 @@ fn a_draft_in_steps_that_can_no_longer_pass_is_not_written_to_its_end() {
     let criteria = "[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 20\n";
     let script = [
         reply("write", OUTLINE),
-        reply("write", &prose("a")),
-        told("The last reply was stopped", SECTIONS[0]),
+        reply("write", &format!("{} {}", prose("a"), prose("x"))),
+        reply("write", &prose("b")),
+        told("The last reply was far too long", SECTIONS[0]),
     ];
     let ran = draft(&script)
         .file("criteria.toml", criteria)
