@@ -25,7 +25,7 @@ impl<F: FnMut(Moment<'_>) -> UserDecision + Send> Decider for F {
 /// Where a run stands when somebody may decide.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
-    /// The version that was judged just now.
+    /// The version that was judged just now, or the revision of which no draft came: that one is not in the record.
     pub iteration: u32,
     /// The best version so far: a revision starts from it.
     pub incumbent: u32,
@@ -36,7 +36,7 @@ pub struct Moment<'a> {
 }
 
 impl<'a> Moment<'a> {
-    /// The version that was judged just now.
+    /// The version that was judged just now; `None` if no draft came of it.
     pub fn version(&self) -> Option<&'a Version> {
         self.record.version(self.iteration)
     }

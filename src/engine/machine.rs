@@ -531,7 +531,8 @@ impl State {
                 best,
                 ..Attempt::default()
             });
-            return self.go_on(rules, decisions);
+            // Somebody who asked for one more is told that nothing came of it.
+            return self.consult(rules, decisions);
         }
         if self.rejections < FIRST_DRAFT_TRIES * (1 + self.abilities.resumed) {
             return self.first();

@@ -99,6 +99,46 @@ fn left_alone_the_loop_does_what_it_does_without_anybody() {
 }
 
 #[test]
+fn a_revision_that_comes_to_nothing_is_asked_about() {
+    let settings = settings(5, 2);
+    for score in [0.9, 0.3] {
+        let judged = Happened::Judged(Verdict::scored(score, score >= 0.8));
+        let mut state = State::new(Abilities {
+            decide: true,
+            ..Abilities::default()
+        });
+        let mut last = None;
+        for happened in [
+            Happened::Begun,
+            Happened::Written(None),
+            judged,
+            Happened::Decided(Continue),
+            Happened::Rejected,
+        ] {
+            let (new, next, _) = step(state, happened, &settings, 0);
+            state = new;
+            last = Some(next);
+        }
+        assert!(
+            matches!(last, Some(Next::AskUser { iteration: 2, .. })),
+            "{score}: {last:?}"
+        );
+        let (_, next, _) = step(state, Happened::Decided(Continue), &settings, 0);
+        assert!(
+            matches!(
+                next,
+                Next::Revise {
+                    iteration: 3,
+                    based_on: 1,
+                    ..
+                }
+            ),
+            "{next:?}"
+        );
+    }
+}
+
+#[test]
 fn one_more_is_written_although_the_criteria_are_met_or_nothing_helps() {
     let guided = guide(&[0.9, 0.95], &[Continue], &settings(5, 2), 0);
     assert_eq!((guided.bases, guided.reason), (vec![0, 1], QualityMet));

@@ -96,6 +96,25 @@ fn quit_ends_the_run_with_the_best_draft() {
 }
 
 #[test]
+fn after_a_revision_that_came_to_nothing_the_menu_comes_back() {
+    for score in [5, 2] {
+        let script = [
+            reply("write", FIRST, 0),
+            reply("judge", &verdict(score).to_string(), 0),
+            reply("write", "I'm sorry, but I cannot help with that.", 0),
+        ];
+        let terminal = scripted(&script.concat())
+            .arg("-i")
+            .at_terminal_piped(24, 80);
+        terminal.until_menu("draft 1 · score").press("c");
+        terminal.until_menu("revision 2 was rejected").press("a");
+        let ran = terminal.finish();
+        assert_eq!(ran.stdout, format!("{FIRST}\n"));
+        assert_eq!(reason(&ran), "user_accepted");
+    }
+}
+
+#[test]
 fn a_wish_is_told_to_the_reviser() {
     let told = "contains = 'Shorter, with 漢字.'\n";
     let script = usual(0).replacen("[[reply]]\npurpose = 'write'", "[[first]]", 1);

@@ -156,7 +156,8 @@ impl Person {
             comparable: !view::others(record, version, incumbent).is_empty(),
             several: judged(moment).nth(1).is_some(),
         };
-        Menu::new(situation, view::title(record, version, incumbent))
+        let rejected = moment.version().is_none().then_some(moment.iteration);
+        Menu::new(situation, view::title(record, version, incumbent, rejected))
     }
 
     /// Shows a version that was not shown yet, as much of it as leaves room for the menu.

@@ -36,9 +36,12 @@ fn rows_in_words(rows: usize) -> String {
     format!("… {rows} more rows: [s] shows them")
 }
 
-/// The version, how good it is, and how it stands.
-pub(super) fn title(record: &RunRecord, at: &Version, best: u32) -> String {
+/// The version, how good it is, and how it stands. `rejected` is the revision of which no draft came.
+pub(super) fn title(record: &RunRecord, at: &Version, best: u32, rejected: Option<u32>) -> String {
     let mut parts = vec![format!("draft {}", at.iteration), report::score(at.score())];
+    if let Some(rejected) = rejected {
+        parts.push(format!("revision {rejected} was rejected"));
+    }
     if record.versions.len() > 1 {
         parts.push(if at.iteration == best {
             "the best so far".to_owned()
