@@ -224,3 +224,43 @@ fn failures_that_a_writer_can_do_something_about_are_kept_in_memory() {
     );
     assert_eq!(insights[0]["model"], "openai:test");
 }
+
+/// What a loop gives is the answer, and one node is no plan.
+#[test]
+fn a_single_loop_is_not_judged_as_a_plan() {
+    let flow = "\
+nodes:
+  - name: profile
+    uses: reflection.loop
+    with:
+      generator: {action: llm.call, prompt: Write JSON.}
+      evaluator: {type: schema, schema: {type: object, required: [name, email]}}
+      corrector: {action: llm.call, prompt: Again.}
+      max_iterations: 2
+      on_failure: return_best
+    output: profile
+";
+    let reply = |text: &str| format!("[[reply]]\ntext = '{text}'\n");
+    let test = || {
+        Test::new()
+            .file("flow.yaml", flow)
+            .file(
+                "script.toml",
+                reply(r#"Here: {"name": "Ann"}"#) + &reply(r#"["role"]"#),
+            )
+            .args(["run", "flow.yaml", "--provider", "scripted:script.toml"])
+            .code(3)
+    };
+    let ran = test()
+        .stderr_lacks("verdict: ")
+        .stderr_lacks("suggestion")
+        .run();
+    let printed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(printed, json!({ "name": "Ann" }));
+    let ran = test()
+        .args(["--format", "json"])
+        .stderr_lacks("verdict: ")
+        .run();
+    assert_eq!(ran.json()["output"], printed);
+    test().arg("-v").stderr_has("verdict: ").run();
+}

@@ -110,6 +110,10 @@ impl Nodes {
         if failure.is_some_and(|(_, failure)| failure.code == ExitCode::Usage) {
             return;
         }
+        // One node is no plan: what became of it was said already.
+        if self.begun.len() < 2 && global.verbose == 0 {
+            return;
+        }
         let assessment = self.assess(failure);
         let all_well = assessment.verdict.success && assessment.failed == 0;
         if !all_well || global.verbose > 0 {
