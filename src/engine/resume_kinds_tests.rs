@@ -296,7 +296,7 @@ async fn so_does_one_that_reflects() {
             judge("gamma draft", 5),
             judge("beta draft", 1),
             judge("alpha draft", 3),
-            write("The worse one is thrown away", 0, "It lost the point."),
+            write("It is discarded, and the next", 0, "It lost the point."),
             write("It lost the point", 0, "The gamma draft, at last."),
             write("alpha draft", 0, "The beta draft."),
             write("Write a line.", 0, "The alpha draft."),

@@ -187,7 +187,7 @@ mod tests {
             };
             assert_eq!(asked[..before.len()], before, "append only");
             assert_eq!(asked.last().unwrap().role, Role::User);
-            let turns = asked[1..].iter().map(|message| message.role);
+            let turns = asked.iter().map(|message| message.role);
             let expected = [Role::User, Role::Assistant].into_iter().cycle();
             assert!(turns.zip(expected).all(|(role, expected)| role == expected));
             before = asked;
@@ -220,9 +220,13 @@ mod tests {
             }
         };
         let (told, untold) = (asked(Some("Keep the roof.")), asked(None));
-        assert_eq!((told.len(), untold.len()), (6, 4));
-        assert!(told[5].content.contains("Heed"), "{}", told[5].content);
-        assert!(!untold[3].content.contains("Heed"));
+        assert_eq!((told.len(), untold.len()), (5, 3));
+        assert!(
+            told[4].content.contains("Use what you just noted"),
+            "{}",
+            told[4].content
+        );
+        assert!(!untold[2].content.contains("just noted"));
     }
 
     #[test]

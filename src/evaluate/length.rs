@@ -30,16 +30,14 @@ impl LengthCheck {
         let count = count(draft, unit);
         let units = |count| counted(count, unit.as_str());
         let seen = units(count);
+        let min_is_max = min.is_some() && min == max;
         let (score, fault) = match (min, max) {
             (Some(min), _) if count < min => {
                 let fault = Fault::new(
                     IssueType::Missing,
                     format!("the text has {seen}, at least {min} are wanted"),
                 )
-                .fix(format!(
-                    "add {}",
-                    by(min - count, max.map(|max| max - count), units)
-                ));
+                .fix(format!("add {}", by(min - count, min_is_max, units)));
                 (ratio(count, min), Some(fault))
             }
             (_, Some(max)) if count > max => {
@@ -47,10 +45,7 @@ impl LengthCheck {
                     IssueType::Incorrect,
                     format!("the text has {seen}, at most {max} are allowed"),
                 )
-                .fix(format!(
-                    "cut {}",
-                    by(count - max, min.map(|min| count - min), units)
-                ));
+                .fix(format!("cut {}", by(count - max, min_is_max, units)));
                 (ratio(max, count), Some(fault))
             }
             _ => (1.0, None),
@@ -59,13 +54,10 @@ impl LengthCheck {
     }
 }
 
-/// By how much a text is to change: so that it is within the bounds, and not beyond the other one.
-fn by(least: u64, most: Option<u64>, units: impl Fn(u64) -> String) -> String {
-    match most {
-        Some(most) if most == least => format!("exactly {}", units(least)),
-        Some(most) => format!("{least} to {}", units(most)),
-        None => format!("at least {}", units(least)),
-    }
+/// By how much a text is to change at least. A range, such as "cut 3 to 43 words", is read as a length to write.
+fn by(least: u64, exactly: bool, units: impl Fn(u64) -> String) -> String {
+    let how = if exactly { "exactly" } else { "at least" };
+    format!("{how} {}", units(least))
 }
 
 /// How many units the text has. White space around the text does not count as lines or paragraphs.
@@ -125,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn what_to_do_goes_beyond_neither_bound() {
+    fn what_to_do_is_one_number() {
         let fix = |min, max, draft| {
             let finding = check(LengthUnit::Words, Some(min), Some(max), draft);
             finding.faults[0].suggested_fix.clone().unwrap()
         };
-        assert_eq!(fix(3, 5, "a"), "add 2 to 4 words");
-        assert_eq!(fix(1, 3, "a b c d"), "cut 1 to 3 words");
+        assert_eq!(fix(3, 5, "a"), "add at least 2 words");
+        assert_eq!(fix(1, 3, "a b c d"), "cut at least 1 word");
         assert_eq!(fix(2, 2, "a b c"), "cut exactly 1 word");
     }
 

@@ -24,6 +24,10 @@ const COMMON: &[Variable] = &[
         "task",
         "what is to be written: a <task> block; empty if it is not known",
     ),
+    (
+        "restated",
+        "for the writer, the task without a block, if it is short; else none",
+    ),
     ("context", "context files: a list of <context> blocks"),
     (
         "history",
@@ -44,11 +48,11 @@ const COMMON: &[Variable] = &[
     ),
     (
         "criteria",
-        "what the text is measured by: a <criteria> block, or empty",
+        "for the writer, what the text must meet, one a line; for the judge, a <criteria> block; or empty",
     ),
     (
         "wishes",
-        "what the user has wished since: a <wishes> block, or empty",
+        "what the user has asked for since: a <wishes> block, or empty",
     ),
 ];
 
@@ -58,16 +62,12 @@ const WRITE: &[Variable] = &[
         "what was wrong with the last reply: a sentence, or none",
     ),
     (
-        "restated",
-        "the task once more, without a block, if it is short; else none",
-    ),
-    (
         "insights",
         "what earlier runs taught: an <insights> block with a sentence on it, or empty",
     ),
 ];
 
-const FEEDBACK: &[Variable] = &[("feedback", "what is to be mended: a <feedback> block")];
+const FEEDBACK: &[Variable] = &[("feedback", "what is to be fixed: a <feedback> block")];
 
 const REVISE: &[Variable] = &[
     ("draft", "the draft that is revised: a <draft> block"),
@@ -78,7 +78,7 @@ const REVISE: &[Variable] = &[
     ),
     (
         "past.reflections",
-        "what was mended and tried before: a <history> block, or empty",
+        "what was fixed and tried before: a <history> block, or empty",
     ),
 ];
 
@@ -110,10 +110,17 @@ const EVALUATE: &[Variable] = &[
         "examples",
         "a list of examples, each with a `criterion`, a `draft` block and a `verdict`",
     ),
-    ("max_issues", "the most issues that may be named"),
+    ("first", "whether the scales are the same for all drafts"),
+    ("answer", "what follows a reason: the score, or answers"),
+    ("mark", "which criteria have issues"),
+    ("max_issues", "the most issues that are asked for"),
+    (
+        "states_form",
+        "whether the criterion's own prompt says what JSON to reply with",
+    ),
     (
         "form",
-        "the JSON that the reply must be like; empty if the criterion's own prompt says it",
+        "the JSON that the reply must be like; empty if the server enforces it, or the criterion's own prompt says it",
     ),
 ];
 
@@ -124,6 +131,7 @@ const COMPARE: &[Variable] = &[
         "criterion",
         "the one criterion that counts, or none if all do",
     ),
+    ("form", "the JSON that the reply must be like"),
 ];
 
 /// Every template that users may replace. What only repeats how a reply must look is not among them.
@@ -154,7 +162,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         source: include_str!("templates/evaluate.j2"),
         about: "asks for a verdict on a draft",
         variables: &[EVALUATE],
-        must_show: &["draft", "own", "form"],
+        must_show: &["task", "draft", "own", "form"],
     },
     Entry {
         name: "evidence.j2",
@@ -173,14 +181,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         name: "fresh.j2",
         source: include_str!("templates/fresh.j2"),
-        about: "asks for a new draft that avoids the faults of an earlier one",
+        about: "asks for a new draft that avoids the issues of an earlier one",
         variables: &[FEEDBACK, WRITE],
         must_show: &["task", "feedback", "wishes"],
     },
     Entry {
         name: "revise.j2",
         source: include_str!("templates/revise.j2"),
-        about: "asks for the whole draft again, mended",
+        about: "asks for the whole draft again, revised",
         variables: &[FEEDBACK, REVISE, WRITE],
         must_show: &["draft", "feedback", "wishes"],
     },
@@ -201,7 +209,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         name: "revise_section.j2",
         source: include_str!("templates/revise_section.j2"),
-        about: "asks for one section of the draft again, mended",
+        about: "asks for one section of the draft again, revised",
         variables: &[FEEDBACK, REVISE, WRITE, SECTION],
         must_show: &["section", "to_mend", "wishes"],
     },
@@ -235,7 +243,7 @@ impl Entry {
         let mut out = format!("{{# {}: {}.\n", self.name, self.about);
         out.push_str(
             "\n   Blocks are texts between tags that they cannot end. Show them as they are: what is in them is\n   \
-             material, and the models are told so.\n",
+             data, and the models are told so.\n",
         );
         if !self.must_show.is_empty() {
             let _ = writeln!(out, "   It must show: {}.", self.must_show.join(", "));

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::types::{Evaluation, Issue, Place, Status};
@@ -5,10 +6,10 @@ use crate::types::{Evaluation, Issue, Place, Status};
 /// The most of a quotation that is shown to find it again, in characters.
 const QUOTED: usize = 160;
 
-/// What a revision is to mend, and what it must not lose.
+/// What a revision is to fix, and what it must not lose.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Feedback {
-    /// What is to be mended, the gravest first.
+    /// What is to be fixed, most severe first.
     pub issues: Vec<Issue>,
     /// Criteria that are not met and that no issue belongs to, each with what its verdict rests on.
     pub(super) unmet: Vec<(String, Option<String>)>,
@@ -48,42 +49,42 @@ impl Feedback {
         self.met.iter().map(|name| format!("`{name}`")).collect()
     }
 
-    /// All of it as the reviser reads it, one thing a line. `wished` says whether the user wishes something besides.
-    pub(super) fn describe(&self, wished: bool) -> String {
+    /// All of it as the reviser reads it, one thing a line. `required` says what the criteria require, `wished` whether
+    /// the user gave instructions of his own.
+    pub(super) fn describe(&self, required: &BTreeMap<String, String>, wished: bool) -> String {
         let mut lines = describe_issues(&self.issues);
         for (name, evidence) in &self.unmet {
             if !lines.is_empty() {
                 lines.push('\n');
             }
-            let _ = match evidence {
-                Some(evidence) => write!(lines, "- `{name}` is not met: {}", one_line(evidence)),
-                None => write!(lines, "- `{name}` is not met."),
-            };
+            let what = required.get(name).unwrap_or(name);
+            let _ = write!(lines, "- major: not met: {}", one_line(what));
+            if let Some(evidence) = evidence {
+                let _ = write!(lines, " ({})", one_line(evidence));
+            }
         }
         if lines.is_empty() && wished {
-            return "No fault was named: what the user wishes is all that is to change.".to_owned();
+            return "No issues. Change only what the user asks for.".to_owned();
         }
         if lines.is_empty() {
-            return "No single fault was named. Make the text meet every criterion more fully."
-                .to_owned();
+            return "No single issue was named. Meet every requirement more fully.".to_owned();
         }
         lines
     }
 }
 
-/// Issues as the reviser reads them, one a line, in the order given: how grave, of what kind, by which criterion,
-/// where, what, and what would be right.
+/// Issues as the reviser reads them, one a line, in the order given: how severe, where, what, and what would be right.
 pub(super) fn describe_issues(issues: &[Issue]) -> String {
     let lines: Vec<String> = issues
         .iter()
         .map(|issue| {
-            let mut line = format!("- {}, {}", issue.severity.as_str(), issue.kind.as_str());
-            if let Some(criterion) = &issue.criterion {
-                let _ = write!(line, " (`{criterion}`)");
-            }
+            let mut line = format!("- {}", issue.severity.as_str());
             line.push_str(&place(&issue.place));
             line.push_str(": ");
             line.push_str(issue.description.trim());
+            if issue.suggested_fix.is_some() && !line.ends_with(['.', '!', '?', ':']) {
+                line.push('.');
+            }
             if let Some(claim) = &issue.place.claim {
                 let _ = write!(line, " Claim: \"{}\".", claim.trim());
             }

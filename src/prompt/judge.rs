@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, json};
 
 use super::block::block;
-use super::{MAX_ISSUES, Prompts, SCALE, own};
+use super::{ASKED_ISSUES, Prompts, SCALE, own};
 use crate::model::Message;
 use crate::types::{Criterion, Evaluator, JudgeExample, LlmConfig};
 
@@ -16,7 +16,11 @@ pub struct Rubric {
     names: Value,
     scores: Value,
     examples: Value,
-    form: Value,
+    form: String,
+    /// How the verdict on a criterion is given, behind its reason.
+    answer: &'static str,
+    /// Which criteria have issues.
+    mark: &'static str,
     /// The criterion that has a prompt of its own, if it is that.
     own: Option<OwnPrompt>,
 }
@@ -65,7 +69,19 @@ impl Rubric {
             names: criteria.iter().map(|c| format!("`{}`", c.name)).collect(),
             scores: Value::from(Serde(scores(criteria))),
             examples: Value::from(Serde(examples(criteria))),
-            form: form(criteria).into(),
+            form: form(criteria),
+            answer: if criteria.iter().all(|c| has_checks(c)) {
+                "the answers"
+            } else if criteria.iter().any(|c| has_checks(c)) {
+                "the score or the answers"
+            } else {
+                "the score"
+            },
+            mark: if criteria.iter().all(|c| in_steps(c)) {
+                "that score below 4"
+            } else {
+                "that are not well met"
+            },
             own,
         }
     }
@@ -77,11 +93,20 @@ impl Rubric {
 }
 
 impl Prompts {
-    /// Asks for a verdict on a draft.
+    /// Asks for a verdict on a draft. `enforced` says that the server holds the reply to its JSON Schema: then the prompt
+    /// does not show the form.
+    ///
+    /// What is the same for every draft comes before it. Of several calls on one draft, each about other criteria, what
+    /// is not the same in all of them comes behind it.
     ///
     /// # Errors
     /// If the criterion's own prompt cannot be filled in, with the reason.
-    pub fn evaluate(&self, draft: &str, rubric: &Rubric) -> Result<Vec<Message>, String> {
+    pub fn evaluate(
+        &self,
+        draft: &str,
+        rubric: &Rubric,
+        enforced: bool,
+    ) -> Result<Vec<Message>, String> {
         let own = (rubric.own.as_ref())
             .map(|own| own::render(&own.template, &own.criterion, &own.description, draft))
             .transpose()?;
@@ -90,30 +115,64 @@ impl Prompts {
             names,
             scores,
             examples,
-            form,
+            answer,
+            mark,
             ..
         } = rubric;
-        Ok(self.messages(
-            "evaluate.j2",
-            context! {
-                draft => block(draft, "draft", None),
-                shown,
-                own,
-                names,
-                scores,
-                examples,
-                form => (!rubric.states_form()).then_some(form),
-                max_issues => MAX_ISSUES,
-            },
-        ))
+        let values = context! {
+            draft => block(draft, "draft", None),
+            shown,
+            first => own.is_none() && names.len() == Some(self.judged),
+            own,
+            names,
+            scores,
+            examples,
+            answer => *answer,
+            mark => *mark,
+            states_form => rubric.states_form(),
+            form => if rubric.states_form() { "" } else { self.form("evaluate.j2", &rubric.form, enforced) },
+            max_issues => ASKED_ISSUES,
+        };
+        Ok(self.judge("evaluate.j2", values))
     }
 
-    /// Asks which of two drafts meets the criteria better, or the one of this name.
-    pub fn compare(&self, first: &str, second: &str, criterion: Option<&str>) -> Vec<Message> {
+    /// Asks which of two drafts meets the criteria better, or the one of this name. `enforced` as for
+    /// [`Prompts::evaluate`].
+    pub fn compare(
+        &self,
+        first: &str,
+        second: &str,
+        criterion: Option<&str>,
+        enforced: bool,
+    ) -> Vec<Message> {
         let draft_a = block(first, "draft-a", None);
         let draft_b = block(second, "draft-b", None);
-        self.messages("compare.j2", context! { draft_a, draft_b, criterion })
+        let form = self.form("compare.j2", PREFERENCE, enforced);
+        let values = context! { draft_a, draft_b, criterion, form };
+        self.judge("compare.j2", values)
     }
+
+    /// The form of a reply, where the prompt has to show it: the server does not enforce it, or the user's own template
+    /// counts on it.
+    fn form<'f>(&self, template: &str, form: &'f str, enforced: bool) -> &'f str {
+        let own = self.templates.as_ref();
+        if enforced && !own.is_some_and(|own| own.replace(template)) {
+            ""
+        } else {
+            form
+        }
+    }
+}
+
+/// What a preference looks like.
+const PREFERENCE: &str = r#"{"reason":"...","better":"tie"}"#;
+
+fn has_checks(criterion: &Criterion) -> bool {
+    config(criterion).is_some_and(|config| !config.checks.is_empty())
+}
+
+fn in_steps(criterion: &Criterion) -> bool {
+    config(criterion).is_some_and(|config| config.checks.is_empty() && config.scale.is_none())
 }
 
 fn config(criterion: &Criterion) -> Option<&LlmConfig> {
@@ -232,14 +291,13 @@ fn form(criteria: &[&Criterion]) -> String {
     json!({
         "scores": scores,
         "issues": [{
-            "type": "incorrect",
-            "severity": "major",
-            "criterion": criteria.first().map_or("", |criterion| &criterion.name),
+            "type": "...",
+            "severity": "...",
+            "criterion": "...",
             "quote": "...",
             "description": "...",
             "suggested_fix": "..."
         }],
-        "confidence": 0.7
     })
     .to_string()
 }

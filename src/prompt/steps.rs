@@ -8,8 +8,7 @@ use crate::model::{Message, Role};
 impl Prompts {
     /// Asks for the outline of a draft, of at most so many sections. `note` as for [`Prompts::draft`].
     pub fn outline(&self, most: usize, note: Option<&str>) -> Vec<Message> {
-        let restated = self.restated();
-        self.messages("outline.j2", context! { most, note, restated })
+        self.write("outline.j2", context! { most, note })
     }
 
     /// Begins the conversation in which a draft of these sections is written. `note` as for [`Prompts::draft`].
@@ -19,7 +18,12 @@ impl Prompts {
             .map(|(number, section): (usize, _)| format!("{number}. {section}"))
             .collect();
         let outline = lines.join("\n");
-        self.messages("sections.j2", context! { outline, note })
+        // The task comes before the outline: each section is asked for by itself.
+        let criteria = self.requirements.as_str();
+        self.messages(
+            "sections.j2",
+            context! { outline, note, criteria, restated => () },
+        )
     }
 
     /// Goes on in such a conversation: asks for a section, by its number and the number of all. `heed` says that
@@ -35,7 +39,7 @@ impl Prompts {
         said(conversation, asked)
     }
 
-    /// Goes on in such a conversation: asks what the sections to come must mend or watch.
+    /// Goes on in such a conversation: asks what the sections to come must fix or watch for.
     pub fn look_back(conversation: Vec<Message>) -> Vec<Message> {
         said(conversation, render("look_back.j2", context! {}))
     }

@@ -116,14 +116,17 @@ fn verdict(criteria: &Criteria, work: &Work) -> Cost {
     let mut cost = Cost::default();
     for call in verdict_calls(criteria) {
         // What cannot be filled in is not asked.
-        let Ok(messages) = work.prompts.evaluate("", &Rubric::new(&call.criteria)) else {
+        let Ok(messages) = work
+            .prompts
+            .evaluate("", &Rubric::new(&call.criteria), true)
+        else {
             continue;
         };
         let written = VERDICT + PER_CRITERION * call.criteria.len() as u64;
         cost = cost.plus(Cost(1, tokens(&messages) + work.draft, written).times(call.samples));
     }
     let compared = comparisons(criteria);
-    let read = tokens(&work.prompts.compare("", "", None)) + 2 * work.draft;
+    let read = tokens(&work.prompts.compare("", "", None, true)) + 2 * work.draft;
     cost.plus(Cost(compared, compared * read, compared * CHOICE))
 }
 

@@ -253,9 +253,9 @@ fn first_verdict(
             |model| format!("{model}, which judges"),
         ),
         what: "a verdict",
-        messages: (prompts.evaluate(text, &Rubric::new(&call.criteria))).map_err(|problem| {
-            CliError::usage(format!("a prompt cannot be filled in: {problem}"))
-        })?,
+        messages: (prompts.evaluate(text, &Rubric::new(&call.criteria), true)).map_err(
+            |problem| CliError::usage(format!("a prompt cannot be filled in: {problem}")),
+        )?,
     }))
 }
 

@@ -1,9 +1,11 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
 
 use super::cache::{self, VerdictCache};
 use super::expected::expected;
+use crate::model::openai::StructuredOutput;
 use crate::model::{
     CallObserver, ChatModel, ChatRequest, EndReason, Message, ModelError, Purpose, Reply,
     ResponseSchema, Sampling, Think, call,
@@ -33,12 +35,16 @@ pub(super) struct Asker {
     pub(super) think: Think,
     /// Keeps what it said.
     pub(super) cache: Option<Arc<dyn VerdictCache>>,
+    /// Whether an answer came that its server should not have let through.
+    pub(super) ignores_schemas: Arc<AtomicBool>,
 }
 
 /// A question to it.
 pub(super) struct Inquiry {
     pub(super) messages: Vec<Message>,
     pub(super) schema: Arc<ResponseSchema>,
+    /// Whether the messages leave the form of the answer to the schema.
+    pub(super) enforced: bool,
     /// The most tokens of an answer, at first.
     pub(super) cap: u32,
     /// How many alternatives to each token are asked for, with their probabilities.
@@ -78,6 +84,12 @@ impl Said {
 }
 
 impl Asker {
+    /// Whether its server holds an answer to a JSON Schema, as far as that is known by now: some take one and ignore it.
+    pub(super) fn enforces(&self) -> bool {
+        self.model.structured_output() == Some(StructuredOutput::JsonSchema)
+            && !self.ignores_schemas.load(Relaxed)
+    }
+
     /// What was answered before, if that was kept and can be read.
     pub(super) fn recall<T>(
         &self,
@@ -138,8 +150,12 @@ impl Asker {
                             return Ok(Ok(answer));
                         }
                         Err(problem) => {
+                            self.ignores_schemas.store(true, Relaxed);
                             if !reply.text.trim().is_empty() {
-                                conversation = Prompts::repair(conversation, &reply.text, &problem);
+                                let form = inquiry.schema.text().get();
+                                let form = inquiry.enforced.then_some(form);
+                                conversation =
+                                    Prompts::repair(conversation, &reply.text, &problem, form);
                             }
                             match clip(&reply.text) {
                                 shown if shown.is_empty() => problem,

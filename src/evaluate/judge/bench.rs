@@ -108,23 +108,26 @@ impl Bench {
         }
     }
 
-    /// Asks everything that is not known already: one call first, which brings the task, the criteria and the
-    /// draft into the server's prompt cache, then the others at the same time. Returns what came of it, for
+    /// Asks everything that is not known already: one call first, which brings what the calls share into the server's
+    /// prompt cache, then the others at the same time. Returns what came of it, for
     /// each call a list of its samples.
     pub(super) async fn judge<'a>(
         &'a self,
         case: &Case<'_>,
     ) -> Result<Vec<(&'a Call, Vec<Told>)>, ModelError> {
+        let enforced = self.asker.enforces();
         let messages: Vec<Result<Vec<Message>, String>> = self
             .calls
             .iter()
-            .map(|call| case.prompts.evaluate(case.draft, &call.rubric))
+            .map(|call| (case.prompts).evaluate(case.draft, &call.rubric, enforced))
             .collect();
         let mut told: BTreeMap<Place, Told> = BTreeMap::new();
         let mut samples = self.samples;
         let mut warm = false;
         let rest = loop {
-            let mut open = self.recall(&messages, samples, case, &mut told).into_iter();
+            let mut open = self
+                .recall((&messages, enforced), samples, case, &mut told)
+                .into_iter();
             // What was remembered may say already that the server gives no probabilities.
             if self.needs_more(samples, &told) {
                 samples = SAMPLES_INSTEAD;
@@ -168,7 +171,7 @@ impl Bench {
     /// is asked by, sample by sample.
     fn recall<'a>(
         &'a self,
-        messages: &[Result<Vec<Message>, String>],
+        (messages, enforced): (&[Result<Vec<Message>, String>], bool),
         samples: u32,
         case: &Case<'_>,
         told: &mut BTreeMap<Place, Told>,
@@ -190,7 +193,7 @@ impl Bench {
                         continue;
                     }
                 };
-                let inquiry = self.inquiry(call, messages, sample, samples);
+                let inquiry = self.inquiry(call, (messages, enforced), sample, samples);
                 let read = |said: &Said| call.read(said, case.draft);
                 match self.asker.recall(&inquiry, read) {
                     Some(verdict) => {
@@ -225,10 +228,17 @@ impl Bench {
         questions.any(|question| question.scale == Scale::Steps)
     }
 
-    fn inquiry(&self, call: &Call, messages: &[Message], sample: u32, samples: u32) -> Inquiry {
+    fn inquiry(
+        &self,
+        call: &Call,
+        (messages, enforced): (&[Message], bool),
+        sample: u32,
+        samples: u32,
+    ) -> Inquiry {
         Inquiry {
             messages: messages.to_vec(),
             schema: Arc::clone(&call.schema),
+            enforced,
             cap: call.cap,
             alternatives: (self.score == JudgeScore::Expected && self.has_steps())
                 .then_some(expected::ALTERNATIVES),

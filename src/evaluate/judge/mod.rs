@@ -80,6 +80,7 @@ impl JudgeModel {
             sampling: sampling.clone(),
             think: self.think,
             cache: self.cache.clone(),
+            ignores_schemas: Arc::default(),
         }
     }
 }

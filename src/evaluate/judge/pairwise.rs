@@ -80,9 +80,11 @@ pub async fn prefer(
         ])),
     ));
     let ask = async |a: &str, b: &str| {
+        let enforced = asker.enforces();
         let inquiry = Inquiry {
-            messages: prompts.compare(a, b, pair.criterion),
+            messages: prompts.compare(a, b, pair.criterion, enforced),
             schema: Arc::clone(&schema),
+            enforced,
             cap: bench::cap(1),
             alternatives: None,
             names: Vec::new(),

@@ -1,6 +1,6 @@
 use serde_json::{Map, Value};
 
-use crate::prompt::{MAX_ISSUES, SCALE};
+use crate::prompt::{ASKED_ISSUES, SCALE};
 use crate::types::{Criterion, Evaluator, ScoreRange};
 
 /// What a judge is asked about one criterion, as far as its reply depends on it.
@@ -81,12 +81,11 @@ pub(super) fn schema(questions: &[Question]) -> Value {
     let issues = object([
         ("type", "array".into()),
         ("items", issue),
-        ("maxItems", MAX_ISSUES.into()),
+        ("maxItems", ASKED_ISSUES.into()),
     ]);
     closed(object([
         ("scores", closed(scores)),
         ("issues", issues.into()),
-        ("confidence", plain("number")),
     ]))
 }
 

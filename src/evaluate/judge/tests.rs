@@ -462,7 +462,7 @@ async fn a_comparison_stands_beside_the_scores_and_is_about_its_own_criterion() 
         .filter_map(|request| Some(request.messages.last()?.content.as_str()))
         .collect();
     assert!(!prompts[0].contains("`calm`, "), "no score is asked for it");
-    assert!(prompts[1].contains("meets the criterion `calm` better?"));
+    assert!(prompts[1].contains("meets the criterion `calm` better."));
     let lost = evaluate(&set, judge(&fond_of("STORM")), "CALM").await;
     assert_eq!(lost.evaluation.criteria[0].score, Some(0.0));
     assert_eq!(lost.evaluation.issues.len(), 1);

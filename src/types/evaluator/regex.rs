@@ -41,7 +41,12 @@ pub const WHOLE_MATCH: &str = "match";
 impl RegexConfig {
     /// The rule in words, as writers and judges read it.
     pub fn describe(&self) -> String {
-        if let Some(message) = self.say(|_| "…".to_owned()) {
+        // A message that names a match belongs to a failure.
+        let plain = self.message().filter(|pieces| {
+            let names_a_match = |piece: &Piece<'_>| matches!(piece, Piece::Value(_));
+            !pieces.iter().any(names_a_match)
+        });
+        if let Some(message) = plain.and_then(|_| self.say(|_| String::new())) {
             return message;
         }
         let pattern = &self.pattern;
