@@ -956,7 +956,8 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::providers))]
     pub provider: Option<String>,
 
-    /// The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`
+    /// The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`; its key is in
+    /// REFLECT_API_KEY
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub base_url: Option<String>,
 

@@ -351,7 +351,10 @@ impl ChatModel for ScriptedModel {
     }
 
     async fn info(&self) -> Result<ModelInfo, ModelError> {
-        Ok(ModelInfo::default())
+        Ok(ModelInfo {
+            known: true,
+            ..ModelInfo::default()
+        })
     }
 }
 

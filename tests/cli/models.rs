@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::harness::{KEY, Test};
 use crate::plan::{CRITERIA, FIRST, answering, usual_server, verdict};
-use crate::support::server::{Protocol, Reply, Server};
+use crate::support::server::{Fault, Protocol, Purpose, Reply, Server};
 
 /// A world where nobody has chosen anything.
 fn draft() -> Test {
@@ -441,4 +441,72 @@ fn a_named_provider_is_meant_whatever_model_a_lower_layer_sets() {
         ])
         .stdout("From the script.\n")
         .run();
+}
+
+/// A server that wants a key and gets none: what is said is which key is not sent there, and what to set.
+#[test]
+fn a_key_that_is_missing_is_named() {
+    let refusing = || {
+        let server = Server::start();
+        let body = json!({"error": {"message": "no key", "code": "invalid_api_key"}});
+        server.on(Purpose::Write, move |_| Fault::error(401, &body));
+        server
+    };
+    let server = refusing();
+    draft()
+        .env("OPENAI_API_KEY", KEY)
+        .args(["--base-url", &server.openai_url(), "-m", "test"])
+        .code(4)
+        .stderr_has("hint: OPENAI_API_KEY is not sent to 127.0.0.1, whose address was given: set REFLECT_API_KEY")
+        .run();
+    draft()
+        .args(["--base-url", &server.openai_url(), "-m", "test"])
+        .code(4)
+        .stderr_has("set REFLECT_API_KEY to the key for 127.0.0.1")
+        .run();
+    let config = format!(
+        "[providers.work]\nbase_url = '{}'\napi_key_env = 'WORK_KEY'\n",
+        server.openai_url()
+    );
+    let user = "../home/.config/reflect/config.toml";
+    draft()
+        .file(user, &config)
+        .args(["-m", "work:test"])
+        .code(4)
+        .stderr_has("`api_key_env` of `work` names WORK_KEY, which is not set")
+        .run();
+    // The doctor knows as much, and no more.
+    let ran = Test::new()
+        .file(user, &config)
+        .args(["doctor", "--no-calls", "-m", "work:test"])
+        .run();
+    assert!(
+        ran.stdout.contains("names WORK_KEY, which is not set"),
+        "{}",
+        ran.stdout
+    );
+    assert!(!ran.stdout.contains("none is needed"), "{}", ran.stdout);
+    // One that was sent is another matter.
+    draft()
+        .env("REFLECT_API_KEY", KEY)
+        .args(["--base-url", &server.openai_url(), "-m", "test"])
+        .code(4)
+        .stderr_has("hint: check the API key")
+        .run();
+}
+
+#[test]
+fn a_misspelt_provider_before_a_model_is_recognized() {
+    let server = Server::start();
+    for host in [server.url(), "127.0.0.1:1".to_owned()] {
+        draft()
+            .env("OLLAMA_HOST", host)
+            .env("OPENAI_API_KEY", KEY)
+            .args(["-m", "opnai:gpt-5-mini"])
+            .env("HTTPS_PROXY", "http://127.0.0.1:1")
+            .stderr_has("did you mean `openai:gpt-5-mini`?")
+            .stderr_lacks("ollama pull")
+            .code(if server.requests().is_empty() { 4 } else { 2 })
+            .run();
+    }
 }
