@@ -4,9 +4,12 @@
 //! [`Summary`] is made of the rows alone, so that an interrupted benchmark goes on where it stopped.
 
 mod arm;
+pub mod fetch;
+mod ifeval;
 mod meter;
 mod run;
 mod score;
+pub mod sets;
 pub mod stats;
 mod summary;
 mod trial;

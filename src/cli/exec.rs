@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::engine::WriterTool;
 use crate::evaluate::{ExecPermission, Tools};
 use crate::sandbox::{Language, check_interpreter, check_program};
-use crate::types::{CommandConfig, Criterion, Evaluator, Origin, ScriptConfig};
+use crate::types::{CommandConfig, Criteria, Criterion, Evaluator, Origin, ScriptConfig};
 use crate::workflow::{self, ProgramKind};
 
 /// The most lines of one script that are shown.
@@ -45,6 +45,11 @@ pub(super) fn tools(plan: &Plan, allowed: bool) -> Result<Tools, CliError> {
         Tools::none()
     };
     Ok(with_leave(tools, &programs))
+}
+
+/// Whether criteria run programs, which the user has to allow.
+pub(super) fn runs_programs(criteria: &Criteria) -> bool {
+    criteria.criteria.iter().any(|it| Program::of(it).is_some())
 }
 
 /// What a workflow may use. `allowed` is the user's word for this call.

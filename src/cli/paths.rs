@@ -30,10 +30,19 @@ pub(super) fn store() -> Result<PathBuf, CliError> {
 /// The folder for the weights of embedded models.
 #[cfg(feature = "embedded")]
 pub(super) fn models() -> Result<PathBuf, CliError> {
+    cache("models")
+}
+
+/// The folder for sets of tasks that are published elsewhere.
+pub(super) fn sets() -> Result<PathBuf, CliError> {
+    cache("sets")
+}
+
+fn cache(what: &str) -> Result<PathBuf, CliError> {
     config::cache_dir(&env)
-        .map(|folder| folder.join("models"))
+        .map(|folder| folder.join(what))
         .ok_or_else(|| {
-            CliError::failure("there is no home directory to keep models in")
+            CliError::failure(format!("there is no home directory to keep {what} in"))
                 .hint("set `REFLECT_CACHE_DIR`")
         })
 }

@@ -324,3 +324,124 @@ fn what_cannot_be_compared_is_refused_before_anything_is_asked() {
         .run();
     assert_eq!(server.calls(), 0);
 }
+
+/// Prompts and solutions of the starter set.
+fn solutions() -> Vec<(String, String)> {
+    let read = |text: &'static str, key: &'static str| {
+        let values = text.lines().map(move |line| {
+            let value: Value = serde_json::from_str(line).expect("a line of JSON");
+            value[key].as_str().expect("a text").to_owned()
+        });
+        values.collect::<Vec<_>>()
+    };
+    let prompts = read(include_str!("../../src/bench/sets/starter.jsonl"), "prompt");
+    let answers = read(include_str!("../../src/bench/sets/answers.jsonl"), "answer");
+    prompts.into_iter().zip(answers).collect()
+}
+
+#[test]
+fn the_starter_set_is_in_the_program_and_runs_code_only_where_allowed() {
+    let known = solutions();
+    let server = answering(move |request| {
+        let asked = request.prompt();
+        let found = known.iter().find(|(prompt, _)| *prompt == asked);
+        Reply::text(&found.expect("a known prompt").1)
+    });
+    let bench = [
+        "bench", "starter", "--arms", "single", "--seeds", "1", "--format", "json",
+    ];
+    let ran = with_server(&server, Protocol::OpenAi)
+        .args(bench)
+        .stderr_has("starter: 8 tasks run programs and are skipped")
+        .run();
+    let report = ran.json();
+    assert_eq!(report["arms"][0]["tasks"], json!({"met": 52, "of": 52}));
+    assert_eq!(report["left_out"], 0);
+}
+
+/// A host that gives this text to every request, until it is dropped.
+fn host(text: String) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut asked = [0; 2048];
+            let _ = std::io::Read::read(&mut stream, &mut asked);
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
+                text.len()
+            );
+            let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn a_published_set_is_fetched_once_and_kept() {
+    let prompt = |key: u64, id: &str, given: Value| json!({"key": key, "prompt": format!("Write tale {key}."), "instruction_id_list": [id], "kwargs": [given]});
+    let words = json!({"relation": "less than", "num_words": 3});
+    let text = [
+        prompt(1, "punctuation:no_comma", json!({})),
+        prompt(2, "length_constraints:number_words", words),
+        prompt(3, "language:response_language", json!({"language": "kn"})),
+        prompt(4, "combination:two_responses", json!({})),
+        prompt(
+            5,
+            "detectable_format:number_highlighted_sections",
+            json!({"num_highlights": 2}),
+        ),
+    ];
+    let text = text.map(|line| line.to_string()).join("\n");
+    let server = answering(|_| Reply::text("**one** tale ****** *two* tales."));
+    let bench = [
+        "bench",
+        "ifeval",
+        "--arms",
+        "single",
+        "--seeds",
+        "1",
+        "-o",
+        "rows.jsonl",
+    ];
+    let world = with_server(&server, Protocol::OpenAi);
+    let ran = world
+        .args(bench)
+        .arg("--offline")
+        .code(4)
+        .stderr_has("the set is not on this machine, and `--offline` is set")
+        .run();
+    let ran = ran
+        .then(bench)
+        .env("REFLECT_SETS_MIRROR", host(text))
+        .stderr_has("fetching ifeval.jsonl (Apache-2.0)")
+        .stderr_has(
+            "ifeval: 4 prompts; 1 without exact checks are skipped (language:response_language 1)",
+        )
+        .run();
+    let met: Vec<(String, bool)> = rows(&ran)
+        .values()
+        .map(|row| {
+            (
+                row["task"].as_str().expect("a task").to_owned(),
+                row["met"] == true,
+            )
+        })
+        .collect();
+    let expected = [("1", true), ("2", false), ("4", true), ("5", true)];
+    assert_eq!(met, expected.map(|(task, met)| (task.to_owned(), met)));
+    // From here on it is on this machine, and nothing else is taken for it.
+    let again = ran
+        .then(bench)
+        .arg("--offline")
+        .stderr_lacks("fetching")
+        .run();
+    let kept = "../home/.cache/reflect/sets/ifeval.jsonl";
+    again
+        .then(bench)
+        .file(kept, "{}")
+        .code(2)
+        .stderr_has("was changed after it was fetched")
+        .run();
+}

@@ -15,6 +15,7 @@ use crate::cli::complete;
 #[command(
     after_help = "\
 Examples:
+  reflect bench starter -m ollama:qwen3:8b
   reflect bench tasks.jsonl -c blog.toml
   reflect bench tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o rows.jsonl --report bench.html
   reflect bench tasks.jsonl --arms reflect,best-of-n --seeds 5 --holdout 1
@@ -26,8 +27,8 @@ Exit codes: 0, or 3 if reflect is significantly worse than another arm.",
     mut_arg("max_time", |arg| arg.help("Stop after this time, for example 90s or 2h; unfinished trials run again next time"))
 )]
 pub(in crate::cli) struct BenchArgs {
-    /// The tasks: JSON lines as for `reflect batch`, or CSV
-    #[arg(value_name = "TASKS", value_hint = ValueHint::FilePath)]
+    /// The set `starter` or `ifeval`, or a file with tasks: JSON lines as for `reflect batch`, or CSV
+    #[arg(value_name = "SET|TASKS", value_hint = ValueHint::FilePath)]
     pub tasks: String,
 
     /// The criteria for tasks without their own: a file, or a built-in set
@@ -150,6 +151,12 @@ pub(in crate::cli) struct BenchArgs {
 }
 
 const BENCH_HELP: &str = "\
+Sets:
+  starter      60 tasks in this program: commit messages, JSON, summaries, SQL, product texts, plans, code; the 8 \
+tasks with code run it to test it, and are skipped without --allow-exec
+  ifeval       prompts with instructions that can be checked, fetched once from their publisher (Apache-2.0, about \
+200 kB); prompts whose official checkers have no exact counterpart are skipped
+
 Arms:
   single       one call with the bare prompt
   best-of-n    samples of the bare prompt up to the first that passes or the budget; the best one counts
@@ -164,6 +171,7 @@ A row is one trial: a row of `reflect batch` with task, arm, seed, met, checks, 
 total_tokens and setup. Intervals are 95 % bootstrap intervals over tasks; p is that of an exact sign test over tasks.
 
 Examples:
+  reflect bench starter -m ollama:qwen3:8b
   reflect bench tasks.jsonl -c blog.toml
   reflect bench tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o rows.jsonl --report bench.html
   reflect bench tasks.jsonl --arms reflect,best-of-n --seeds 5 --holdout 1

@@ -1,23 +1,22 @@
 //! `reflect bench`: whether the loop helps.
 
-use std::fs::File;
+mod tasks;
+
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::batch::loops::Loops;
 use super::batch::progress::Progress;
-use super::batch::{left_of, open_results, say_why, unreadable};
+use super::batch::{left_of, open_results, say_why};
 use crate::batch::{
-    self, Entry, Flow, Gate, Hands, InputFormat, Now, Options, Output, Pace, Reader, Results, Row,
-    Shape, Status, Stop, Tally, Tasks,
+    self, Entry, Flow, Gate, Hands, Now, Options, Output, Pace, Results, Row, Status, Stop, Tally,
 };
 use crate::bench::{Arm, Bench, Measured, Plan, Summary};
 use crate::cli::args::{BenchArgs, BenchFormat, GlobalArgs, ReportFormat};
 use crate::cli::error::CliError;
 use crate::cli::output::{self, named_file};
-use crate::cli::{input, interrupt, knowledge, printer, settings};
-use crate::evidence::DEFAULT_MESSAGES;
+use crate::cli::{input, interrupt, printer, settings};
+use crate::evidence::{Context, DEFAULT_MESSAGES};
 use crate::report;
 use crate::types::{ExitCode, Task};
 
@@ -39,19 +38,25 @@ pub(in crate::cli) async fn run(
         )),
         None => None,
     };
+    let known = settings::models(settings::load(global)?, &args.model, global)?;
+    let known = known.settings();
+    let messages = args.knowledge.context_messages.or(known.context_messages);
+    let messages = messages.unwrap_or(DEFAULT_MESSAGES);
     let mut base = Task {
         system: args.system.clone(),
         context: input::read_context(&args.files)?,
         ..Task::default()
     };
-    let limits = settings::batch_limits(&args.flow)?;
-    let messages = args.knowledge.context_messages.unwrap_or(DEFAULT_MESSAGES);
-    let own = own_criteria(&read_tasks(args, &base, messages)?);
+    if let Some(path) = &args.knowledge.context {
+        Context::read(path)?.give_to(&mut base, messages);
+    }
+    let offline = known.offline == Some(true);
+    let tasks = tasks::read(args, &base, messages, offline, global.quiet).await?;
+    let own = own_criteria(&tasks);
     let own = own.filter(|_| args.criteria.is_none());
     let loops = args.loops(args.criteria.as_deref().or(own.as_deref()));
+    let limits = settings::batch_limits(&args.flow)?;
     let plan = settings::batch(loops, own.as_deref(), global)?;
-    knowledge::read_context(&args.knowledge, &plan, &mut base)?;
-    let tasks = read_tasks(args, &base, messages)?;
     let how = Plan {
         arms: args.arms.clone(),
         seeds: seeds(args, plan.settings().seed),
@@ -146,36 +151,6 @@ fn own_criteria(tasks: &[Entry]) -> Option<String> {
     let of = |entry: &Entry| entry.task.as_ref().ok()?.criteria.clone();
     let all = tasks.iter().all(|entry| of(entry).is_some());
     tasks.first().filter(|_| all).and_then(of)
-}
-
-/// The tasks. A benchmark of some of them would not be that of the file, so each must be good.
-fn read_tasks(args: &BenchArgs, base: &Task, messages: u32) -> Result<Vec<Entry>, CliError> {
-    let path = Path::new(&args.tasks);
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    let shape = Arc::new(Shape {
-        base: base.clone(),
-        messages,
-        ..Shape::default()
-    });
-    let mut reader = Tasks::new(Reader::new(file, InputFormat::of(path)), shape);
-    let most = args.limit.map_or(usize::MAX, |limit| limit as usize);
-    let mut tasks = Vec::new();
-    while tasks.len() < most
-        && let Some(entry) = reader
-            .next_entry()
-            .map_err(|error| unreadable(path, &error))?
-    {
-        if let Err(problem) = &entry.task {
-            let place = format!("{}:{}: {problem}", path.display(), entry.line);
-            return Err(CliError::usage(place));
-        }
-        tasks.push(entry);
-    }
-    if tasks.is_empty() {
-        let message = format!("there are no tasks in `{}`", path.display());
-        return Err(CliError::usage(message));
-    }
-    Ok(tasks)
 }
 
 /// The rows of trials that are over. Failed ones are run again.
