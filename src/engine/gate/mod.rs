@@ -1,6 +1,7 @@
 //! Whether a reply is a draft at all, before anybody judges it: judges have called such texts good. What can be
 //! cleaned is cleaned, with the bytes of the draft itself untouched; the rest never wins.
 
+mod about;
 mod echo;
 mod fence;
 mod length;
@@ -73,6 +74,7 @@ pub(super) fn check_text(text: &str, occasion: &Occasion<'_>) -> Result<(), NotA
     }
     refusal::check(text, occasion)?;
     echo::check(text, occasion)?;
+    about::check(text, occasion)?;
     talk::check(text, occasion)?;
     length::check(text, occasion)?;
     repetition::check(text, occasion)

@@ -415,3 +415,117 @@ proptest! {
         let _ = refused(&reply, base.as_deref(), &[issue("quality", &reply)], &text);
     }
 }
+
+#[test]
+fn talk_about_the_text_is_not_the_text() {
+    let task = "Rewrite this review so that it is very positive: The waiter was slow and the soup was cold.";
+    let base =
+        "The waiter took good care of us, and the soup was the best that we have had in years.";
+    for text in [
+        "Feedback: This review is indeed very positive. It praises the waiter and uses strong phrases.",
+        "The review is already very positive and does not need to be rewritten.",
+        "No changes are needed.",
+        "There is no need to rewrite the review again, as the previous feedback confirmed.",
+        "Why is this review not very positive?",
+    ] {
+        assert!(refused(task, Some(base), &[], text).is_some(), "{text}");
+    }
+    let poem = "Write a poem about the sea.";
+    let sea = "The sea is grey, the gulls are loud, a ship goes by beneath a cloud.";
+    for text in [
+        "The poem meets all that is asked for.",
+        "This draft is strong: the rhythm carries it.",
+    ] {
+        assert!(refused(poem, Some(sea), &[], text).is_some(), "{text}");
+    }
+    assert!(
+        refused(
+            task,
+            None,
+            &[],
+            "Great job! This rewritten review is positive."
+        )
+        .is_some(),
+        "a first draft of a rewriting task"
+    );
+    for (task, base, text) in [
+        (
+            task,
+            Some(base),
+            "A waiter who cares about every guest, and soup to dream of. I had read the reviews. We came twice, and will again.",
+        ),
+        (
+            poem,
+            Some(sea),
+            "Blue waves in May, and not one cloud; the gulls have gone, the wind is proud.",
+        ),
+        (
+            "Give feedback on this text: I goes home.",
+            None,
+            "The text needs one change: the verb of the draft.",
+        ),
+        (
+            "Review the draft.",
+            None,
+            "The draft is clear, but the wording of its criteria is not.",
+        ),
+        (
+            "Describe the editor.",
+            Some("It opens files and is fast."),
+            "It opens a text in an instant, keeps every line in view, and saves it while you type.",
+        ),
+    ] {
+        assert_eq!(refused(task, base, &[], text), None, "{text}");
+    }
+}
+
+#[test]
+fn plans_and_tables_are_drafts() {
+    let rows = |count: usize, row: &dyn Fn(usize) -> String| -> String {
+        (1..=count).map(row).collect::<Vec<_>>().join("\n")
+    };
+    for text in [
+        rows(12, &|n| {
+            format!(
+                "Week {n}: rest day or easy stretching at home, then an easy run of {} km at a pace where you can talk",
+                n + 2
+            )
+        }),
+        rows(40, &|n| {
+            format!("<tr><td>{n}</td><td>{}</td><td>kg</td></tr>", n * 7)
+        }),
+        rows(40, &|n| {
+            format!("| Item number {n} of the list | {} |", n * n)
+        }),
+        rows(40, &|n| {
+            format!("value of the sensor in the hall,{n},{}", n * 3)
+        }),
+    ] {
+        assert_eq!(refused("Write it.", None, &[], &text), None, "{text}");
+    }
+}
+
+/// Measures the gate on labelled texts: lines with `prompt`, `base` (or null), `text` and `draft` (whether it is one),
+/// in the file that `REFLECT_GATE_CASES` names.
+#[test]
+#[ignore = "needs a file of labelled texts"]
+fn measure() {
+    let path = std::env::var("REFLECT_GATE_CASES").expect("REFLECT_GATE_CASES");
+    let cases = std::fs::read_to_string(path).unwrap();
+    let (mut wrong, mut all) = ([0, 0], [0, 0]);
+    for line in cases.lines() {
+        let case: serde_json::Value = serde_json::from_str(line).unwrap();
+        let said = |key: &str| case[key].as_str();
+        let (prompt, text) = (said("prompt").unwrap(), said("text").unwrap());
+        let is_draft = case["draft"].as_bool().unwrap();
+        let text = cleaned_for(prompt, text);
+        let reason = refused(prompt, said("base"), &[], &text);
+        all[usize::from(is_draft)] += 1;
+        if reason.is_none() != is_draft {
+            wrong[usize::from(is_draft)] += 1;
+            println!("{reason:?} {text:?}");
+        }
+    }
+    println!("taken for drafts: {} of {}", wrong[0], all[0]);
+    println!("drafts refused: {} of {}", wrong[1], all[1]);
+}
