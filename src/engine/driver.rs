@@ -848,13 +848,19 @@ impl Run<'_, '_> {
             },
             Err(error) => return Err(Lost::Failed(describe(&error))),
         };
+        let messages = asked.as_ref().map(|asked| asked.messages.clone());
         let reply = match asked {
             Some(request) => self.continued(work, request, reply).await,
             None => reply,
         };
         let stopped = reading.and_then(|reading| reading.verdict(&reply.text));
         let stopped_early = stopped.is_some();
-        match stopped.or_else(|| gate::check_reply(&reply).err().filter(|_| ask.whole)) {
+        let rejected = messages.and_then(|messages| {
+            gate::check_reply(&reply)
+                .and_then(|()| gate::check_frame(&reply.text, &messages, &self.occasion(work)))
+                .err()
+        });
+        match stopped.or(rejected) {
             Some(why) => Err(Lost::NoDraft {
                 why,
                 text: reply.text,

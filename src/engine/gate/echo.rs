@@ -1,5 +1,8 @@
+use std::collections::HashSet;
+
 use super::{NotADraft, Occasion, Removed, raw_words, words};
 use crate::engine::similarity::similarity;
+use crate::model::{Message, Role};
 
 /// A prompt of fewer words may well be the text it asks for.
 const FEWEST_WORDS: usize = 5;
@@ -13,7 +16,19 @@ const CRITIQUE: f64 = 0.6;
 /// The tags that our own prompts put around material.
 const TAGS: &[&str] = &["draft", "revised_draft", "revised_text", "revision"];
 /// Those that no draft has a reason to have.
-const OURS: &[&str] = &["<task>", "<criteria>", "<feedback>", "<context>"];
+const OURS: &[&str] = &[
+    "<task>",
+    "<criteria>",
+    "<feedback>",
+    "<context>",
+    "<evidence>",
+];
+/// Blocks of our prompts that are about the text; all others are material, which a text may quote.
+const FRAME: &[&str] = &["<criteria", "<feedback"];
+/// So many words in a row are compared with the frame.
+const RUN: usize = 4;
+/// A text of which so much is the frame's is made of it.
+const OF_FRAME: f64 = 0.6;
 
 /// Takes away a tag around everything, as in our prompts.
 pub(super) fn unwrap_tag<'a>(text: &'a str, removed: &mut Vec<Removed>) -> &'a str {
@@ -41,6 +56,68 @@ pub(super) fn begins_with_tag(text: &str) -> bool {
         rest.strip_prefix(tag)
             .is_some_and(|rest| rest.starts_with('>'))
     })
+}
+
+/// Whether the reply is made of the frame around the task: our instructions, the criteria, the feedback.
+pub(in crate::engine) fn check_frame(
+    reply: &str,
+    asked: &[Message],
+    occasion: &Occasion<'_>,
+) -> Result<(), NotADraft> {
+    let said = words(reply);
+    let runs = said.windows(RUN);
+    if runs.len() == 0 {
+        return Ok(());
+    }
+    let mut frame = Vec::new();
+    for message in asked.iter().filter(|it| it.role != Role::Assistant) {
+        frame.extend(words(&frame_of(
+            &message.content.replace(occasion.prompt, " "),
+        )));
+    }
+    let known: HashSet<&[String]> = frame.windows(RUN).collect();
+    let all = runs.len();
+    let copied = runs.filter(|run| known.contains(run)).count();
+    #[expect(clippy::cast_precision_loss, reason = "texts have fewer words")]
+    let share = copied as f64 / all as f64;
+    if share < OF_FRAME {
+        return Ok(());
+    }
+    Err(NotADraft::new(
+        "the reply repeats the instructions instead of following them",
+        "The last reply repeated the instructions. Write the text that the task asks for.",
+    ))
+}
+
+/// A prompt without the material in it.
+fn frame_of(prompt: &str) -> String {
+    let mut frame = String::new();
+    let mut inside: Option<&str> = None;
+    for line in prompt.lines() {
+        let name = line.split(['>', ' ']).next().unwrap_or_default();
+        match inside {
+            Some(name)
+                if line
+                    .strip_prefix("</")
+                    .is_some_and(|it| it.starts_with(&name[1..])) =>
+            {
+                inside = None;
+            }
+            Some(_) => {}
+            None if name.len() > 1
+                && name.starts_with('<')
+                && !name.starts_with("</")
+                && !FRAME.iter().any(|kept| name.starts_with(kept)) =>
+            {
+                inside = Some(name).filter(|name| prompt.contains(&format!("\n</{}", &name[1..])));
+            }
+            None => {
+                frame.push_str(line);
+                frame.push('\n');
+            }
+        }
+    }
+    frame
 }
 
 /// Whether the text is what the model was told: the prompt, our own layout, or the critique.

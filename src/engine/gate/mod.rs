@@ -14,6 +14,7 @@ mod talk;
 
 use crate::types::{Criteria, Issue};
 
+pub(super) use self::echo::check_frame;
 pub(super) use self::refusal::is_refusal;
 pub(super) use self::repetition::without_loop;
 pub(super) use self::reply::check as check_reply;

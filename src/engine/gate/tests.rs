@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::{Message, Role};
 use crate::types::{
     Criterion, Evaluator, IssueType, LengthConfig, LengthUnit, LlmConfig, LoopSettings, Place,
     Severity,
@@ -414,6 +415,42 @@ proptest! {
         let text = cleaned_for(&reply, &reply);
         let _ = refused(&reply, base.as_deref(), &[issue("quality", &reply)], &text);
     }
+}
+
+#[test]
+fn a_reply_made_of_the_instructions_is_not_a_draft() {
+    let task = "Describe the frog in the old pond in two sentences.";
+    let criteria = criteria("");
+    let occasion = Occasion {
+        prompt: task,
+        criteria: &criteria,
+        base: None,
+        issues: &[],
+    };
+    let prompt = format!(
+        "<task>\n{task}\n</task>\n\n<context>\nThe frog lives in an old pond behind the mill and sings.\n</context>\n\n\
+         <criteria>\n- `clear`: A reader understands it at once.\n- `short`: It has at most fifty words.\n</criteria>\n\n\
+         Reply with the text alone: no introduction, no comment. It must meet every criterion. Write it now."
+    );
+    let asked = [Message::new(Role::User, prompt)];
+    let rejected = |reply: &str| check_frame(reply, &asked, &occasion).is_err();
+    assert!(rejected(
+        "- `clear`: A reader understands it at once.\n- `short`: It has at most fifty words."
+    ));
+    assert!(rejected(
+        "Reply with the text alone: no introduction, no comment."
+    ));
+    assert!(rejected(
+        "<criteria>\nclear: A reader understands it at once.\n</criteria>\nIt must meet every criterion."
+    ));
+    assert!(
+        !rejected("The frog lives in an old pond behind the mill and sings."),
+        "material"
+    );
+    assert!(!rejected(
+        "The frog in the old pond is green. A reader understands it at once."
+    ));
+    assert!(!rejected("Frog."));
 }
 
 #[test]
