@@ -281,7 +281,8 @@ fn a_storm_of_429s_passes() {
     }
     let ran = world(&server, 30)
         .args(BATCH)
-        .args(["--retries", "20"])
+        // At a server on this machine a single call comes first, which may meet all of them.
+        .args(["--retries", "25"])
         .run();
     all_met(&rows(&ran), 30);
     assert_eq!(server.calls(), 60 + 25);
