@@ -118,9 +118,10 @@ const EVALUATE: &[Variable] = &[
         "states_form",
         "whether the criterion's own prompt says what JSON to reply with",
     ),
+    ("form", "the JSON that the reply must be like"),
     (
-        "form",
-        "the JSON that the reply must be like; empty if the server enforces it, or the criterion's own prompt says it",
+        "enforced",
+        "whether the server holds the reply to that form",
     ),
 ];
 
@@ -132,6 +133,10 @@ const COMPARE: &[Variable] = &[
         "the one criterion that counts, or none if all do",
     ),
     ("form", "the JSON that the reply must be like"),
+    (
+        "enforced",
+        "whether the server holds the reply to that form",
+    ),
 ];
 
 /// Every template that users may replace. What only repeats how a reply must look is not among them.
@@ -162,7 +167,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         source: include_str!("templates/evaluate.j2"),
         about: "asks for a verdict on a draft",
         variables: &[EVALUATE],
-        must_show: &["task", "draft", "own", "form"],
+        must_show: &["draft", "own", "form"],
     },
     Entry {
         name: "evidence.j2",

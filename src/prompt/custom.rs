@@ -128,10 +128,11 @@ impl Templates {
         for variable in entry.must_show {
             let value = values.get_attr(variable).unwrap_or_default();
             let missing = |value: &Value| value.as_str().is_some_and(|it| !text.contains(it));
-            // The writer may read the task without its tags.
+            // The writer may read a short task without its tags, and last.
             let restated = values.get_attr("restated").unwrap_or_default();
             let said = *variable == "task" && restated.is_true() && !missing(&restated);
-            if missing(&value) && !said {
+            let enforced = values.get_attr("enforced").unwrap_or_default().is_true();
+            if missing(&value) && !said && !(enforced && *variable == "form") {
                 let file = self
                     .own
                     .get(name)
@@ -183,7 +184,9 @@ impl Templates {
     /// Fills everything in, once with all that there may be, and once with next to nothing.
     fn try_out(self) -> Result<Self, SourceError> {
         let templates = Arc::new(self);
-        for (task, criteria, past) in [full(), bare()] {
+        let mut long = full();
+        long.0.prompt = "A long task. ".repeat(100);
+        for (task, criteria, past) in [full(), long, bare()] {
             let mut prompts =
                 Prompts::new(&task, &criteria).with_templates(Some(Arc::clone(&templates)));
             if !past.drafts.is_empty() {
@@ -575,7 +578,7 @@ mod tests {
             ("base.j2", "Nothing.", "does not show `task`", None),
             (
                 "evaluate.j2",
-                "{{ task }}{{ draft }}{{ own }}",
+                "{{ draft }}{{ own }}",
                 "does not show `form`",
                 None,
             ),

@@ -130,7 +130,8 @@ impl Prompts {
             answer => *answer,
             mark => *mark,
             states_form => rubric.states_form(),
-            form => if rubric.states_form() { "" } else { self.form("evaluate.j2", &rubric.form, enforced) },
+            form => rubric.form.as_str(),
+            enforced,
             max_issues => ASKED_ISSUES,
         };
         Ok(self.judge("evaluate.j2", values))
@@ -147,20 +148,8 @@ impl Prompts {
     ) -> Vec<Message> {
         let draft_a = block(first, "draft-a", None);
         let draft_b = block(second, "draft-b", None);
-        let form = self.form("compare.j2", PREFERENCE, enforced);
-        let values = context! { draft_a, draft_b, criterion, form };
+        let values = context! { draft_a, draft_b, criterion, form => PREFERENCE, enforced };
         self.judge("compare.j2", values)
-    }
-
-    /// The form of a reply, where the prompt has to show it: the server does not enforce it, or the user's own template
-    /// counts on it.
-    fn form<'f>(&self, template: &str, form: &'f str, enforced: bool) -> &'f str {
-        let own = self.templates.as_ref();
-        if enforced && !own.is_some_and(|own| own.replace(template)) {
-            ""
-        } else {
-            form
-        }
     }
 }
 

@@ -27,7 +27,9 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde::Serialize;
 
 use crate::model::{Message, Role};
-use crate::types::{Criteria, Criterion, Evidence, Fact, Insight, Issue, Procedure, Task};
+use crate::types::{
+    Criteria, Criterion, Evaluator, Evidence, Fact, Insight, Issue, Procedure, Task,
+};
 
 pub use self::advise::advise;
 use self::block::block;
@@ -233,7 +235,7 @@ pub struct Prompts {
     required: BTreeMap<String, String>,
     /// What the judge decides.
     criteria: Value,
-    /// How many criteria that is.
+    /// How many of them get a score.
     judged: usize,
     /// Evidence that stays for the whole run.
     evidence: Value,
@@ -252,6 +254,7 @@ impl Prompts {
             .criteria
             .iter()
             .filter(|it| !it.evaluator.is_hard());
+        let scored = |it: &&Criterion| matches!(it.evaluator, Evaluator::Llm(_));
         let required = (criteria.criteria.iter())
             .map(|criterion| (criterion.name.clone(), requirement(criterion)));
         Self {
@@ -271,7 +274,7 @@ impl Prompts {
             requirements: requirement::list(criteria),
             required: required.collect(),
             criteria: block_or_nothing(&describe_criteria(judged.clone()), "criteria"),
-            judged: judged.count(),
+            judged: judged.filter(scored).count(),
             evidence: evidence_blocks(&[]),
             fresh: evidence_blocks(&[]),
             wishes: String::new(),
@@ -460,22 +463,20 @@ impl Prompts {
             ..values
         };
         let text = self.render(template, all.clone());
-        let system = self
-            .system(&all)
-            .map(|system| Message::new(Role::System, system));
+        let is_own = (self.templates.as_ref()).is_some_and(|own| own.replace(template));
+        let system = self.system(&all, is_own);
         let asked = Message::new(Role::User, text.trim());
+        let system = system.map(|system| Message::new(Role::System, system));
         system.into_iter().chain([asked]).collect()
     }
 
-    /// The system text of a call: the user's own, and which of its tags hold data.
-    fn system(&self, values: &Value) -> Option<String> {
+    /// The system text of a call: the user's own, and which of its tags hold data. It is the same for all calls of a
+    /// run. Our own templates say of a draft themselves that it is data; for others it is said here.
+    fn system(&self, values: &Value, is_own: bool) -> Option<String> {
         let has = |name: &&str| values.get_attr(name).is_ok_and(|value| value.is_true());
-        let mut tags: Vec<&str> = Vec::new();
-        for (tag, names) in DATA {
-            if names.iter().any(has) {
-                tags.push(tag);
-            }
-        }
+        let shown = DATA.iter().filter(|(_, names)| names.iter().any(has));
+        let draft = Some("<draft>").filter(|_| is_own && ["draft", "draft_a"].iter().any(has));
+        let tags: Vec<&str> = shown.map(|(tag, _)| *tag).chain(draft).collect();
         let data = tags.split_last().map(|(last, rest)| {
             let tags = if rest.is_empty() {
                 (*last).to_owned()
@@ -490,13 +491,12 @@ impl Prompts {
 }
 
 /// The tags that hold data, and the variables of templates that show them.
-const DATA: [(&str, &[&str]); 6] = [
+const DATA: [(&str, &[&str]); 5] = [
     ("<context>", &["context"]),
     ("<message>", &["history"]),
     ("<facts>", &["facts"]),
     ("<procedures>", &["procedures"]),
     ("<evidence>", &["evidence", "fresh"]),
-    ("<draft>", &["draft", "draft_a"]),
 ];
 
 /// A block, or nothing for an empty text.

@@ -283,7 +283,7 @@ fn in_the_loop_the_output_reaches_the_reviser() {
         requests[0]
             .body
             .to_string()
-            .contains("must end with exit code 0")
+            .contains("Frog: `sh` finds no errors.")
     );
     assert!(
         requests

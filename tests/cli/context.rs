@@ -37,7 +37,7 @@ fn writer_judge_and_reviser_are_told_the_same_at_the_same_place() {
     let ran = draft(&server, &["--format", "json"]).run();
     let prompts: Vec<String> = server.chats().iter().map(Recorded::prompt).collect();
     assert_eq!(prompts.len(), 4);
-    let end = prompts[0].find("</criteria>").expect("criteria");
+    let end = prompts[0].find("</procedures>").expect("procedures");
     for prompt in &prompts {
         assert_eq!(prompt[..end], prompts[0][..end], "one prefix for all calls");
         for part in [

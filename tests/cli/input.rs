@@ -55,7 +55,7 @@ fn piped_input_beside_a_prompt_is_context() {
             prompt.find("Sum it up.").expect("the task"),
             prompt.find("the text of the pipe").expect("the context"),
         );
-        assert!(task < context, "{prompt}");
+        assert!(context < task, "the task comes last: {prompt}");
         assert!(prompt.contains("stdin"), "it is named: {prompt}");
     }
 }

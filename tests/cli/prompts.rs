@@ -40,7 +40,7 @@ fn templates_of_ones_own_take_the_place_of_ours_one_by_one() {
     let asked = asked(&server);
     assert_eq!(asked[0], "In one line.\n<task>\nWrite a line.\n</task>");
     assert!(
-        asked[1].contains("as a strict and fair reviewer"),
+        asked[1].contains("You are a strict, fair reviewer."),
         "{}",
         asked[1]
     );

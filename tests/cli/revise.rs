@@ -94,8 +94,7 @@ fn a_bad_text_is_revised_from_a_file_or_a_pipe() {
 
 #[test]
 fn the_task_is_told_if_it_is_known() {
-    let unknown =
-        "It is not known what was asked for: the criteria are all that the text is to meet.";
+    let unknown = "Requirements for the text:";
     let long = "One two three four five six seven.";
     revise(&[asked(unknown, "One two.")])
         .args(["-c", "short.toml"])
@@ -191,17 +190,11 @@ fn named_errors_are_mended_in_one_revision_without_a_judge() {
     let verdict = json!({"valid": false, "errors": [{"message": "the sky is green", "path": "/sky", "suggestion": "write blue"}]});
     let verdict = verdict.to_string();
     for (errors, told) in [
-        (
-            "- the sky is green\n",
-            "- major, incorrect: the sky is green",
-        ),
-        (
-            r#"["the sky is green"]"#,
-            "- major, incorrect: the sky is green",
-        ),
+        ("- the sky is green\n", "- major: the sky is green"),
+        (r#"["the sky is green"]"#, "- major: the sky is green"),
         (
             verdict.as_str(),
-            "- major, incorrect, at `/sky`: the sky is green Fix: write blue",
+            "- major, at `/sky`: the sky is green. Fix: write blue",
         ),
     ] {
         let ran = revise(&[asked(told, "The sky is blue.")])
@@ -244,7 +237,7 @@ fn named_errors_are_mended_in_one_revision_without_a_judge() {
 fn a_correction_knows_the_criteria_and_runs_none() {
     let criteria = "name = 'ours'\n[[criteria]]\nname = 'builds'\ndescription = 'It builds.'\n\
                     evaluator = 'command'\ncommand = ['no-such-program']\n";
-    revise(&[asked("- `builds`: It builds.", "fn main() {}")])
+    revise(&[asked("- It builds.", "fn main() {}")])
         .args(["text.rs", "--errors", "errors", "-c", "ours.toml"])
         .env("REFLECT_JUDGE_MODEL", "openai:none")
         .file("ours.toml", criteria)

@@ -199,9 +199,9 @@ fn the_question_for_a_lost_block_shows_the_block_and_the_lines_and_keeps_the_pro
             .clone()
     };
     let (first, again) = (messages(1), messages(2));
-    assert_eq!(again.len(), 4);
-    assert_eq!(again[..2], first[..], "the prompt so far is the same bytes");
-    let question = again[3]["content"].as_str().expect("a text");
+    assert_eq!(again.len(), 3);
+    assert_eq!(again[..1], first[..], "the prompt so far is the same bytes");
+    let question = again[2]["content"].as_str().expect("a text");
     assert!(question.contains("TODO: say when."), "{question}");
     assert!(
         question.contains("<lines>\nTODO: say how.\n</lines>"),

@@ -175,7 +175,7 @@ fn a_failed_revision_is_reflected_on_and_made_again() {
         reply("write", "one with a roof"),
         judged(3, "The roof leaks."),
         reply("write", REFUSAL),
-        told("It could not be used: the model refused", ADVICE),
+        told("The reply was rejected: the model refused", ADVICE),
         told(ADVICE, "two with a roof"),
         judged(5, ""),
     ];
@@ -201,7 +201,7 @@ fn a_first_draft_that_fails_twice_is_reflected_on_before_it_is_given_up() {
         [
             reply("write", REFUSAL),
             told("The last reply was a refusal", REFUSAL),
-            told("It could not be used: the model refused", ADVICE),
+            told("The reply was rejected: the model refused", ADVICE),
             told(ADVICE, third),
             judged(5, ""),
         ]
@@ -264,16 +264,10 @@ const SECTIONS: [&str; 3] = [
 /// A run in three sections whose look back comes after the second.
 fn in_steps() -> Vec<String> {
     vec![
-        told("Make its outline", OUTLINE),
-        told(
-            "Write section 1 of 3 now, and nothing else: Storm: it comes",
-            SECTIONS[0],
-        ),
-        told(
-            "Write section 2 of 3 now, and nothing else: Roof: it goes",
-            SECTIONS[1],
-        ),
-        told("Before you go on, check the text so far", ADVICE),
+        told("list its sections in order", OUTLINE),
+        told("Write only section 1 of 3: Storm: it comes", SECTIONS[0]),
+        told("Write only section 2 of 3: Roof: it goes", SECTIONS[1]),
+        told("Check the text so far", ADVICE),
         told(ADVICE, SECTIONS[2]),
         judged(5, ""),
     ]
@@ -337,7 +331,7 @@ fn without_an_outline_the_draft_is_written_as_a_whole() {
     for no_outline in ["The storm came at night.", "1. Storm: all of it", ""] {
         let script = [
             reply("write", no_outline),
-            told("Reply with the text alone", "The storm came at night."),
+            told("Reply with only the text", "The storm came at night."),
             judged(5, ""),
         ];
         let ran = draft(&script).arg("--steps").run();
@@ -362,7 +356,7 @@ fn a_section_that_fails_is_asked_for_once_more_and_then_the_whole() {
         reply("write", SECTIONS[0]),
         reply("write", REFUSAL),
         reply("write", REFUSAL),
-        told("Reply with the text alone", "The storm came at night."),
+        told("Reply with only the text", "The storm came at night."),
         judged(5, ""),
     ];
     let ran = draft(&script).arg("--steps").run();

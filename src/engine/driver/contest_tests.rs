@@ -318,7 +318,7 @@ async fn candidates_differ_by_strategy_and_by_what_they_are_told() {
         ]
     );
     let told = |call: usize| {
-        let text = &played.asked[call].messages[1].content;
+        let text = &played.asked[call].messages.last().unwrap().content;
         let (_, feedback) = text.rsplit_once("</draft>").unwrap();
         (feedback.contains("`TODO`"), feedback.contains("`tabu`"))
     };
