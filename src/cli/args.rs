@@ -1272,6 +1272,8 @@ Examples:
 pub(super) enum HistoryCommand {
     /// List runs, the latest first
     List(ListArgs),
+    /// Show what the loop gained: first and final scores, by criteria and model
+    Stats(StatsArgs),
     /// Show a run
     Show {
         /// The run's id, its end as `history list` shows it, or `last`
@@ -1378,6 +1380,33 @@ pub(super) struct ListArgs {
     /// Only runs that ended without meeting them
     #[arg(long)]
     pub failed: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `reflect history stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reflect history stats
+  reflect history stats --since 30d -m qwen3
+  reflect history stats --json | jq '.[] | select(.worse > 0.05)'
+
+Only runs count that have ended and whose first and selected drafts have scores.")]
+pub(super) struct StatsArgs {
+    /// Only runs since then: 7d, 12h, or a date
+    #[arg(long, value_name = "AGE|DATE")]
+    pub since: Option<String>,
+
+    /// Only runs with a model whose name contains this
+    #[arg(short, long, value_name = "NAME")]
+    pub model: Option<String>,
+
+    /// Only runs with these criteria, by their name
+    #[arg(short, long, value_name = "NAME")]
+    pub criteria: Option<String>,
 
     /// Print JSON
     #[arg(long)]

@@ -77,6 +77,14 @@ const MIGRATIONS: &[&str] = &[
         touched INTEGER NOT NULL,
         body TEXT NOT NULL
     );",
+    // What runs gained and what they took: the list shows it, and reads no event for it.
+    concat!(
+        "ALTER TABLE run ADD COLUMN first_score REAL;
+        ALTER TABLE run ADD COLUMN tokens INTEGER;
+        ALTER TABLE run ADD COLUMN cost REAL;",
+        include_str!("totals.sql"),
+        "WHERE ended IS NOT NULL;",
+    ),
 ];
 
 /// The newest format that this version knows.

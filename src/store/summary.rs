@@ -8,6 +8,9 @@ use crate::types::{ConvergenceReason, Event, ExitCode, ModelId, Stamped};
 /// The longest title that is kept, in characters.
 const TITLE_LENGTH: usize = 200;
 
+/// Adds up the events of the run with an id.
+const TOTALS: &str = concat!(include_str!("totals.sql"), " WHERE id = ?1");
+
 /// A run in one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
@@ -39,6 +42,12 @@ pub struct RunSummary {
     pub selected: Option<u32>,
     /// The selected version's overall score.
     pub score: Option<f64>,
+    /// The first version's overall score, once the run has ended.
+    pub first_score: Option<f64>,
+    /// Tokens of all its calls, once it has ended; `None` where the server does not count.
+    pub tokens: Option<u64>,
+    /// What its calls cost, once it has ended; `None` where that is not known of each.
+    pub cost: Option<f64>,
 }
 
 /// Which runs to list. By default all.
@@ -153,6 +162,7 @@ pub(super) fn update(connection: &Connection, run: &str, event: &Stamped) -> rus
                 u8::from(*exit_code),
                 selected,
             ])
+            .and_then(|_| connection.prepare_cached(TOTALS)?.execute(params![run]))
             .map(drop),
         _ => Ok(()),
     }
@@ -166,7 +176,7 @@ pub(super) fn list(
     connection
         .prepare_cached(
             "SELECT id, started, ended, command, title, criteria, writer, judge, iterations,
-                 convergence_reason, success, exit_code, selected, score
+                 convergence_reason, success, exit_code, selected, score, first_score, tokens, cost
              FROM run
              WHERE (?1 IS NULL OR command = ?1)
                  AND (?2 IS NULL OR n IN (SELECT rowid FROM words WHERE words MATCH ?2))
@@ -215,6 +225,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         exit_code: exit_code.and_then(|code| ExitCode::try_from(code).ok()),
         selected: row.get("selected")?,
         score: row.get("score")?,
+        first_score: row.get("first_score")?,
+        tokens: row
+            .get::<_, Option<i64>>("tokens")?
+            .and_then(|tokens| u64::try_from(tokens).ok()),
+        cost: row.get("cost")?,
     })
 }
 

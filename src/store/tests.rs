@@ -209,6 +209,10 @@ fn what_is_stored_comes_back_in_another_connection() {
             exit_code: Some(ExitCode::NotMet),
             selected: Some(1),
             score: Some(0.75),
+            first_score: Some(0.75),
+            // The server of its call counts no totals, and the model has no price.
+            tokens: None,
+            cost: None,
         }]
     );
 }
@@ -666,12 +670,16 @@ fn a_log_of_an_older_version_is_searched_as_well() {
         .connection
         .execute_batch(
             "DROP TABLE words; DROP TABLE upkeep; ALTER TABLE run DROP COLUMN indexed;
+             ALTER TABLE run DROP COLUMN first_score; ALTER TABLE run DROP COLUMN tokens;
+             ALTER TABLE run DROP COLUMN cost;
              DROP TABLE memory; DROP TABLE call; DROP TABLE message; PRAGMA user_version = 2;",
         )
         .unwrap();
     drop(store);
     let store = Store::open(&file(&dir)).unwrap();
     assert_eq!(found(&store, "before"), ["from before"]);
+    let listed = store.runs(&RunFilter::default()).unwrap();
+    assert_eq!(listed[0].first_score, Some(0.75));
 }
 
 #[test]

@@ -256,3 +256,39 @@ fn the_errors_of_a_correction_and_the_reasons_of_strategies_are_shown() {
     }
     assert_eq!(ran.drafts(), [FIRST, SECOND]);
 }
+
+#[test]
+fn stats_say_what_the_loop_gained() {
+    let ran = one_run();
+    let run = &ran.then(["history", "list", "--json"]).run().json()[0];
+    let (first, last) = (run["first_score"].as_f64(), run["score"].as_f64());
+    assert!(first < last, "{run}");
+    // Four calls of 120 tokens each; the model has no price.
+    assert_eq!(
+        (run["tokens"].as_u64(), run["cost"].is_null()),
+        (Some(480), true)
+    );
+    let stats = ran.then(["history", "stats", "--json"]).run().json();
+    let group = &stats[0];
+    assert_eq!(
+        (group["criteria"].as_str(), group["runs"].as_u64()),
+        (Some("house"), Some(1))
+    );
+    assert_eq!(group["model"], "openai:test");
+    assert_eq!(
+        (group["met"].as_f64(), group["worse"].as_f64()),
+        (Some(1.0), Some(0.0))
+    );
+    let gain = group["gain_per_1000_tokens"].as_f64().expect("a gain");
+    let expected = (last.expect("a score") - first.expect("a score")) / 0.48;
+    assert!((gain - expected).abs() < 1e-9, "{gain} is not {expected}");
+    let text = ran.then(["history", "stats"]).run().stdout;
+    assert!(
+        text.starts_with("house · openai:test: 1 run, 100 % met; score "),
+        "{text}"
+    );
+    ran.then(["history", "stats", "-m", "other"])
+        .stdout("")
+        .stderr_has("no such runs")
+        .run();
+}

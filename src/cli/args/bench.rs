@@ -116,7 +116,7 @@ pub(in crate::cli) struct BenchArgs {
     pub format: BenchFormat,
 
     /// Also write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Output")]
     pub report: Option<PathBuf>,
 
     /// Exit with 0 even if reflect is worse or a limit was reached

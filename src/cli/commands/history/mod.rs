@@ -5,6 +5,7 @@ mod export;
 mod list;
 pub(super) mod rm;
 mod show;
+mod stats;
 pub(super) mod when;
 
 use super::resume;
@@ -32,6 +33,7 @@ pub(in crate::cli) async fn run(
     let text = match command {
         HistoryCommand::Path | HistoryCommand::Resume(_) => String::new(),
         HistoryCommand::List(args) => list::list(args, store.as_ref())?,
+        HistoryCommand::Stats(args) => stats::stats(args, store.as_ref())?,
         HistoryCommand::Show {
             run,
             best,
