@@ -24,6 +24,7 @@
 //! | [`config`] | files, environment and profiles, laid over each other |
 //! | [`source`] | reading files that people write, with errors that show the place |
 //! | [`types`] | the nouns |
+//! | [`secrets`] | keys that must not be read by other programs, shown, stored or sent |
 //!
 //! A run is a stream of [`types::Event`]s, and its result is the fold over them. How drafts are seen while they are
 //! written, and how a program or a person decides for the loop, is shown in [`engine`].
@@ -82,6 +83,7 @@ pub mod reflector;
 pub mod report;
 pub mod revise;
 pub mod sandbox;
+pub mod secrets;
 pub mod source;
 pub mod store;
 pub mod types;

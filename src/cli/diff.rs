@@ -225,6 +225,6 @@ mod tests {
             ""
         );
         let text = render(&diff("a", "\u{1b}[2J", 3), ("a", "b"), Layout::Lines, false);
-        assert!(text.ends_with("-a\n+\u{fffd}[2J\n"), "{text:?}");
+        assert!(text.ends_with("-a\n+^[[2J\n"), "{text:?}");
     }
 }

@@ -56,9 +56,13 @@ impl Drop for Hold {
 /// be held up by a reader who does not read.
 #[cfg(unix)]
 pub(super) fn cancel_on_signal() -> CancellationToken {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     let token = CancellationToken::new();
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else {
+    let mut ends = vec![SIGINT, SIGTERM, SIGQUIT];
+    if !is_ignored(SIGHUP) {
+        ends.push(SIGHUP);
+    }
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(ends) else {
         // Then a signal ends the process at once, which is no worse than its default.
         return token;
     };
@@ -75,6 +79,18 @@ pub(super) fn cancel_on_signal() -> CancellationToken {
         }
     });
     token
+}
+
+/// Whether this process was started with a signal ignored, as `nohup` does it with SIGHUP. Where the system does not say
+/// it counts as ignored.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// As on Unix, with Ctrl-C only.

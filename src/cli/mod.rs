@@ -50,6 +50,10 @@ pub fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
+    #[cfg(target_os = "linux")]
+    if let Ok(own) = std::env::current_exe() {
+        crate::sandbox::use_watchdog(own);
+    }
     set_colors(cli.global.color);
     match check_clock(SystemTime::now()).and_then(|()| dispatch(&cli)) {
         Ok(code) => code,

@@ -102,7 +102,10 @@ impl Output {
             Target::Special => std::fs::OpenOptions::new()
                 .write(true)
                 .open(&self.path)
-                .and_then(|mut file| file.write_all(text.as_bytes())),
+                .and_then(|mut file| {
+                    let text = printer::for_device(text, &file);
+                    file.write_all(text.as_bytes())
+                }),
         };
         written
             .map(|()| Reader::There)

@@ -1,7 +1,9 @@
 //! The one place that prints. Standard output carries the answer and nothing else; everything else goes
 //! to standard error.
 
-use std::io::{self, ErrorKind, Write};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
 
@@ -16,11 +18,29 @@ pub(super) enum Reader {
     Gone,
 }
 
-/// Writes to standard output and flushes.
+/// Writes to standard output and flushes. On a terminal control characters are made visible: much of what is printed
+/// comes from models and files. A pipe and a file get the text as it is.
 ///
 /// # Errors
 /// If the text cannot be written, for instance because the disk is full.
 pub(super) fn print(text: &str) -> Result<Reader, CliError> {
+    print_styled(&for_device(text, &io::stdout()))
+}
+
+/// The text as this device gets it: without control characters, if it is a terminal.
+pub(super) fn for_device<'a>(text: &'a str, device: &impl IsTerminal) -> Cow<'a, str> {
+    if device.is_terminal() {
+        without_controls(text)
+    } else {
+        text.into()
+    }
+}
+
+/// Writes text with styles of ours in it, which must be free of other control characters.
+///
+/// # Errors
+/// If the text cannot be written.
+pub(super) fn print_styled(text: &str) -> Result<Reader, CliError> {
     let mut stdout = io::stdout().lock();
     match stdout
         .write_all(text.as_bytes())
@@ -51,14 +71,31 @@ pub(super) fn draw(text: &str) {
     let _ = stderr.flush();
 }
 
-/// The text with control characters, but for line breaks and tabs, made visible.
-pub(super) fn without_controls(text: &str) -> std::borrow::Cow<'_, str> {
-    let control = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if text.contains(control) {
-        text.replace(control, "\u{fffd}").into()
-    } else {
-        text.into()
+/// The text with control characters, but for line breaks and tabs, made visible as `cat -v` shows them: `^[` for an
+/// escape.
+pub(super) fn without_controls(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
+        return text.into();
     }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\0'..='\u{1f}' => {
+                out.push('^');
+                // `@`, the letters, and `[\]^_`.
+                out.extend(char::from_u32(u32::from(c) + 0x40));
+            }
+            '\u{7f}' => out.push_str("^?"),
+            c if c.is_control() => {
+                let _ = write!(out, "<U+{:04X}>", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.into()
 }
 
 /// Reports a command's failure.
@@ -97,7 +134,9 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
         assert_eq!(without_controls("a\n\tb"), "a\n\tb");
-        assert_eq!(without_controls("a\u{1b}[2Jb\r"), "a\u{fffd}[2Jb\u{fffd}");
+        assert_eq!(without_controls("a\u{1b}[2Jb\r"), "a^[[2Jb^M");
+        assert_eq!(without_controls("a\r\nb\0"), "a\nb^@");
+        assert_eq!(without_controls("\u{7f}\u{9b}2J"), "^?<U+009B>2J");
     }
 
     #[test]

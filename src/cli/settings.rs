@@ -420,6 +420,10 @@ pub(super) fn load(global: &GlobalArgs) -> Result<Config, CliError> {
         let (path, reason) = (ignored.path.display(), ignored.reason);
         SAID.call_once(|| printer::say(&format!("warning: {path} is ignored: {reason}")));
     }
+    config
+        .providers()
+        .values()
+        .for_each(|provider| provider.remember_secrets(&env));
     Ok(config)
 }
 

@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 
 use schemars::JsonSchema;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
+use super::Env;
 use super::settings::check_url;
+use crate::secrets;
 
 /// A server of the user's, or what is different about a well-known one: `[providers.NAME]`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -52,6 +55,21 @@ pub enum KeyCommand {
 }
 
 impl Provider {
+    /// Adds the keys and headers of this entry to the known secrets: a program that the user allows may read the file
+    /// that they are in. What its command prints is added when the key is needed.
+    pub fn remember_secrets(&self, env: Env<'_>) {
+        let variable = self.api_key_env.as_deref().and_then(env);
+        if let Some(key) = variable.as_deref().and_then(OsStr::to_str) {
+            secrets::remember(key);
+        }
+        if let Some(key) = &self.api_key {
+            secrets::remember(key.expose_secret());
+        }
+        for value in self.headers.values() {
+            secrets::remember_header(value.expose_secret());
+        }
+    }
+
     /// Says which key is wrong, and a sentence about it.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         if let Some(Err(message)) = self.base_url.as_deref().map(check_url) {

@@ -1,6 +1,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use crate::secrets;
+
 /// A stream of bytes of which only the head and the tail are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
@@ -10,7 +12,7 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Bytes that were written, kept or not.
+    /// Bytes that were written, kept or not, with secrets redacted.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -101,11 +103,20 @@ impl Capture {
         self.total
     }
 
+    /// What was kept. Known secrets are redacted: this is where the output of programs comes in.
     pub(super) fn finish(self) -> Captured {
+        let (mut head, mut tail) = (self.head, Vec::from(self.tail));
+        let kept = |head: &[u8], tail: &[u8]| u64::try_from(head.len() + tail.len());
+        let cut = self.total - kept(&head, &tail).unwrap_or(self.total);
+        if cut == 0 {
+            // A secret may lie across the middle.
+            head.append(&mut tail);
+        }
+        let (head, tail) = (secrets::redact(head), secrets::redact(tail));
         Captured {
-            head: self.head,
-            tail: self.tail.into(),
-            total: self.total,
+            total: cut.saturating_add(kept(&head, &tail).unwrap_or(u64::MAX)),
+            head,
+            tail,
         }
     }
 }

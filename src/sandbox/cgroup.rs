@@ -31,6 +31,16 @@ impl Group {
             .find_map(|parent| Self::within(parent, mark, limits))
     }
 
+    /// A group that a process made which is gone.
+    pub(super) fn existing(folder: &Path) -> Self {
+        Self(folder.to_owned())
+    }
+
+    /// Its folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.0
+    }
+
     fn within(parent: &Path, mark: &str, limits: &Limits) -> Option<Self> {
         remove_abandoned(parent);
         let folder = parent.join(format!("{PREFIX}{}-{mark}", std::process::id()));

@@ -17,9 +17,14 @@ use super::process::Session;
 /// pipes open, and is then ended.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 
-/// A private directory (mode 0700) that is removed with everything in it when this is dropped.
+/// A private directory (mode 0700) that is removed with everything in it when this is dropped, or when this process
+/// is killed (Linux).
 #[derive(Debug)]
-pub struct Scratch(tempfile::TempDir);
+pub struct Scratch {
+    dir: tempfile::TempDir,
+    #[cfg(target_os = "linux")]
+    _note: super::watchdog::Note,
+}
 
 impl Scratch {
     /// In the system's directory for temporary files.
@@ -28,12 +33,17 @@ impl Scratch {
         builder.prefix("reflect-");
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-        builder.tempdir().map(Self)
+        let dir = builder.tempdir()?;
+        Ok(Self {
+            #[cfg(target_os = "linux")]
+            _note: super::watchdog::Note::folder(dir.path()),
+            dir,
+        })
     }
 
     /// Its path.
     pub fn path(&self) -> &Path {
-        self.0.path()
+        self.dir.path()
     }
 
     /// Writes a file into it, for example the draft with the extension that a compiler wants.

@@ -26,18 +26,19 @@ pub(super) fn hint(language: Language) -> &'static str {
     }
 }
 
-/// The command that starts a worker; `env` is what an interpreter of the user's may know.
+/// The command that starts a worker for Lua: our own binary.
+pub(super) fn lua(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
+    command.env_clear().args([WORKER, "lua"]);
+    command
+}
+
+/// The command that starts a worker for another language; `env` is what an interpreter of the user's may know.
 pub(super) fn command(
     language: Language,
-    binary: &Path,
     scratch: &Scratch,
     mut env: Vec<(OsString, OsString)>,
 ) -> Result<Command, ScriptError> {
-    if language == Language::Lua {
-        let mut command = Command::new(binary);
-        command.env_clear().args([WORKER, "lua"]);
-        return Ok(command);
-    }
     // Texts are UTF-8 everywhere.
     env.retain(|(name, _)| name != "LC_ALL" && name != "LC_CTYPE" && name != "LANG");
     env.push(("LANG".into(), "C.UTF-8".into()));
@@ -46,7 +47,7 @@ pub(super) fn command(
     }
     let program = find(language, &env, scratch.path())?;
     let mut command = Command::new(program);
-    command.env_clear().envs(env);
+    command.env_clear().envs(env).current_dir(scratch.path());
     match language {
         // Isolated: no user or working directory on its path, no PYTHON* variables, no site packages.
         Language::Python => {
@@ -115,7 +116,7 @@ mod tests {
             (Language::Prolog, "swipl", "apt install swi-prolog"),
         ] {
             let env = vec![("PATH".into(), "/nowhere".into())];
-            let error = command(language, Path::new("x"), &scratch, env).unwrap_err();
+            let error = command(language, &scratch, env).unwrap_err();
             assert_eq!(error.kind, ScriptErrorKind::MissingInterpreter);
             let text = error.to_string();
             assert!(

@@ -71,6 +71,8 @@ mod rlimits;
 mod runner;
 mod script;
 mod watch;
+#[cfg(target_os = "linux")]
+mod watchdog;
 mod wire;
 mod worker;
 
@@ -83,6 +85,8 @@ pub use pool::ScriptPool;
 pub use script::{
     Language, ScriptError, ScriptErrorKind, ScriptOutcome, ScriptRequest, UnknownLanguage,
 };
+#[cfg(target_os = "linux")]
+pub use watchdog::use_watchdog;
 pub use worker::worker_main;
 
 #[cfg(all(

@@ -86,6 +86,8 @@ impl ScriptPool {
     /// A worker of this kind. Where there is none, the longest idle one of another kind makes room.
     fn take(&self, key: Key) -> Option<Worker> {
         let mut idle = self.lock();
+        // A worker ends with the thread that started it, which may be gone.
+        idle.retain_mut(Worker::is_alive);
         if let Some(at) = idle.iter().rposition(|worker| worker.key() == key) {
             return Some(idle.remove(at));
         }

@@ -1,6 +1,84 @@
 //! Reading `/proc`: which processes there are, and what they use.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Name of the variable that marks the environment of a child and of what it starts. A process that
+/// leaves the session (a daemon) is still found by it.
+pub(super) const MARK: &str = crate::secrets::SANDBOX_MARK;
+
+/// How long what outruns being killed is run after.
+const PURSUIT: Duration = Duration::from_secs(2);
+
+/// How the processes of a session are found, and those that left it.
+#[derive(Debug)]
+pub(super) struct Trace {
+    /// The leader; none if it was gone before it could be asked for.
+    pub(super) leader: Option<i32>,
+    /// When the leader started: what it starts is not older.
+    pub(super) started: u64,
+    /// The value of [`MARK`].
+    pub(super) mark: String,
+}
+
+impl Trace {
+    /// Those of `child`, which was started with this mark.
+    pub(super) fn new(child: Option<i32>, mark: String) -> Self {
+        Self {
+            leader: child,
+            started: child.and_then(read).map_or(0, |leader| leader.start),
+            mark,
+        }
+    }
+
+    /// The processes, one by one.
+    pub(super) fn processes(&self) -> impl Iterator<Item = Process> {
+        list().filter(|process| {
+            process.start >= self.started
+                && (Some(process.session) == self.leader || has_mark(process.pid, MARK, &self.mark))
+        })
+    }
+
+    /// Ends them one by one. New ones may be born while the list is read, hence the rounds; a process that is being
+    /// killed can bear no more.
+    pub(super) fn kill(&self) {
+        let begun = Instant::now();
+        while begun.elapsed() < PURSUIT {
+            let mut found = false;
+            for process in self.processes() {
+                found = true;
+                if let Some(pid) = Pid::from_raw(process.pid) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            }
+            if !found {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Reads what [`Display`](fmt::Display) writes, and gives the text after it.
+    pub(super) fn parse(text: &str) -> Option<(Self, &str)> {
+        let mut fields = text.splitn(4, ' ');
+        let trace = Self {
+            leader: fields.next()?.parse().ok().filter(|leader| *leader > 0),
+            started: fields.next()?.parse().ok()?,
+            mark: fields.next()?.to_owned(),
+        };
+        Some((trace, fields.next()?))
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let leader = self.leader.unwrap_or(0);
+        write!(f, "{leader} {} {}", self.started, self.mark)
+    }
+}
 
 /// One process that is not a zombie.
 pub(super) struct Process {
@@ -14,7 +92,7 @@ pub(super) struct Process {
 }
 
 /// All processes that can be seen, read one by one. One that ends meanwhile is left out.
-pub(super) fn list() -> impl Iterator<Item = Process> {
+fn list() -> impl Iterator<Item = Process> {
     pids().filter_map(read)
 }
 
@@ -57,7 +135,7 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
 }
 
 /// Whether the environment that the process started with has `name=value`.
-pub(super) fn has_mark(pid: i32, name: &str, value: &str) -> bool {
+fn has_mark(pid: i32, name: &str, value: &str) -> bool {
     let wanted = format!("{name}={value}");
     std::fs::read(file(pid, "environ")).is_ok_and(|env| {
         env.split(|b| *b == 0)
@@ -91,6 +169,22 @@ mod tests {
         assert_eq!(process.resident, 2 * rustix::param::page_size() as u64);
         assert!(parse(7, "7 (x) Z 1 7 5").is_none());
         assert!(parse(7, "nonsense").is_none());
+    }
+
+    #[test]
+    fn a_trace_reads_as_it_is_written() {
+        for leader in [None, Some(7)] {
+            let trace = Trace {
+                leader,
+                started: 99,
+                mark: "m".to_owned(),
+            };
+            let written = format!("{trace} /a group");
+            let (read, rest) = Trace::parse(&written).unwrap();
+            assert_eq!((read.leader, read.started), (leader, 99));
+            assert_eq!((read.mark.as_str(), rest), ("m", "/a group"));
+        }
+        assert!(Trace::parse("7 99 m").is_none());
     }
 
     #[test]

@@ -9,19 +9,13 @@ use tokio::process::{Child, Command};
 use super::limits::{LimitHit, Limits};
 use super::watch::Watch;
 
-/// Name of the variable that marks the environment of a child and of what it starts. A process that
-/// leaves the session (a daemon) is still found by it.
-const MARK: &str = "REFLECT_SANDBOX";
-
-/// How long what outruns being killed is run after.
-#[cfg(target_os = "linux")]
-const PURSUIT: std::time::Duration = std::time::Duration::from_secs(2);
-
 /// The child and its session. Dropping it ends all of them.
 #[derive(Debug)]
 pub(super) struct Session {
     child: Child,
     members: Arc<Members>,
+    #[cfg(target_os = "linux")]
+    _note: super::watchdog::Note,
 }
 
 /// The processes of a session, as they are looked at and ended from several threads.
@@ -31,10 +25,7 @@ pub(super) struct Members {
     #[cfg(unix)]
     id: Option<rustix::process::Pid>,
     #[cfg(target_os = "linux")]
-    mark: String,
-    /// When the leader started: what it starts is not older.
-    #[cfg(target_os = "linux")]
-    started: u64,
+    trace: super::proc::Trace,
     #[cfg(target_os = "linux")]
     cgroup: Option<super::cgroup::Group>,
     group: AtomicI32,
@@ -46,16 +37,21 @@ pub(super) struct Members {
 impl Session {
     /// Starts `command` as the leader of a new session, under `limits`.
     ///
-    /// `cpu_seconds` is a backstop for the case that this process dies and cannot end its children.
+    /// The kernel ends the child when the thread that calls this ends, so that it does not outlive this process.
+    /// `cpu_seconds` is a backstop for where it does.
     pub(super) fn start(
         mut command: Command,
         limits: &Limits,
         cpu_seconds: u64,
     ) -> std::io::Result<Self> {
-        let mark = uuid::Uuid::now_v7().simple().to_string();
-        command.env(MARK, &mark).kill_on_drop(true);
+        command.kill_on_drop(true);
         #[cfg(target_os = "linux")]
-        let cgroup = super::cgroup::Group::make(&mark, limits);
+        let mark = uuid::Uuid::now_v7().simple().to_string();
+        #[cfg(target_os = "linux")]
+        let cgroup = {
+            command.env(super::proc::MARK, &mark);
+            super::cgroup::Group::make(&mark, limits)
+        };
         #[cfg(target_os = "linux")]
         let door = cgroup.as_ref().and_then(super::cgroup::Group::door);
         #[cfg(all(unix, not(target_os = "linux")))]
@@ -67,16 +63,19 @@ impl Session {
         let child = command.spawn()?;
         #[cfg(unix)]
         let id = child.id().and_then(|id| i32::try_from(id).ok());
+        #[cfg(target_os = "linux")]
+        let trace = super::proc::Trace::new(id, mark);
+        #[cfg(target_os = "linux")]
+        let note = super::watchdog::Note::session(
+            &trace,
+            cgroup.as_ref().map(super::cgroup::Group::folder),
+        );
         let members = Members {
             limits: *limits,
             #[cfg(unix)]
             id: id.and_then(rustix::process::Pid::from_raw),
             #[cfg(target_os = "linux")]
-            started: id
-                .and_then(super::proc::read)
-                .map_or(0, |leader| leader.start),
-            #[cfg(target_os = "linux")]
-            mark,
+            trace,
             #[cfg(target_os = "linux")]
             cgroup,
             group: AtomicI32::new(0),
@@ -86,7 +85,14 @@ impl Session {
         Ok(Self {
             child,
             members: Arc::new(members),
+            #[cfg(target_os = "linux")]
+            _note: note,
         })
+    }
+
+    /// Whether the leader still runs.
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 
     /// The leader, for its pipes.
@@ -161,40 +167,8 @@ impl Members {
             if let Some(cgroup) = &self.cgroup {
                 cgroup.kill();
             }
-            self.kill_the_rest();
+            self.trace.kill();
         }
-    }
-
-    /// Groups that were made inside the session, and processes that left it. New ones may be born
-    /// while the list is read, hence the rounds; a process that is being killed can bear no more.
-    #[cfg(target_os = "linux")]
-    fn kill_the_rest(&self) {
-        use rustix::process::{Pid, Signal, kill_process};
-        let begun = std::time::Instant::now();
-        while begun.elapsed() < PURSUIT {
-            let mut found = false;
-            for process in self.processes() {
-                found = true;
-                if let Some(pid) = Pid::from_raw(process.pid) {
-                    let _ = kill_process(pid, Signal::KILL);
-                }
-            }
-            if !found {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-    }
-
-    /// The processes of the session and those that left it, one by one.
-    #[cfg(target_os = "linux")]
-    fn processes(&self) -> impl Iterator<Item = super::proc::Process> {
-        let id = self.id.map(|id| id.as_raw_nonzero().get());
-        super::proc::list().filter(move |process| {
-            Some(process.session) == id
-                || process.start >= self.started
-                    && super::proc::has_mark(process.pid, MARK, &self.mark)
-        })
     }
 
     /// The limit that the kernel itself has held them to.
@@ -222,7 +196,7 @@ impl Members {
             return None;
         }
         let (mut processes, mut memory) = (0, 0);
-        for process in self.processes() {
+        for process in self.trace.processes() {
             processes += process.threads;
             memory += process.resident;
             if memory > self.limits.memory {

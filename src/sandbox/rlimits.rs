@@ -1,8 +1,10 @@
-//! The one place with `unsafe`: what a child does between `fork` and `exec`.
+//! What a child does between `fork` and `exec`.
 
 use std::fs::File;
 
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit, setsid};
+#[cfg(target_os = "linux")]
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use tokio::process::Command;
 
 use super::limits::Limits;
@@ -17,7 +19,7 @@ const OTHER_TASKS: u64 = 4096;
 const NICE: i32 = 10;
 
 /// The command will start in a session of its own, in the control group behind this door if there is one,
-/// under limits that it cannot raise.
+/// under limits that it cannot raise. On Linux it is killed when this thread ends.
 pub(super) fn apply_at_start(
     command: &mut Command,
     limits: &Limits,
@@ -25,7 +27,17 @@ pub(super) fn apply_at_start(
     door: Option<File>,
 ) {
     let limits = rlimits(limits, cpu_seconds);
+    #[cfg(target_os = "linux")]
+    let parent = rustix::process::getpid();
     let in_child = move || {
+        #[cfg(target_os = "linux")]
+        {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // It may have died before that.
+            if getppid() != Some(parent) {
+                return Err(rustix::io::Errno::SRCH.into());
+            }
+        }
         setsid()?;
         // Neither is worth giving up for.
         if let Some(door) = &door {
@@ -38,7 +50,7 @@ pub(super) fn apply_at_start(
         Ok(())
     };
     // SAFETY: the closure runs in the child after `fork`, where only async-signal-safe work is allowed.
-    // It makes plain system calls (setsid, write, nice, setrlimit) on values computed before the fork; it allocates
+    // It makes plain system calls (prctl, getppid, setsid, write, nice, setrlimit) on values computed before the fork; it allocates
     // nothing, takes no lock, and its error is built from the system's number alone.
     #[expect(
         unsafe_code,

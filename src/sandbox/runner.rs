@@ -10,19 +10,20 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use super::capture::Capture;
 use super::command::{Scratch, cpu_seconds};
-use super::interpreter::{command, hint};
+use super::interpreter::{command, hint, lua};
 use super::limits::{LimitHit, Limits, size};
 use super::lookup::minimal_env;
 use super::process::Session;
 use super::prolog;
 use super::script::{Language, ScriptError, ScriptErrorKind, ScriptRequest};
 use super::wire::{Answer, Ask};
+use crate::secrets;
 
 /// The worker ends a script at the time limit by itself, and can then say in which line; where that
-/// does not help (a C function that does not return), it is killed so much later.
-const GRACE: Duration = Duration::from_millis(300);
+/// does not help (a C function that does not return), it is killed later by half the limit, and at most so much.
+const GRACE: Duration = Duration::from_secs(1);
 
-/// An interpreter may take so long to start, beyond the time limit of its first evaluation.
+/// An interpreter may take so long to start, before the time of its first evaluation counts.
 const START: Duration = Duration::from_secs(10);
 
 /// Memory of the interpreter itself and of the request and answer in it.
@@ -78,7 +79,7 @@ pub(super) struct Worker {
     uses: u32,
     busy: Duration,
     fit: bool,
-    _scratch: Scratch,
+    _scratch: Option<Scratch>,
 }
 
 impl Worker {
@@ -88,10 +89,15 @@ impl Worker {
             let message = format!("the {language} worker could not be started: {e}");
             ScriptError::new(language, ScriptErrorKind::Protocol, message)
         };
-        let scratch = Scratch::new().map_err(broken)?;
-        let mut command = command(language, binary, &scratch, minimal_env(&[]))?;
+        // Lua has no files.
+        let (mut command, scratch) = if language == Language::Lua {
+            (lua(binary), None)
+        } else {
+            let scratch = Scratch::new().map_err(broken)?;
+            let command = command(language, &scratch, minimal_env(&[]))?;
+            (command, Some(scratch))
+        };
         command
-            .current_dir(scratch.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -133,6 +139,11 @@ impl Worker {
         self.busy
     }
 
+    /// Whether it still runs.
+    pub(super) fn is_alive(&mut self) -> bool {
+        self.session.is_alive()
+    }
+
     /// Whether it may be asked again.
     pub(super) fn is_fit(&self) -> bool {
         self.fit
@@ -148,18 +159,36 @@ impl Worker {
         let started = Instant::now();
         let first = self.uses == 0;
         self.uses += 1;
-        let time = limits.time + GRACE + if first { START } else { Duration::ZERO };
         let mut complaints = Capture::new(COMPLAINTS);
         let watch = self.session.watch();
-        let heard = tokio::time::timeout(time, self.talk(request, limits, &mut complaints)).await;
+        let ready = if first {
+            self.ready(limits, &mut complaints).await
+        } else {
+            Ok(true)
+        };
+        let never_started = matches!(ready, Ok(false));
+        let asked = Instant::now();
+        let heard = match ready {
+            Ok(true) => {
+                let time = limits.time + GRACE.min(limits.time / 2);
+                let answer = self.ask(request, limits, &mut complaints);
+                let answer = tokio::time::timeout(time, answer).await;
+                answer.unwrap_or_else(|_| Err(self.late(limits)))
+            }
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
         drop(watch);
         self.busy += started.elapsed();
         if let Some(hit) = self.session.hit() {
             self.session.kill();
             return Err(self.over(hit, limits));
         }
-        let heard = heard.unwrap_or_else(|_| Err(self.late(limits)));
         let result = match heard {
+            // Nothing inside of the worker can hold this up: a script may catch what ends it there.
+            Ok(Some(Answer::Value { .. })) if asked.elapsed() > limits.time => {
+                Err(self.late(limits))
+            }
             Ok(Some(Answer::Value { value, prints })) => Ok(Given { value, prints }),
             Ok(Some(Answer::Failed { error, prints })) => Err(ScriptError {
                 language: self.key.language,
@@ -168,11 +197,11 @@ impl Worker {
                 line: error.line,
                 prints,
             }),
-            Ok(Some(Answer::Group { .. }) | None) => {
+            Ok(Some(Answer::Group { .. } | Answer::Ready { .. }) | None) => {
                 let status =
                     tokio::time::timeout(Duration::from_secs(1), self.session.wait()).await;
                 let status = status.ok().and_then(Result::ok);
-                return Err(self.died(status, first, &complaints.finish().text(), limits));
+                return Err(self.died(status, never_started, &complaints.finish().text(), limits));
             }
             Err(error) => {
                 self.session.kill();
@@ -204,28 +233,54 @@ impl Worker {
         self.error(ScriptErrorKind::Time, message)
     }
 
+    /// Waits until the interpreter has started; false if it died instead.
+    async fn ready(
+        &mut self,
+        limits: &Limits,
+        complaints: &mut Capture,
+    ) -> Result<bool, ScriptError> {
+        let talk = self.talk((Vec::new(), String::new()), limits, complaints);
+        match tokio::time::timeout(START, talk).await {
+            Ok(answer) => Ok(matches!(answer?, Some(Answer::Ready { .. }))),
+            Err(_) => {
+                let message = format!("the interpreter did not start within {START:?}");
+                Err(self.error(ScriptErrorKind::MissingInterpreter, message))
+            }
+        }
+    }
+
     /// Writes the request and reads the answer; nothing where the worker died.
-    async fn talk(
+    async fn ask(
         &mut self,
         request: &ScriptRequest,
         limits: &Limits,
         complaints: &mut Capture,
     ) -> Result<Option<Answer>, ScriptError> {
-        let language = self.key.language;
-        let fail = |kind, message: String| ScriptError::new(language, kind, message);
-        let (asked, mark) = match language {
+        let asked = match self.key.language {
             Language::Lua | Language::Python => {
                 let ask = Ask {
                     request,
                     limits: limits.into(),
                 };
                 let mut line = serde_json::to_vec(&ask)
-                    .map_err(|e| fail(ScriptErrorKind::Protocol, e.to_string()))?;
+                    .map_err(|e| self.error(ScriptErrorKind::Protocol, e.to_string()))?;
                 line.push(b'\n');
                 (line, String::new())
             }
             Language::Prolog => prolog::ask(request, limits),
         };
+        self.talk(asked, limits, complaints).await
+    }
+
+    /// Writes these bytes and reads the next answer, whose line starts with this mark.
+    async fn talk(
+        &mut self,
+        (asked, mark): (Vec<u8>, String),
+        limits: &Limits,
+        complaints: &mut Capture,
+    ) -> Result<Option<Answer>, ScriptError> {
+        let language = self.key.language;
+        let fail = |kind, message: String| ScriptError::new(language, kind, message);
         // A byte may take six in JSON (`\u0001`), in the value and in the prints.
         let most = limits.output.saturating_mul(12).saturating_add(64 * 1024);
         let Self {
@@ -260,7 +315,9 @@ impl Worker {
                 let Some(json) = line.strip_prefix(mark.as_bytes()) else {
                     continue;
                 };
-                match serde_json::from_slice(json) {
+                // This is where what scripts say comes in.
+                let json = secrets::redact(json.to_owned());
+                match serde_json::from_slice(&json) {
                     Ok(Answer::Group { pid }) => session.also(pid),
                     Ok(answer) => return Ok(Some(answer)),
                     Err(_) if !line.ends_with(b"\n") => return Ok(None),
@@ -296,7 +353,7 @@ impl Worker {
     fn died(
         &mut self,
         status: Option<ExitStatus>,
-        first: bool,
+        never_started: bool,
         complaints: &str,
         limits: &Limits,
     ) -> ScriptError {
@@ -328,7 +385,7 @@ impl Worker {
         } else {
             format!(": {complaints}")
         };
-        if first && status.is_some_and(|s| s.code().is_some_and(|code| code != 0)) {
+        if never_started && status.is_some_and(|s| s.code().is_some_and(|code| code != 0)) {
             let hint = hint(self.key.language);
             let message = format!(
                 "the {} interpreter does not start ({how}){told}; {hint}",

@@ -42,6 +42,8 @@ impl From<&Limits> for AskLimits {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Answer {
+    /// The interpreter has started, and reads requests.
+    Ready { ready: bool },
     /// The process group in which the script now runs, to be ended with the worker.
     Group { pid: i32 },
     /// It failed.

@@ -42,6 +42,8 @@ sandbox:safe_primitive(system:put_char(_)).
 serve :-
     set_stream(user_input, encoding(utf8)),
     set_stream(user_output, encoding(utf8)),
+    format(user_output, "{\"ready\": true}~n", []),
+    flush_output(user_output),
     repeat,
     read_term(user_input, Ask, [module(reflect_worker), double_quotes(string)]),
     (   Ask == end_of_file

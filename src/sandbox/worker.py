@@ -293,6 +293,7 @@ def serve():
     os.dup2(null, 0)
     os.dup2(2, 1)
     gc.freeze()
+    send(out, b'{"ready": true}\n')
     for line in iter(requests.readline, b""):
         send(out, forked(line, out) if hasattr(os, "fork") else evaluate(line))
 

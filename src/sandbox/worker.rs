@@ -1,4 +1,4 @@
-//! The hidden side of our own binary: `reflect __worker lua`.
+//! The hidden sides of our own binary: `reflect __worker lua`, and the watchdog.
 
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -17,8 +17,14 @@ pub fn worker_main(mut args: impl Iterator<Item = OsString>) -> Option<u8> {
         return None;
     }
     // Only a pool starts workers; there is nobody to read a message.
-    let known = args.next().is_some_and(|language| language == "lua");
-    Some(u8::from(!known || serve().is_err()))
+    let kind = args.next().unwrap_or_default();
+    let served = match kind.to_str() {
+        Some("lua") => serve(),
+        #[cfg(target_os = "linux")]
+        Some(super::watchdog::WATCHDOG) => super::watchdog::serve(),
+        _ => Err(std::io::ErrorKind::Unsupported.into()),
+    };
+    Some(u8::from(served.is_err()))
 }
 
 /// Answers requests, one a line, until there are no more.
@@ -30,6 +36,7 @@ fn serve() -> std::io::Result<()> {
     super::syscalls::confine();
     let mut stdin = std::io::stdin().lock();
     let mut stdout = std::io::stdout().lock();
+    write(&mut stdout, &Answer::Ready { ready: true })?;
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -50,8 +57,12 @@ fn serve() -> std::io::Result<()> {
                 prints: String::new(),
             },
         };
-        serde_json::to_writer(&mut stdout, &answer)?;
-        stdout.write_all(b"\n")?;
-        stdout.flush()?;
+        write(&mut stdout, &answer)?;
     }
+}
+
+fn write(mut stdout: impl Write, answer: &Answer) -> std::io::Result<()> {
+    serde_json::to_writer(&mut stdout, answer)?;
+    stdout.write_all(b"\n")?;
+    stdout.flush()
 }

@@ -176,6 +176,78 @@ fn the_environment_is_what_is_allowed() {
     }
 }
 
+/// The program runs as the same user, and may look at the process that started it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_environment_of_reflect_itself_shows_nothing() {
+    let ran = sh("tr '\\0' ' ' < /proc/$PPID/environ; echo read; exit 1", "")
+        .env("OPENAI_API_KEY", crate::harness::KEY)
+        .env("OTHER", "a-value-of-mine")
+        .code(3)
+        .run();
+    let description = description(&ran);
+    assert!(description.contains("read"), "{description}");
+    assert!(!description.contains("OTHER"), "{description}");
+    assert!(!description.contains("a-value-of-mine"), "{description}");
+}
+
+/// Prints the key, which no source text holds.
+const LEAK: &str =
+    "printf \"found %s%s and %s\\n\" sk-reflect-test- 7f3a9c5e1b2d4860 header-value-1234";
+
+fn description(ran: &Ran) -> String {
+    let evaluation = evaluation(ran);
+    evaluation["issues"][0]["description"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{evaluation}"))
+        .to_owned()
+}
+
+/// The harness looks for the key in everything that the program writes.
+#[test]
+fn known_keys_are_redacted_in_what_a_program_writes() {
+    let ran = sh(&format!("{LEAK} >&2; exit 1"), "")
+        .env("MY_TOKEN", crate::harness::KEY)
+        .code(3)
+        .run();
+    assert!(description(&ran).contains("found [key] and header"));
+
+    let config = format!(
+        "[providers.mine]\nkind = 'openai'\nbase_url = 'http://localhost:1/v1'\napi_key = '{}'\nheaders = {{ X-Pass = 'header-value-1234' }}",
+        crate::harness::KEY
+    );
+    let test = sh(&format!("{LEAK}; exit 1"), "").file("user.toml", config);
+    let path = test.path("user.toml");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let ran = test.args(["--config", "user.toml"]).code(3).run();
+    assert!(description(&ran).contains("found [key] and [key]"));
+
+    let verdict = format!(
+        "printf \"{{\\\"valid\\\": false, \\\"errors\\\": [\\\"\"; {LEAK} | tr -d \"\\n\"; printf \"\\\"]}}\""
+    );
+    let ran = sh(&verdict, "output = 'json'")
+        .env("MY_TOKEN", crate::harness::KEY)
+        .code(3)
+        .run();
+    assert!(description(&ran).contains("found [key]"));
+}
+
+#[test]
+fn a_key_that_a_program_prints_is_not_sent_to_the_reviser() {
+    let server = answering([Reply::text("One draft."), Reply::text("Another draft.")]);
+    draft(&server, Protocol::OpenAi)
+        .args(["--allow-exec", "-n", "2", "--report", "report.html"])
+        .file(
+            "criteria.toml",
+            format!("[[criteria]]\nname = 'runs'\nevaluator = 'command'\ncommand = ['sh', '-c', '''{LEAK}; exit 1''']\n"),
+        )
+        .env("MY_TOKEN", crate::harness::KEY)
+        .code(3)
+        .run();
+    let revision = server.chats()[1].prompt();
+    assert!(revision.contains("found [key]"), "{revision}");
+}
+
 #[test]
 fn json_output_is_the_verdict_whatever_the_exit_code() {
     let verdict = r#"echo '{"score": 0.85, "errors": [{"message": "m", "line": 2, "severity": "minor"}]}'; exit 1"#;

@@ -630,3 +630,26 @@ fn a_revision_is_compared_with_the_version_before() {
         ]
     );
 }
+
+/// Nothing is waited for.
+#[cfg(unix)]
+#[test]
+fn a_schema_that_is_a_named_pipe_is_refused() {
+    let test = Test::new();
+    let made = std::process::Command::new("mkfifo")
+        .arg(test.path("pipe.json"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    let check = |test: Test, keys: &str| {
+        test.file(
+            "c.toml",
+            format!("[[criteria]]\nname = 'x'\nevaluator = 'schema'\n{keys}\n"),
+        )
+        .args(["criteria", "check", "c.toml"])
+        .code(2)
+        .stderr_has("it is not a file")
+        .run()
+    };
+    let ran = check(test, "file = 'pipe.json'");
+    check(ran.then([""; 0]), "schema = { '$ref' = 'pipe.json' }");
+}

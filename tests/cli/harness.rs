@@ -181,6 +181,16 @@ impl Test {
         self
     }
 
+    /// Starts the program with these arguments from a shell that runs this first.
+    #[cfg(unix)]
+    pub(crate) fn from_shell(mut self, first: &str) -> Self {
+        let program = std::mem::replace(&mut self.program, "sh".into());
+        let script = format!("{first}; exec \"$0\" \"$@\"");
+        let words = ["-c".into(), script.into(), program.into_os_string()];
+        self.args.splice(0..0, words);
+        self
+    }
+
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self

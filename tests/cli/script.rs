@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, Test};
+use crate::harness::{KEY, Ran, Test};
 use crate::plan::{answering, draft};
 use crate::support::server::{Protocol, Purpose, Reply};
 
@@ -41,6 +41,35 @@ pub(crate) fn has(program: &str) -> bool {
         let _ = writeln!(std::io::stdout(), "SKIPPED: `{program}` is not installed");
     }
     there
+}
+
+/// In what they print, return and fail with; the harness looks for the key everywhere.
+#[test]
+fn known_keys_are_redacted_in_what_scripts_say() {
+    for (language, code, exit) in [
+        (
+            "lua",
+            "local key = 'sk-reflect-test-' .. '7f3a9c5e1b2d4860'\nprint(key)\nreturn { valid = false, errors = { key } }",
+            3,
+        ),
+        ("lua", "error('sk-reflect-test-' .. '7f3a9c5e1b2d4860')", 6),
+        (
+            "python",
+            "key = 'sk-reflect-test-' + '7f3a9c5e1b2d4860'\nprint(key)\nreturn {'valid': False, 'errors': [key]}",
+            3,
+        ),
+    ] {
+        if language == "python" && !has("python3") {
+            continue;
+        }
+        let ran = evaluate("short", criteria(&format!("language = '{language}'"), code))
+            .args(["--allow-exec", "--format", "json"])
+            .env("MY_TOKEN", KEY)
+            .code(exit)
+            .run();
+        let shown = ran.json()["evaluation"].to_string();
+        assert!(shown.contains("[key]"), "{code}: {shown}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::Running;
+use crate::harness::{Running, Test};
 use crate::plan::{BOTH, FIRST, answering, draft, verdict};
 use crate::support::server::{Protocol, Reply, Server};
 
@@ -162,4 +162,84 @@ fn an_interrupted_run_leaves_the_output_file_alone() {
     assert_eq!(ran.read("out.md"), "as it was\n");
     let left = std::fs::read_dir(ran.path("")).expect("a folder").count();
     assert_eq!(left, 2, "no temporary file is left behind");
+}
+
+/// Whether a process runs; one that has ended may still wait for its parent.
+#[cfg(target_os = "linux")]
+fn runs(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+        .ok()
+        .and_then(|stat| stat.rsplit_once(')').map(|(_, rest)| rest.to_owned()))
+        .is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+#[cfg(target_os = "linux")]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A command, what it started, and what has left its session; and the folder with the draft.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_that_was_started_outlives_the_program() {
+    for signal in ["KILL", "HUP", "QUIT", "TERM"] {
+        let test = Test::new().file("text.txt", "a draft").folder("seen");
+        let seen = test.path("seen");
+        let script = "pwd > $0/folder; echo $$ > $0/shell; sleep 600 & echo $! > $0/child; \
+                      setsid sleep 600 & echo $! > $0/daemon; wait";
+        let criteria = format!(
+            "[[criteria]]\nname = 'x'\nevaluator = 'command'\ncommand = ['sh', '-c', '{script}', '{}']\n",
+            seen.display()
+        );
+        let running = test
+            .file("c.toml", criteria)
+            .args(["evaluate", "text.txt", "-c", "c.toml", "--allow-exec"])
+            .code(130)
+            .spawn();
+        let read = |name: &str| std::fs::read_to_string(seen.join(name)).unwrap_or_default();
+        until("the command does not start", || {
+            read("daemon").ends_with('\n')
+        });
+        let names = ["shell", "child", "daemon"];
+        assert!(names.iter().all(|name| runs(&read(name))));
+        let folder = read("folder");
+        let folder = std::path::Path::new(folder.trim_end());
+        assert!(folder.is_dir());
+        // While it is there, so are the files with the ids.
+        let _ran = if signal == "KILL" {
+            running.kill()
+        } else {
+            running.signal(signal);
+            promptly(running)
+        };
+        for name in names {
+            until(&format!("{name} still runs after {signal}"), || {
+                !runs(&read(name))
+            });
+        }
+        until(
+            &format!("{} is left after {signal}", folder.display()),
+            || !folder.exists(),
+        );
+    }
+}
+
+/// As `nohup` starts it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hangup_that_is_ignored_from_the_start_stays_ignored() {
+    let server = answering([
+        Reply::text(FIRST),
+        Reply::text(&verdict(5).to_string()).first_wait(Duration::from_millis(500)),
+    ]);
+    let running = draft(&server, Protocol::Ollama)
+        .from_shell("trap '' HUP")
+        .spawn();
+    until("the second call does not come", || server.calls() == 2);
+    running.signal("HUP");
+    running.finish();
 }

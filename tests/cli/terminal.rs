@@ -696,3 +696,60 @@ fn what_nobody_judges_is_not_asked_about() {
         .stderr_has("cannot be used with '--interactive'")
         .run();
 }
+
+/// Sets the clipboard and the title, clears the screen, asks for the cursor's place.
+const HOSTILE: &str =
+    "\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[6n\u{9b}6n one\ttext\n\nTHE END.";
+
+/// What a model writes changes nothing at a terminal.
+#[track_caller]
+fn is_shown_harmlessly(test: Test) -> Ran {
+    let terminal = test.at_terminal(40, 120);
+    terminal.until("THE END.");
+    let shown = "^[]52;c;ZXZpbA==^G^[]0;title^G^[[2J^[[6n<U+009B>6n one";
+    assert!(terminal.has_written(shown), "{}", terminal.screen());
+    for raw in ["\u{1b}]", "\u{1b}[2J", "\u{1b}[6n", "\u{9b}", "\u{7}"] {
+        assert!(!terminal.has_written(raw), "{raw:?} is written");
+    }
+    terminal.finish()
+}
+
+#[test]
+fn control_characters_of_a_draft_are_visible_at_a_terminal_and_untouched_in_a_pipe() {
+    let script = [
+        reply("write", HOSTILE, 0),
+        reply("judge", &verdict(5).to_string(), 0),
+    ]
+    .concat();
+    for flags in [
+        &[][..],
+        &["-q"],
+        &["--extract"],
+        &["-q", "--format", "markdown"],
+    ] {
+        is_shown_harmlessly(scripted(&script).args(flags));
+    }
+    let ran = scripted(&script).stdout(&format!("{HOSTILE}\n")).run();
+    let show = ["history", "show", "last", "--best"];
+    is_shown_harmlessly(ran.then(show));
+    ran.then(show).stdout(&format!("{HOSTILE}\n")).run();
+    is_shown_harmlessly(ran.then(["history", "export", "last", "--format", "markdown"]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn control_characters_of_a_file_name_are_visible_at_a_terminal() {
+    let terminal = Test::new()
+        .file("\u{1b}]0;title\u{7}.txt", "A text.")
+        .file(
+            "c.toml",
+            "[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 9\n",
+        )
+        .args(["evaluate", "\u{1b}]0;title\u{7}.txt", "-c", "c.toml"])
+        .args(["--format", "markdown"])
+        .at_terminal(40, 120);
+    terminal.until("^[]0;title^G.txt");
+    terminal.until("short");
+    assert!(!terminal.has_written("\u{1b}]0"));
+    terminal.finish();
+}

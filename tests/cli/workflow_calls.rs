@@ -353,7 +353,7 @@ fn what_code_prints_is_shown_and_is_no_part_of_the_answer() {
     let file = "nodes: [{name: a, language: lua, run: \"print('one\\\\ntwo\\\\27[2J'); return 'answer'\"}]";
     lua(file, &[])
         .stdout("answer\n")
-        .stderr_has("node a printed: one\nnode a printed: two\u{fffd}[2J")
+        .stderr_has("node a printed: one\nnode a printed: two^[[2J")
         .run();
     let ran = lua(file, &["--format", "ndjson", "-q"]).run();
     let print = ran

@@ -248,13 +248,13 @@ async fn a_loop_is_told_with_its_line() {
 
 #[tokio::test]
 async fn a_huge_draft_passes_through() {
-    use crate::support::{limits, request};
+    use crate::support::{patient, request};
     let lua = lua();
     let draft = json!("ü".repeat(5_000_000));
     let request = request("return #output", draft);
     let outcome = lua
         .pool
-        .evaluate(lua.language, &request, &limits())
+        .evaluate(lua.language, &request, &patient())
         .await
         .unwrap();
     assert_eq!(outcome.value, json!(10_000_000));
@@ -274,14 +274,39 @@ fn the_worker_is_confined_by_the_kernel() {
     let mut stdin = worker.stdin.take().unwrap();
     let ask = r#"{"request": {"code": "return #output", "output": "abc"}, "limits": {"seconds": 1, "memory": 9000000, "output": 100}}"#;
     writeln!(stdin, "{ask}").unwrap();
-    let mut answer = String::new();
-    BufReader::new(worker.stdout.take().unwrap())
-        .read_line(&mut answer)
-        .unwrap();
-    assert_eq!(answer, "{\"value\":3,\"prints\":\"\"}\n");
+    let mut answers = BufReader::new(worker.stdout.take().unwrap()).lines();
+    assert_eq!(answers.next().unwrap().unwrap(), "{\"ready\":true}");
+    let answer = answers.next().unwrap().unwrap();
+    assert_eq!(answer, "{\"value\":3,\"prints\":\"\"}");
     let status = std::fs::read_to_string(format!("/proc/{}/status", worker.id())).unwrap();
     let line = status.lines().find(|l| l.starts_with("Seccomp:")).unwrap();
     assert!(line.ends_with('2'), "{line}");
     drop(stdin);
     assert!(worker.wait().unwrap().success());
+}
+
+/// Each of these catches what ends it at the limit, and then says that all is well.
+#[tokio::test]
+async fn a_script_cannot_catch_its_time_limit() {
+    let lua = lua();
+    for code in [
+        "local co = coroutine.wrap(function() while true do end end)\npcall(co)\nreturn 7",
+        "local co = coroutine.create(function() while true do end end)\ncoroutine.resume(co)\ncoroutine.close(co)\nreturn 7",
+        "pcall(function() while true do end end)\nreturn 7",
+    ] {
+        assert_eq!(
+            lua.attack(code, "return 7").await,
+            ScriptErrorKind::Time,
+            "{code}"
+        );
+    }
+}
+
+/// The first evaluation of a worker has no more time than the others.
+#[tokio::test]
+async fn a_search_that_does_not_return_is_ended_at_the_limit() {
+    let start = Instant::now();
+    let code = "return ('a'):rep(5000):match(('.-'):rep(30) .. 'b')";
+    assert_eq!(lua().error(code).await.kind, ScriptErrorKind::Time);
+    assert!(start.elapsed() < Duration::from_secs(8));
 }

@@ -286,3 +286,13 @@ async fn attacks_end_at_the_limit() {
     );
     assert!(start.elapsed() < Duration::from_secs(40));
 }
+
+/// The start of the interpreter does not count, and adds nothing to the limit.
+#[tokio::test]
+async fn the_first_script_has_no_more_time_than_the_others() {
+    let Some(prolog) = prolog() else { return };
+    let start = Instant::now();
+    let error = prolog.error("evaluate :- repeat, fail.").await;
+    assert_eq!(error.kind, ScriptErrorKind::Time);
+    assert!(start.elapsed() < Duration::from_secs(8));
+}

@@ -267,3 +267,10 @@ async fn a_draft_that_does_not_fit_is_told_as_memory() {
     assert_eq!(run.await.unwrap_err().kind, ScriptErrorKind::Memory);
     assert_eq!(python.value("return 7").await, json!(7));
 }
+
+#[tokio::test]
+async fn a_script_cannot_catch_its_time_limit() {
+    let Some(python) = python() else { return };
+    let code = "try:\n    while True:\n        pass\nexcept BaseException:\n    pass\nreturn 7";
+    assert_eq!(python.attack(code, "return 7").await, ScriptErrorKind::Time);
+}

@@ -27,7 +27,7 @@ pub(in crate::cli) async fn run(
         Ok(None) => {}
         Err(error) => report.failed(places::CONFIGURATION, "settings", &error),
     }
-    printer::print(&if args.json {
+    printer::print_styled(&if args.json {
         report.json()?
     } else {
         report.text()

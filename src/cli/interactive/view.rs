@@ -103,6 +103,6 @@ mod tests {
             "  1\n\n  3\n  … 3 more rows: [s] shows them"
         );
         assert_eq!(draft("1\n2\n3", 40, 2), "  1\n  2\n  3");
-        assert_eq!(draft("a\u{1b}[31mb", 40, 2), "  a\u{fffd}[31mb");
+        assert_eq!(draft("a\u{1b}[31mb", 40, 2), "  a^[[31mb");
     }
 }

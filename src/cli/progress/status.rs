@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::incoming::Incoming;
 use super::tail::Tail;
-use crate::cli::columns;
+use crate::cli::{columns, printer};
 
 /// After how long without a word it is said that a model may have to be loaded.
 const LOADING: Duration = Duration::from_secs(4);
@@ -49,8 +49,11 @@ impl Status {
         answered: bool,
         criteria: Vec<String>,
     ) -> Self {
+        // Names of files and criteria may hold anything.
+        let clean = |name: String| printer::without_controls(&name).into_owned();
+        let criteria = criteria.into_iter().map(clean).collect();
         Self {
-            what,
+            what: clean(what),
             began: Instant::now(),
             waiting,
             answered,

@@ -246,6 +246,10 @@ impl Library {
         // A link may lead out of the folder.
         match file.canonicalize() {
             Ok(real) if !inside(&real) => return Err(outside()),
+            // Reading a named pipe or a device may never end.
+            Ok(real) if !real.is_file() && !real.is_dir() => {
+                return Err(Failure::Absent("it is not a file".to_owned(), None));
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(Failure::Absent("there is no such file".to_owned(), None));
             }

@@ -211,7 +211,6 @@ impl<A: Adapter> Call<'_, A> {
                 .push_back(ChatEvent::End(EndReason::Refused(failure.message)));
             return;
         }
-        let connection = &self.adapter.endpoint().connection;
         // 403 and 500 stand for a rejected parameter, too, with some servers.
         let adjustable = matches!(
             failure.class(),
@@ -229,7 +228,10 @@ impl<A: Adapter> Call<'_, A> {
             drop(quirks);
             if known || notice.is_some() {
                 self.adjustments += 1;
-                let error = connection.locate(failure.into_error(), &self.adapter.endpoint().url);
+                let endpoint = self.adapter.endpoint();
+                let error = endpoint
+                    .connection
+                    .locate(failure.into_error(), &endpoint.url);
                 self.queue.push_back(ChatEvent::Retry {
                     error,
                     wait: Duration::ZERO,

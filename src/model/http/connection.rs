@@ -15,6 +15,7 @@ use super::retry::{RetryPolicy, retry_after};
 use crate::model::base_url::BaseUrl;
 use crate::model::key::ApiKey;
 use crate::model::{ErrorClass, ModelError};
+use crate::secrets;
 
 /// The most that is read of an error's body, in bytes.
 const MAX_ERROR_BODY: usize = 64 * 1024;
@@ -83,6 +84,7 @@ impl Connection {
             name: super::clean::one_line(name),
         };
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| error())?;
+        secrets::remember_header(value);
         let mut value = HeaderValue::from_str(value).map_err(|_| error())?;
         value.set_sensitive(true);
         self.headers.insert(header, value);
@@ -126,12 +128,10 @@ impl Connection {
         (!self.warned.swap(true, Ordering::Relaxed)).then_some(text)
     }
 
-    /// Takes the key out of what a server said, and adds the address.
+    /// Takes keys out of what a server said, and adds the address.
     pub(crate) fn locate(&self, mut error: ModelError, url: &Url) -> ModelError {
-        if let Some(key) = &self.key {
-            error.message = key.redact(error.message);
-            error.hint = error.hint.map(|hint| key.redact(hint));
-        }
+        error.message = secrets::redact_text(error.message);
+        error.hint = error.hint.map(secrets::redact_text);
         if error.status == Some(401) && !self.sends_key(url) && self.keyless.is_some() {
             error.hint.clone_from(&self.keyless);
         }

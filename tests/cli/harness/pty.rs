@@ -125,6 +125,11 @@ impl AtTerminal {
         rows.join("\n").trim_end().to_owned()
     }
 
+    /// Whether these bytes were written so far.
+    pub(crate) fn has_written(&self, bytes: &str) -> bool {
+        super::contains(&self.output().bytes, bytes.as_bytes())
+    }
+
     /// Whether anything was written in bold so far.
     pub(crate) fn is_bold_anywhere(&self) -> bool {
         super::contains(&self.output().bytes, b"\x1b[1m")

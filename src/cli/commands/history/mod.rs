@@ -88,7 +88,11 @@ pub(in crate::cli) async fn run(
             String::new()
         }
     };
-    printer::print(&text)?;
+    if matches!(command, HistoryCommand::Diff { .. }) {
+        printer::print_styled(&text)?;
+    } else {
+        printer::print(&text)?;
+    }
     Ok(ExitCode::Success)
 }
 

@@ -1,4 +1,4 @@
-use std::io::BufReader;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use candle_core::Device;
@@ -21,13 +21,14 @@ impl Gguf {
         let file = File::open(path).map_err(|e| EngineError::Read {
             path: path.to_owned(),
             reason: e.to_string(),
-            missing: e.kind() == std::io::ErrorKind::NotFound,
+            missing: e.kind() == io::ErrorKind::NotFound,
         })?;
         let mut file = BufReader::with_capacity(1 << 20, file);
-        let content = Content::read(&mut file).map_err(|e| EngineError::Invalid {
-            path: path.to_owned(),
-            reason: e.to_string(),
-        })?;
+        let content =
+            Content::read(&mut Head::of(&mut file)).map_err(|e| EngineError::Invalid {
+                path: path.to_owned(),
+                reason: e.to_string(),
+            })?;
         Ok(Self {
             path: path.to_owned(),
             content,
@@ -112,5 +113,77 @@ impl Gguf {
     pub fn list(&self, key: &str) -> Option<&[Value]> {
         let list = self.content.metadata.get(key)?.to_vec().ok()?;
         Some(list)
+    }
+}
+
+/// The head of a file on its way into the library, which divides by the alignment that stands in it.
+struct Head<R> {
+    file: R,
+    /// Parts read since the key of the alignment: it, its type, its value.
+    since_key: Option<u8>,
+}
+
+impl<R> Head<R> {
+    fn of(file: R) -> Self {
+        Self {
+            file,
+            since_key: None,
+        }
+    }
+}
+
+impl<R: Read> Read for Head<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+
+    /// Every key, type and value is read by a call of its own.
+    fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact(buffer)?;
+        self.since_key = match self.since_key {
+            _ if buffer == b"general.alignment" => Some(0),
+            Some(0) => Some(1),
+            Some(_) if buffer.iter().all(|byte| *byte == 0) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "`general.alignment` is 0",
+                ));
+            }
+            _ => None,
+        };
+        Ok(())
+    }
+}
+
+impl<R: Seek> Seek for Head<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file without tensors that says only how they are aligned.
+    fn aligned(kind: u32, value: &[u8]) -> candle_core::Result<Content> {
+        let mut bytes = b"GGUF".to_vec();
+        bytes.extend(3_u32.to_le_bytes());
+        bytes.extend(0_u64.to_le_bytes());
+        bytes.extend(1_u64.to_le_bytes());
+        bytes.extend(17_u64.to_le_bytes());
+        bytes.extend(b"general.alignment");
+        bytes.extend(kind.to_le_bytes());
+        bytes.extend(value);
+        Content::read(&mut Head::of(io::Cursor::new(bytes)))
+    }
+
+    #[test]
+    fn an_alignment_of_0_is_an_error() {
+        assert!(aligned(4, &32_u32.to_le_bytes()).is_ok());
+        for (kind, value) in [(0, &[0][..]), (2, &[0; 2]), (4, &[0; 4]), (5, &[0; 4])] {
+            let error = aligned(kind, value).err().unwrap().to_string();
+            assert!(error.contains("`general.alignment` is 0"), "{error}");
+        }
     }
 }

@@ -1,0 +1,134 @@
+//! A second process of ours that cleans up after this one was killed: it ends the sessions of the children with all
+//! that they started, and removes their folders, which hold drafts.
+//!
+//! The kernel ends the children themselves (`PR_SET_PDEATHSIG`), but not what they started. The watchdog reads notes
+//! from a pipe; the pipe ends when this process does, in whatever way.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::cgroup;
+use super::proc::Trace;
+use super::worker::WORKER;
+
+/// The argument after [`WORKER`] that makes this binary a watchdog.
+pub(super) const WATCHDOG: &str = "watchdog";
+
+/// Our own binary.
+static BINARY: OnceLock<PathBuf> = OnceLock::new();
+
+/// To the watchdog, once it runs. Closed by the end of this process.
+static PIPE: Mutex<Option<ChildStdin>> = Mutex::new(None);
+
+/// Has children and their folders cleaned up also when this process is killed. `binary` is a program whose `main`
+/// calls [`worker_main`](super::worker_main): it is started for that together with the first child. Only the first
+/// call counts.
+pub fn use_watchdog(binary: PathBuf) {
+    let _ = BINARY.set(binary);
+}
+
+/// Something to clean up if this process is killed before this is dropped.
+#[derive(Debug)]
+pub(super) struct Note(Vec<u8>);
+
+impl Note {
+    /// A folder to remove. Starts the watchdog if it does not run yet.
+    pub(super) fn folder(path: &Path) -> Self {
+        let mut pipe = PIPE.lock().unwrap_or_else(PoisonError::into_inner);
+        if pipe.is_none()
+            && let Some(binary) = BINARY.get()
+        {
+            *pipe = start(binary).ok();
+        }
+        drop(pipe);
+        Self::take(&[b"f", path.as_os_str().as_bytes()].concat())
+    }
+
+    /// Processes to end, and their control group.
+    pub(super) fn session(trace: &Trace, cgroup: Option<&Path>) -> Self {
+        let mut note = format!("s{trace} ").into_bytes();
+        note.extend_from_slice(cgroup.map_or(b"", |path| path.as_os_str().as_bytes()));
+        Self::take(&note)
+    }
+
+    fn take(note: &[u8]) -> Self {
+        send(b'+', note);
+        Self(note.to_owned())
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        send(b'-', &self.0);
+    }
+}
+
+/// Notes end with a zero byte, which no path holds.
+fn send(sign: u8, note: &[u8]) {
+    let mut pipe = PIPE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pipe) = pipe.as_mut() {
+        // Without a watchdog everything else still works.
+        let _ = pipe.write_all(&[&[sign], note, &[0]].concat());
+    }
+}
+
+fn start(binary: &Path) -> std::io::Result<ChildStdin> {
+    let mut child = Command::new(binary)
+        .args([WORKER, WATCHDOG])
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    child
+        .stdin
+        .take()
+        .ok_or_else(|| std::io::Error::other("it has no pipe"))
+}
+
+/// The watchdog itself: reads notes until there are no more, and then does what those say that are left.
+pub(super) fn serve() -> std::io::Result<()> {
+    // A Ctrl-C and the end of the terminal are not for it.
+    let _ = rustix::process::setsid();
+    let mut notes = BTreeSet::new();
+    let mut stdin = std::io::stdin().lock();
+    let mut note = Vec::new();
+    while stdin.read_until(0, &mut note)? > 0 {
+        note.pop();
+        let body = note.split_off(1.min(note.len()));
+        match note.first() {
+            Some(b'+') => _ = notes.insert(body),
+            _ => _ = notes.remove(&body),
+        }
+        note.clear();
+    }
+    // Processes first: they may still write into their folders.
+    for body in notes.iter().rev() {
+        match body.split_first() {
+            Some((b's', session)) => end(session),
+            Some((b'f', path)) => {
+                let path = PathBuf::from(std::ffi::OsString::from_vec(path.to_owned()));
+                let _ = std::fs::remove_dir_all(path);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn end(session: &[u8]) {
+    let text = String::from_utf8_lossy(session);
+    let Some((trace, cgroup)) = Trace::parse(&text) else {
+        return;
+    };
+    if !cgroup.is_empty() {
+        // Ended and removed when dropped.
+        drop(cgroup::Group::existing(Path::new(cgroup)));
+    }
+    trace.kill();
+}
