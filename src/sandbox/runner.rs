@@ -240,13 +240,11 @@ impl Worker {
         complaints: &mut Capture,
     ) -> Result<bool, ScriptError> {
         let talk = self.talk((Vec::new(), String::new()), limits, complaints);
-        match tokio::time::timeout(START, talk).await {
-            Ok(answer) => Ok(matches!(answer?, Some(Answer::Ready { .. }))),
-            Err(_) => {
-                let message = format!("the interpreter did not start within {START:?}");
-                Err(self.error(ScriptErrorKind::MissingInterpreter, message))
-            }
+        if let Ok(answer) = tokio::time::timeout(START, talk).await {
+            return Ok(matches!(answer?, Some(Answer::Ready { .. })));
         }
+        let message = format!("the interpreter did not start within {START:?}");
+        Err(self.error(ScriptErrorKind::MissingInterpreter, message))
     }
 
     /// Writes the request and reads the answer; nothing where the worker died.
