@@ -118,7 +118,7 @@ impl Results {
     /// If it cannot be written. The part of it that was written is taken out; where that fails, too, the next opening
     /// does it.
     pub fn append(&mut self, row: &Row) -> Result<(), ResultsError> {
-        let length = self.file.metadata().ok().filter(|it| it.is_file());
+        let length = self.file.metadata().ok().filter(std::fs::Metadata::is_file);
         let written = self.file.write_all(row.to_line().as_bytes());
         written.map_err(|error| {
             if let Some(before) = length {

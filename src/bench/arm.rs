@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::meter::Meter;
 use crate::engine::{Critique, Loop, Text};
 use crate::model::{CallEvent, Message, ModelError, Role};
-use crate::types::{ConvergenceReason, Evaluation, ExitCode, Rank, Task};
+use crate::types::{ConvergenceReason, Evaluation, ExitCode, Rank, Task, Version};
 
 /// The most drafts of one arm, whatever its budget: a server that counts no tokens must not make it endless.
 const MOST_DRAFTS: u32 = 64;
@@ -111,7 +111,7 @@ impl Answer {
 impl Arm {
     /// Writes a text for the task. The plan has the checks that the arm may see, and its seed.
     pub(super) async fn write(self, plan: &Loop, task: &Task, budget: Option<Budget>) -> Answer {
-        let mut plain = Plain {
+        let mut writer = Plain {
             plan,
             meter: Meter::new(),
             drafts: 0,
@@ -119,16 +119,16 @@ impl Arm {
         };
         let outcome = match self {
             Self::Reflect => return reflect(plan, task, budget).await,
-            Self::Single => plain.draw(&messages(task)).await,
-            Self::BestOfN => plain.best_of(task, budget).await,
-            Self::AppendLoop => plain.append(task, budget).await,
+            Self::Single => writer.draw(&messages(task)).await,
+            Self::BestOfN => writer.best_of(task, budget).await,
+            Self::AppendLoop => writer.append(task, budget).await,
         };
         let Plain {
             meter,
             drafts,
             first_score,
             ..
-        } = plain;
+        } = writer;
         match outcome {
             Ok(sample) => Answer {
                 output: Some(sample.text),
@@ -164,7 +164,7 @@ async fn reflect(plan: &Loop, task: &Task, budget: Option<Budget>) -> Answer {
         output: record.selected().map(|version| version.output.clone()),
         meter,
         drafts: record.iterations(),
-        first_score: first.and_then(|version| version.score()),
+        first_score: first.and_then(Version::score),
         reason: record.convergence_reason,
         failure: None,
     }

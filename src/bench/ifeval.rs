@@ -23,7 +23,8 @@ const JSON_ALONE: &str = r"(?s)\A\s*(?:```(?:json|Json|JSON)?\s*)?[\[{].*[\]}]\s
 #[derive(Deserialize)]
 struct Prompt {
     key: u64,
-    prompt: String,
+    #[serde(rename = "prompt")]
+    text: String,
     instruction_id_list: Vec<String>,
     kwargs: Vec<Map<String, Value>>,
 }
@@ -40,7 +41,7 @@ pub(super) fn translate(published: &str) -> Result<Lines, String> {
             serde_json::from_str(line).map_err(|error| format!("line {}: {error}", number + 1))?;
         match prompt.criteria() {
             Ok(criteria) => {
-                let task = json!({"id": prompt.key, "prompt": prompt.prompt, "criteria": criteria});
+                let task = json!({"id": prompt.key, "prompt": prompt.text, "criteria": criteria});
                 lines.text.push_str(&task.to_string());
                 lines.text.push('\n');
             }
@@ -108,6 +109,10 @@ impl Given<'_> {
 }
 
 /// The criterion of an instruction; `None` if there is no exact one.
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table: one arm for each instruction"
+)]
 fn criterion(id: &str, given: &Given<'_>) -> Option<Value> {
     Some(match id {
         "punctuation:no_comma" => absent(",", "Do not use any commas."),
@@ -218,14 +223,16 @@ fn criterion(id: &str, given: &Given<'_>) -> Option<Value> {
         "combination:two_responses" => script(
             include_str!("sets/two_responses.lua"),
             &[],
-            "Give exactly two different responses, separated by 6 asterisks: ******".to_owned(),
+            "Give exactly two different responses, separated by 6 asterisks: ******",
         ),
         "length_constraints:number_paragraphs" => {
             let number = given.number("num_paragraphs")?;
             script(
                 include_str!("sets/paragraphs.lua"),
                 &[("wanted", number.into())],
-                format!("Write exactly {number} paragraphs, separated by the markdown divider ***"),
+                &format!(
+                    "Write exactly {number} paragraphs, separated by the markdown divider ***"
+                ),
             )
         }
         "detectable_format:number_highlighted_sections" => {
@@ -233,7 +240,7 @@ fn criterion(id: &str, given: &Given<'_>) -> Option<Value> {
             script(
                 include_str!("sets/highlights.lua"),
                 &[("wanted", number.into())],
-                format!("Highlight at least {number} sections with markdown, like *this*."),
+                &format!("Highlight at least {number} sections with markdown, like *this*."),
             )
         }
         "length_constraints:nth_paragraph_first_word" => {
@@ -249,7 +256,7 @@ fn criterion(id: &str, given: &Given<'_>) -> Option<Value> {
                     ("nth", nth.into()),
                     ("word", word.into()),
                 ],
-                format!(
+                &format!(
                     "Write {number} paragraphs, separated by two line breaks; paragraph {nth} starts with the word {word}."
                 ),
             )
@@ -268,7 +275,7 @@ fn message(text: impl Into<String>) -> String {
 }
 
 /// A script, with values for the names that it uses.
-fn script(code: &str, given: &[(&str, Value)], description: String) -> Value {
+fn script(code: &str, given: &[(&str, Value)], description: &str) -> Value {
     let given = given
         .iter()
         .map(|(name, value)| format!("local {name} = {value}\n"));

@@ -293,7 +293,7 @@ impl Done {
             status: Status::of(exit_code),
             exit_code,
             output: answer.output,
-            score: score.score,
+            score: score.overall,
             first_score: answer.first_score,
             convergence_reason: answer.reason,
             run_id: None,

@@ -15,7 +15,7 @@ pub(super) struct Score {
     /// Whether it meets the criteria; `None` without a verdict.
     pub(super) met: Option<bool>,
     /// The overall score.
-    pub(super) score: Option<f64>,
+    pub(super) overall: Option<f64>,
     /// Per check whether it is met.
     pub(super) checks: BTreeMap<String, bool>,
 }
@@ -33,7 +33,7 @@ pub(super) async fn score(
         let names = plan.criteria().criteria.iter().map(|it| it.name.clone());
         return Ok(Score {
             met: Some(false),
-            score: None,
+            overall: None,
             checks: names.map(|name| (name, false)).collect(),
         });
     };
@@ -50,7 +50,7 @@ impl Score {
         let checks = evaluation.criteria.iter();
         Self {
             met: has_verdict.then_some(evaluation.satisfactory),
-            score: evaluation.overall_score,
+            overall: evaluation.overall_score,
             checks: checks
                 .filter(|result| matches!(result.status, Status::Ok | Status::Skipped))
                 .map(|result| (result.name.clone(), result.passed))

@@ -957,7 +957,7 @@ pub(super) struct ModelArgs {
     pub provider: Option<String>,
 
     /// The address of an OpenAI-compatible server, or of Ollama with `--provider ollama`; its key is in
-    /// REFLECT_API_KEY
+    /// `REFLECT_API_KEY`
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub base_url: Option<String>,
 

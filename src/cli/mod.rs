@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_clock_before_1970_or_after_9999_is_refused() {
-        let year = Duration::from_secs(365 * 24 * 3600);
+        let year = Duration::from_hours(365 * 24);
         for (now, good) in [
             (Some(SystemTime::now()), true),
             (Some(SystemTime::UNIX_EPOCH), true),

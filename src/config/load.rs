@@ -56,12 +56,11 @@ impl Config {
             config.user = file::user(&source::read(path)?, path, home.as_deref())?;
         }
         if let Some(path) = dirs::project_file(directory) {
-            match owner::distrusted(&path) {
-                Some(reason) => config.ignored_project = Some(IgnoredProject { path, reason }),
-                None => {
-                    config.project = file::project(&source::read(&path)?, &path)?;
-                    config.project_path = Some(path);
-                }
+            if let Some(reason) = owner::distrusted(&path) {
+                config.ignored_project = Some(IgnoredProject { path, reason });
+            } else {
+                config.project = file::project(&source::read(&path)?, &path)?;
+                config.project_path = Some(path);
             }
         }
         Ok(config)

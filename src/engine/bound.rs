@@ -57,8 +57,8 @@ fn of_task(task: &str) -> Option<usize> {
         let names = [
             "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
         ];
-        let named = (1..).zip(names).find(|(_, name)| *name == &found[1]);
-        let number = named.map_or_else(|| found[1].parse().unwrap_or(0), |(number, _)| number);
+        let word = (1..).zip(names).find(|(_, name)| *name == &found[1]);
+        let number = word.map_or_else(|| found[1].parse().unwrap_or(0), |(number, _)| number);
         let unit = match &found[2] {
             "word" => LengthUnit::Words,
             "sentence" => LengthUnit::Sentences,

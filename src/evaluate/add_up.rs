@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 
@@ -110,7 +112,7 @@ fn merged(issues: Vec<Issue>) -> Vec<Issue> {
     }
     let counted = distinct.into_values().map(|(mut issue, count)| {
         if count > 1 {
-            issue.description.push_str(&format!(" ({count} times)"));
+            let _ = write!(issue.description, " ({count} times)");
         }
         issue
     });

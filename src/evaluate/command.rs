@@ -146,7 +146,7 @@ fn by_exit(program: &str, output: &CommandOutput, written: &[String], grade: &Gr
         let graded = grade.of(&all);
         score = match output.end {
             CommandEnd::Limit(_) | CommandEnd::Signal(_) => 0.0,
-            _ => graded.score,
+            CommandEnd::Exited(_) => graded.score,
         };
         if !graded.counted.is_empty() {
             how = format!("{how}, {}", graded.counted);

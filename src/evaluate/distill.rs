@@ -1,5 +1,6 @@
 //! What a compiler or a test runner wrote, short enough for a reviser.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use ::regex::{Captures, Regex};
@@ -89,7 +90,7 @@ pub(super) fn distill(output: &str, cut: impl Fn(&str, usize) -> String) -> Stri
     for (number, message) in messages.iter().enumerate() {
         let line = message.describe();
         if number > 0 && shown.chars().count() + line.chars().count() > BUDGET {
-            shown.push_str(&format!("\nand {} other messages", messages.len() - number));
+            let _ = write!(shown, "\nand {} other messages", messages.len() - number);
             break;
         }
         if number > 0 {
@@ -147,7 +148,7 @@ fn messages(output: &str) -> Vec<Message> {
         match GUTTER.captures(line).and_then(|found| found.name("label")) {
             Some(label) if open => {
                 if let Some(last) = all.last_mut() {
-                    last.text.push_str(&format!(" ({})", label.as_str().trim()));
+                    let _ = write!(last.text, " ({})", label.as_str().trim());
                 }
                 // Further marks belong to other lines.
                 open = false;
@@ -295,9 +296,10 @@ mod tests {
 
     #[test]
     fn of_very_many_the_rest_is_counted() {
-        let output: String = (0..500)
+        let lines: Vec<String> = (0..500)
             .map(|n| format!("draft.c:{n}:1: error: name{n} is undeclared\n"))
             .collect();
+        let output = lines.concat();
         let shown = shown(&output);
         assert!(shown.chars().count() < BUDGET + 60, "{shown}");
         assert!(

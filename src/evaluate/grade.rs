@@ -92,6 +92,7 @@ fn number(count: usize) -> f64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "scores are exact fractions")]
 mod tests {
     use proptest::prelude::*;
 

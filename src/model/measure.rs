@@ -356,7 +356,7 @@ mod tests {
         let seen = in_json(
             "[[reply]]\ntext = '{}'\nnotice = 'seed is left out'\n\
              usage = { prompt = 300, completion = 2, cached = 250 }\n\
-             logprobs = [{ token = '{', logprob = -0.1 }]\n",
+             logprobs = [{ token = '{', logprob = -0.1, top = [['{', -0.1]] }]\n",
         );
         assert!(seen.logprobs);
         assert_eq!(seen.notices, ["seed is left out"]);

@@ -86,9 +86,11 @@ mod tests {
         let (mut text, mut watch) = (String::new(), Watch::default());
         let found = (0_usize..1000).find(|n| {
             let (one, other) = (kinds[n * n % 7], kinds[n / 2 % 7]);
-            text.push_str(&format!(
-                "The frog is a {one} animal that lives in the {other} pond near here. "
-            ));
+            text += "The frog is a ";
+            text += one;
+            text += " animal that lives in the ";
+            text += other;
+            text += " pond near here. ";
             watch.is_runaway(&text)
         });
         assert!(found.is_some_and(|n| n < 300), "{found:?}");

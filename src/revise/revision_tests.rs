@@ -188,7 +188,7 @@ fn edits_that_fail_twice_fall_back_to_the_whole_text() {
         played.said
     );
     assert!(played.asked[2].whole);
-    assert_eq!(played.asked[2].messages.len(), 2, "a fresh question");
+    assert_eq!(played.asked[2].messages.len(), 1, "a fresh question");
     assert_eq!(
         played.history,
         History::default().with(Strategy::TargetedEdit, false)

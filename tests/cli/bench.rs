@@ -196,7 +196,7 @@ fn tasks_may_hold_their_own_criteria() {
         json!({"id": 1, "prompt": "Name fruit 1.", "criteria": criteria, "instructions": [{"id": "x"}]}),
         json!({"id": 2, "prompt": "Name fruit 2.", "criteria": SHORT}),
     ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = format!("{}\n{}\n", lines[0], lines[1]);
     let ran = with_server(&server, Protocol::OpenAi)
         .file("own.jsonl", text)
         .args([

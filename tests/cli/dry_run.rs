@@ -127,7 +127,7 @@ fn a_correction_is_one_call() {
     let server = usual_server();
     let test = || {
         with_server(&server, Protocol::OpenAi)
-            .file("text.md", "The text.\n")
+            .file("text.md", "A first draft.\n")
             .file("errors.txt", "It says too little.\n")
             .args(["revise", "text.md", "--errors", "errors.txt"])
     };

@@ -97,7 +97,10 @@ fn a_reply_that_is_no_draft_is_fed_back_once_and_never_wins() {
             "Tell of the storm that came at night.",
             "the reply is the prompt again",
         ),
-        ("Key changes:\n- a stronger opening", "talk about the draft"),
+        (
+            "Key changes:\n- a stronger opening",
+            "talks about the text instead of being the text",
+        ),
         ("The storm came.", "nothing asks for a shorter text"),
         (
             &format!("{base} {}", base.replace("House", "Barn").repeat(3)),

@@ -183,7 +183,7 @@ impl Test {
 
     /// Starts the program with these arguments from a shell that runs this first.
     #[cfg(unix)]
-    pub(crate) fn from_shell(mut self, first: &str) -> Self {
+    pub(crate) fn through_shell(mut self, first: &str) -> Self {
         let program = std::mem::replace(&mut self.program, "sh".into());
         let script = format!("{first}; exec \"$0\" \"$@\"");
         let words = ["-c".into(), script.into(), program.into_os_string()];

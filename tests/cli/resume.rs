@@ -303,7 +303,8 @@ fn a_run_that_a_provider_stopped_goes_on() {
 
 #[test]
 fn a_run_without_a_usable_draft_requests_one_again() {
-    let cases: [(&str, fn() -> Reply, u8); 3] = [
+    type Case = (&'static str, fn() -> Reply, u8);
+    let cases: [Case; 3] = [
         ("empty", || Reply::text(""), 4),
         (
             "refused",

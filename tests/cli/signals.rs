@@ -237,7 +237,7 @@ fn a_hangup_that_is_ignored_from_the_start_stays_ignored() {
         Reply::text(&verdict(5).to_string()).first_wait(Duration::from_millis(500)),
     ]);
     let running = draft(&server, Protocol::Ollama)
-        .from_shell("trap '' HUP")
+        .through_shell("trap '' HUP")
         .spawn();
     until("the second call does not come", || server.calls() == 2);
     running.signal("HUP");

@@ -36,7 +36,7 @@ fn differs(id: &str, key: &str) -> Option<(Value, &'static str)> {
             "where there is no evidence, nothing is said of it",
         ),
         ("gal-022", "revision_prompt_contains") => (
-            json!(["- major, missing (`quality`): no index", "Fix: add one"]),
+            json!(["- major: no index.", "Fix: add one"]),
             "a list in Markdown, with the criterion: the severity is a word, not a shout",
         ),
         ("gal-023", "raises") => (

@@ -368,7 +368,7 @@ fn dropping_the_stream_ends_the_call() {
 fn a_server_that_restarts_is_waited_for() {
     let answer = |listener: &TcpListener| {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut bytes = [0; 65536];
+        let mut bytes = vec![0; 65_536];
         let _ = stream.read(&mut bytes).unwrap();
         let body =
             json!({"message": {"content": "a"}, "done": true, "done_reason": "stop"}).to_string();

@@ -30,7 +30,6 @@ fn reflect(sigma: f64, most: u32, each: usize, seed: u64) -> Summary {
 
 #[test]
 #[ignore = "prints tables"]
-#[expect(clippy::print_stdout, reason = "it is for that")]
 fn table() {
     for sigma in [0.0, 0.05, 0.1, 0.2] {
         for most in [3, 5, 8] {

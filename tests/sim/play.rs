@@ -126,7 +126,6 @@ pub struct Summary {
     /// Shares, 0 to 1.
     pub met: f64,
     pub worse: f64,
-    pub better: f64,
     pub early: f64,
     pub drafts: f64,
     pub calls: f64,
@@ -151,7 +150,6 @@ impl Summary {
             got: mean(|run| run.got),
             met: share(&|run| run.got >= goal),
             worse: share(&|run| run.got < run.first - margin - 1e-9),
-            better: share(&|run| run.got > run.first + 1e-9),
             early: share(&|run| run.early),
             drafts: mean(|run| run.asked.drafts as f64),
             calls: mean(|run| run.asked.calls() as f64),

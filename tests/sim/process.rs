@@ -52,7 +52,6 @@ fn with_an_exact_judge_the_answer_is_never_worse_than_the_first_draft() {
 
 #[test]
 #[ignore = "prints tables"]
-#[expect(clippy::print_stdout, reason = "it is for that")]
 fn table() {
     for (name, writer) in [("good", GOOD), ("middling", MIDDLING), ("poor", POOR)] {
         for sigma in [0.0, 0.1, 0.2] {

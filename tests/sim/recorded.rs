@@ -48,7 +48,6 @@ fn recorded(stretch: bool) -> BTreeMap<String, Vec<World>> {
 
 #[test]
 #[ignore = "prints tables; needs REFLECT_SIM_REPLAY"]
-#[expect(clippy::print_stdout, reason = "it is for that")]
 fn table() {
     for stretch in [false, true] {
         for (model, worlds) in recorded(stretch) {

@@ -43,6 +43,10 @@ pub enum World {
 
 /// A writer who fixes and breaks parts of a draft.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are probabilities, named as in the tables"
+)]
 pub struct Process {
     /// How likely a part of a fresh draft is flawed.
     pub p_bad: f64,

@@ -68,7 +68,7 @@ impl FileModels {
     }
 
     /// The user's settings with what the file says over them, as far as it may.
-    fn settings(&self, choice: &ModelChoice) -> Result<Settings, CliError> {
+    fn settings(&self, choice: &ModelChoice) -> Settings {
         let mut settings = self.plan.settings().clone();
         if let Some(retries) = choice.retries.filter(|_| !self.is_said("retries")) {
             settings.retries = Some(retries);
@@ -76,7 +76,7 @@ impl FileModels {
         if let Some(time) = choice.timeout.filter(|_| !self.is_said("timeouts.total")) {
             settings.timeouts.total = HumanDuration::new(time).or(settings.timeouts.total);
         }
-        Ok(settings)
+        settings
     }
 
     /// The address that the file sets for a provider, unless that is the provider's own. Only the user's configuration
@@ -171,7 +171,7 @@ impl FileModels {
     }
 
     async fn open_choice(&self, choice: &ModelChoice) -> Result<ChosenModel, CliError> {
-        let settings = self.settings(choice)?;
+        let settings = self.settings(choice);
         let config = &self.plan.config;
         let mut providers = Providers::new(config, &settings)
             .with_waits(choice.first_wait, choice.longest_wait)

@@ -73,6 +73,7 @@ pub(super) enum Refusal {
     /// It is a file of this machine.
     LocalFile,
     /// It is not here.
+    #[cfg(feature = "embedded")]
     Download,
     /// The prompt would go to this address, which the user does not use.
     Elsewhere(String),
@@ -98,6 +99,7 @@ impl Refusal {
                 "{names}, a file on this machine; only you may choose one"
             ))
             .hint("name it with `--model` or `--judge-model`, or in your own configuration"),
+            #[cfg(feature = "embedded")]
             Self::Download => {
                 let model = name.model.as_deref().unwrap_or_default();
                 CliError::usage(format!("{names}, which would have to be downloaded")).hint(

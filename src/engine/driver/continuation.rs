@@ -50,9 +50,10 @@ fn whole_words(text: &str) -> (&str, &str) {
         at + text[at..].chars().next().map_or(0, char::len_utf8)
     });
     let head = text[..end].trim_end();
-    match head.is_empty() {
-        true => (text, ""),
-        false => (head, &text[head.len()..end]),
+    if head.is_empty() {
+        (text, "")
+    } else {
+        (head, &text[head.len()..end])
     }
 }
 

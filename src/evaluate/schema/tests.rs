@@ -1,3 +1,5 @@
+#![expect(clippy::float_cmp, reason = "scores are exact fractions")]
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -18,7 +18,9 @@ pub(crate) fn count(value: &Value) -> Option<u64> {
         clippy::cast_sign_loss,
         reason = "negative numbers are left out, and no count is that large"
     )]
-    (number >= 0.0 && number <= 1e15).then_some(number.round() as u64)
+    (0.0..=1e15)
+        .contains(&number)
+        .then_some(number.round() as u64)
 }
 
 /// The text of a field, or of each part of a list of parts; nothing for any other value.

@@ -222,12 +222,11 @@ impl Adapter for OllamaModel {
 
     fn body(&self, request: &ChatRequest, quirks: &Quirks) -> Result<Vec<u8>, ModelError> {
         let assumed;
-        let details = match self.details.get() {
-            Some(details) => details,
-            None => {
-                assumed = Details::by_name(&self.options.id.model);
-                &assumed
-            }
+        let details = if let Some(details) = self.details.get() {
+            details
+        } else {
+            assumed = Details::by_name(&self.options.id.model);
+            &assumed
         };
         request::body(&self.options, request, quirks, details)
             .map_err(|error| ModelError::new(ErrorClass::Rejected, error.to_string()))
