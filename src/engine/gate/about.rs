@@ -22,8 +22,16 @@ const REWRITING: &[&str] = &[
 ];
 /// Tasks that ask for talk about a text.
 const FEEDBACK: &[&str] = &["feedback", "critique", "evaluate", "comment on", "assess"];
-/// The words of a task that may name the text are among the first of its first line.
-const NAMES: usize = 20;
+/// How a task begins that names the text to write: "Write a short story about …". What follows the name is its subject,
+/// and the text may well speak of that.
+const WRITING: &[&str] = &[
+    "write", "draft", "compose", "create", "tell", "make", "generate", "give", "produce", "prepare",
+];
+/// What stands between the name of the text and its subject.
+const SUBJECT: &[&str] = &[
+    "about", "of", "on", "for", "from", "to", "in", "with", "by", "that", "which", "who", "where",
+    "why", "how", "what",
+];
 /// Words about texts...
 const ABOUT: &[&str] = &[
     "review",
@@ -65,7 +73,7 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
         Some(_) => words(occasion.prompt.lines().next().unwrap_or_default()),
         None => Vec::new(),
     };
-    let names: HashSet<&str> = prompt.iter().take(NAMES).map(String::as_str).collect();
+    let names = names(&prompt);
     let is_about = |said: &[String], at: usize| {
         let word = said[at].as_str();
         let before = at.checked_sub(1).map(|before| said[before].as_str());
@@ -93,6 +101,18 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
         "the reply talks about the text instead of being the text",
         "The last reply only talked about the text. Write the whole text itself.",
     ))
+}
+
+/// The words by which the first line of a task names the text.
+fn names(prompt: &[String]) -> HashSet<&str> {
+    let words = prompt.iter().map(String::as_str);
+    if !words.clone().next().is_some_and(|it| WRITING.contains(&it)) {
+        return HashSet::new();
+    }
+    words
+        .skip_while(|word| !matches!(*word, "a" | "an"))
+        .take_while(|word| !SUBJECT.contains(word))
+        .collect()
 }
 
 /// The share of a text's pairs of words that another one has.
