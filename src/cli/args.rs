@@ -1049,6 +1049,10 @@ pub(super) struct JudgeArgs {
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SAMPLES)))]
     pub judge_samples: Option<u32>,
 
+    /// Judge a draft again that passes by less than this, 0 for never [default: 0.1]
+    #[arg(long, value_name = "MARGIN", hide_short_help = true, value_parser = parse_share)]
+    pub judge_confirm: Option<f64>,
+
     /// The score: as the judge writes it, or as its probabilities say [default: verdict]
     #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = word::<JudgeScore>(&["verdict", "expected"]))]
     pub judge_score: Option<JudgeScore>,
@@ -1070,7 +1074,7 @@ pub(super) struct JudgeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Loop")]
 pub(super) struct LoopArgs {
-    /// The most drafts to make, the first included [default: 3]
+    /// The most drafts to make, the first included [default: 5]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_iterations: Option<u32>,
 
@@ -1082,11 +1086,11 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub min_iterations: Option<u32>,
 
-    /// Stop after so many revisions in a row that are no gain [default: 2]
+    /// Stop after so many drafts in a row without a gain [default: 4]
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub plateau_iterations: Option<u32>,
 
-    /// Stop once as many revisions together gain less than this, 0 to 1 [default: 0.05]
+    /// Stop once as many drafts together gain less than this, 0 to 1 [default: 0.05]
     #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
     pub improvement_threshold: Option<f64>,
 
@@ -1094,11 +1098,11 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub detect_oscillation: Option<bool>,
 
-    /// Scores that differ by less are too close: a judge compares the drafts [default: 0.05]
+    /// Compare the best draft with the first where it gains less, 0 for never [default: 0.1]
     #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
     pub grey_zone: Option<f64>,
 
-    /// Whether to try another way of revising before a run without progress ends [default: true]
+    /// Whether to draw fresh drafts, or revise in another way, where revisions do not help [default: true]
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub adapt: Option<bool>,
 

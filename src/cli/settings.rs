@@ -468,6 +468,7 @@ fn judge_flags(args: &JudgeArgs) -> JudgeSettings {
     JudgeSettings {
         mode: args.judge_mode,
         samples: args.judge_samples,
+        confirm: args.judge_confirm,
         score: args.judge_score,
         probe: args.judge_probe.then_some(true),
         always: args.judge_always.then_some(true),

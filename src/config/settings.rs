@@ -191,6 +191,7 @@ impl Settings {
             judge: JudgeSettings {
                 mode: Some(judge.mode()),
                 samples: Some(judge.samples()),
+                confirm: Some(judge.confirm()),
                 score: Some(judge.score()),
                 probe: Some(judge.probe()),
                 always: Some(judge.always()),

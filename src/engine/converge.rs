@@ -1,7 +1,6 @@
-//! When it is time to stop although the criteria are not met: one function a rule. The seed (003 §2.6) names
-//! the rules and their settings; what exactly they mean is defined here.
+//! When it is time to stop although the criteria are not met: one function a rule. `docs/loop.md` has the evidence.
 
-use crate::types::{ConvergenceReason, LoopSettings};
+use crate::types::{ConvergenceReason, LoopSettings, Strategy};
 
 /// Texts that are more alike than this are the same text for all purposes.
 const STABLE: f64 = 0.98;
@@ -9,6 +8,8 @@ const STABLE: f64 = 0.98;
 const SAME: f64 = 1e-9;
 /// So many scores show whether they go up and down: three changes.
 const OSCILLATION: usize = 4;
+/// So many attempts in a row with the same result are no chance.
+const AGAIN: usize = 2;
 
 /// What an attempt came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +38,8 @@ pub(super) struct Attempt {
     pub(super) similarity: Option<f64>,
     /// Whether it has issues, and the very same ones as the version it was to better.
     pub(super) same_issues: bool,
+    /// How it revises, if it was judged and revises a version.
+    pub(super) strategy: Option<Strategy>,
 }
 
 impl Attempt {
@@ -46,7 +49,7 @@ impl Attempt {
     }
 }
 
-/// The attempts since the loop began, or since it last changed its approach.
+/// The attempts since the loop began, or since another model took over.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Trail {
     /// The incumbent's score before the first of them.
@@ -55,18 +58,25 @@ pub(super) struct Trail {
     pub(super) attempts: Vec<Attempt>,
 }
 
-/// Whether it is time to stop, and by which rule. Of several rules that hold, the one that says most.
+/// Whether it is time to stop, and why.
 pub(super) fn converged(trail: &Trail, settings: &LoopSettings) -> Option<ConvergenceReason> {
     let window = settings.plateau_iterations() as usize;
     let threshold = settings.improvement_threshold();
-    if stable(trail) {
-        Some(ConvergenceReason::Stable)
-    } else if repeated_issues(trail) {
-        Some(ConvergenceReason::RepeatedIssues)
-    } else if settings.detect_oscillation() && oscillation(trail, threshold) {
+    let oscillates =
+        |without_gain| settings.detect_oscillation() && oscillation(trail, threshold, without_gain);
+    if plateau(trail, window) {
+        // A plateau may have a cause that says more.
+        Some(if stable(trail) {
+            ConvergenceReason::Stable
+        } else if repeated_issues(trail) {
+            ConvergenceReason::RepeatedIssues
+        } else if oscillates(AGAIN) {
+            ConvergenceReason::Oscillation
+        } else {
+            ConvergenceReason::Plateau
+        })
+    } else if oscillates(OSCILLATION - 1) {
         Some(ConvergenceReason::Oscillation)
-    } else if plateau(trail, window) {
-        Some(ConvergenceReason::Plateau)
     } else if diminishing(trail, window, threshold, settings.threshold()) {
         Some(ConvergenceReason::Diminishing)
     } else {
@@ -74,28 +84,33 @@ pub(super) fn converged(trail: &Trail, settings: &LoopSettings) -> Option<Conver
     }
 }
 
-/// The text hardly changes any more: the last revision is more than 98 % alike to the version that it revises
-/// ([`super::similarity`]), and it was no gain. A small change that helps is no standstill.
+/// The text hardly changes any more: the last two revisions are more than 98 % alike to the versions that they revise
+/// ([`super::similarity`]), and no gain.
 fn stable(trail: &Trail) -> bool {
-    trail
-        .attempts
-        .last()
-        .is_some_and(|last| !last.is_gain() && last.similarity.is_some_and(|alike| alike > STABLE))
+    let revisions = trail.attempts.iter().rev();
+    again(revisions.filter_map(|attempt| Some((attempt, attempt.similarity? > STABLE))))
 }
 
-/// The same issues again: the last attempt was no gain, and it has the very issues of the version that it was to
-/// better, by their ids in the ledger; at least one. So the same set was found twice, and the reviser knew it.
+/// The same issues again: the last two drafts were no gain, and have the very issues of the version that they were to
+/// better, by their ids in the ledger.
 fn repeated_issues(trail: &Trail) -> bool {
-    trail
-        .attempts
-        .last()
-        .is_some_and(|last| !last.is_gain() && last.same_issues)
+    let judged = trail.attempts.iter().rev();
+    let judged = judged.filter(|attempt| attempt.score.is_some());
+    again(judged.map(|attempt| (attempt, attempt.same_issues)))
+}
+
+/// Whether the first of these attempts all have a property, and none was a gain.
+fn again<'t>(attempts: impl Iterator<Item = (&'t Attempt, bool)>) -> bool {
+    let mut last = attempts
+        .take(AGAIN)
+        .map(|(attempt, has)| has && !attempt.is_gain());
+    (0..AGAIN).all(|_| last.next() == Some(true))
 }
 
 /// Up and down without a trend: the last three changes from score to score have signs in turn, each is at least
-/// `threshold`, and neither of the last two drafts was a gain. Up and down on the way up is no oscillation.
+/// `threshold`, and none of the last `without_gain` drafts was a gain. Up and down on the way up is no oscillation.
 /// Replies that were no drafts have no score and do not count.
-fn oscillation(trail: &Trail, threshold: f64) -> bool {
+fn oscillation(trail: &Trail, threshold: f64, without_gain: usize) -> bool {
     let scores: Vec<f64> = std::iter::once(trail.start)
         .chain(trail.attempts.iter().filter_map(|attempt| attempt.score))
         .collect();
@@ -114,7 +129,7 @@ fn oscillation(trail: &Trail, threshold: f64) -> bool {
             .iter()
             .filter(|attempt| attempt.score.is_some())
             .rev()
-            .take(2)
+            .take(without_gain)
             .all(|attempt| !attempt.is_gain())
 }
 
@@ -196,17 +211,28 @@ mod tests {
 
     #[test]
     fn up_and_down_without_a_trend_is_oscillation() {
-        assert!(oscillation(&trail(&[0.5, 0.65, 0.5, 0.65]), 0.05));
-        assert!(oscillation(&trail(&[0.7, 0.5, 0.6, 0.4]), 0.05));
-        assert!(!oscillation(&trail(&[0.5, 0.65, 0.5]), 0.05), "too few");
-        assert!(!oscillation(&trail(&[0.4, 0.6, 0.5, 0.7]), 0.05), "a trend");
-        assert!(!oscillation(&trail(&[0.5, 0.53, 0.5, 0.53]), 0.05), "noise");
+        assert!(oscillation(&trail(&[0.5, 0.65, 0.5, 0.65]), 0.05, 2));
+        assert!(oscillation(&trail(&[0.7, 0.5, 0.6, 0.4]), 0.05, 2));
         assert!(
-            !oscillation(&trail(&[0.5, 0.4, 0.3, 0.4]), 0.05),
+            !oscillation(&trail(&[0.5, 0.65, 0.5, 0.65]), 0.05, 3),
+            "a gain among the last three"
+        );
+        assert!(oscillation(&trail(&[0.7, 0.5, 0.65, 0.5]), 0.05, 3));
+        assert!(!oscillation(&trail(&[0.5, 0.65, 0.5]), 0.05, 2), "too few");
+        assert!(
+            !oscillation(&trail(&[0.4, 0.6, 0.5, 0.7]), 0.05, 2),
+            "a trend"
+        );
+        assert!(
+            !oscillation(&trail(&[0.5, 0.53, 0.5, 0.53]), 0.05, 2),
+            "noise"
+        );
+        assert!(
+            !oscillation(&trail(&[0.5, 0.4, 0.3, 0.4]), 0.05, 2),
             "no turns"
         );
         assert!(
-            !oscillation(&trail(&[0.5, 0.5, 0.5, 0.5]), 0.0),
+            !oscillation(&trail(&[0.5, 0.5, 0.5, 0.5]), 0.0, 2),
             "no change"
         );
     }
@@ -244,32 +270,55 @@ mod tests {
     }
 
     #[test]
-    fn the_same_text_or_issues_count_only_where_nothing_is_gained() {
-        let mut flat = trail(&[0.5, 0.5]);
+    fn the_same_text_or_issues_count_only_twice_in_a_row_and_without_a_gain() {
+        let mut flat = trail(&[0.5, 0.5, 0.5]);
         assert!(!stable(&flat) && !repeated_issues(&flat));
-        flat.attempts[0].similarity = Some(0.981);
-        flat.attempts[0].same_issues = true;
+        flat.attempts[1].similarity = Some(0.981);
+        flat.attempts[1].same_issues = true;
+        assert!(!stable(&flat) && !repeated_issues(&flat), "only once");
+        flat.attempts[0] = flat.attempts[1];
         assert!(stable(&flat) && repeated_issues(&flat));
         flat.attempts[0].outcome = Outcome::Gain;
         assert!(!stable(&flat) && !repeated_issues(&flat));
         flat.attempts[0].outcome = Outcome::Nothing;
-        flat.attempts[0].similarity = Some(0.98);
+        flat.attempts[1].similarity = Some(0.98);
         assert!(!stable(&flat));
+        flat.attempts[1].similarity = None;
+        assert!(!stable(&flat), "a fresh draft is like no other");
     }
 
     #[test]
     fn of_several_rules_the_one_that_says_most_is_named() {
-        let settings = LoopSettings::default();
-        let named = |trail: &Trail| converged(trail, &settings);
-        let zigzag = trail(&[0.5, 0.65, 0.5, 0.65]);
-        assert_eq!(named(&zigzag), Some(ConvergenceReason::Oscillation));
-        let off = LoopSettings {
-            detect_oscillation: Some(false),
+        let patient = |window| LoopSettings {
+            plateau_iterations: Some(window),
             ..LoopSettings::default()
         };
+        let zigzag = trail(&[0.5, 0.65, 0.5, 0.65]);
+        assert_eq!(
+            converged(&zigzag, &patient(2)),
+            Some(ConvergenceReason::Oscillation)
+        );
+        assert_eq!(
+            converged(&zigzag, &patient(3)),
+            None,
+            "one draft more may help"
+        );
+        let off = LoopSettings {
+            detect_oscillation: Some(false),
+            ..patient(2)
+        };
         assert_eq!(converged(&zigzag, &off), Some(ConvergenceReason::Plateau));
-        assert_eq!(named(&trail(&[0.5])), None);
-        assert_eq!(named(&trail(&[0.5, 0.6])), None);
+        let mut same = trail(&[0.5, 0.5, 0.5]);
+        for attempt in &mut same.attempts {
+            attempt.same_issues = true;
+        }
+        assert_eq!(
+            converged(&same, &patient(2)),
+            Some(ConvergenceReason::RepeatedIssues)
+        );
+        assert_eq!(converged(&same, &patient(3)), None);
+        assert_eq!(converged(&trail(&[0.5]), &patient(2)), None);
+        assert_eq!(converged(&trail(&[0.5, 0.6]), &patient(2)), None);
     }
 
     proptest! {

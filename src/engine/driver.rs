@@ -13,7 +13,6 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::adapt::Approach;
 use super::ahead::Calls;
 use super::builder::LoopBuilder;
 use super::critique::describe;
@@ -26,6 +25,7 @@ use super::gate::{self, NotADraft, Occasion};
 use super::ledger::Ledger;
 use super::log::{Log, Observer};
 use super::machine::{Abilities, Given, Happened, Next, State};
+use super::policy::Approach;
 use super::replay::Recorded;
 use super::similarity::similarity;
 use super::start::Start;
@@ -43,8 +43,9 @@ use crate::model::{
 use crate::prompt::{Prompts, Templates};
 use crate::revise::{self, Revision};
 use crate::types::{
-    ConvergenceReason, Criteria, EditCounts, Evaluation, Event, ExitCode, Issue, LoopSettings,
-    Models, Phase, Prices, RunRecord, SCHEMA_VERSION, Setup, Strategy, Task, UserDecision, Version,
+    ConvergenceReason, Criteria, EditCounts, Evaluation, Evaluator, Event, ExitCode, Issue,
+    LoopSettings, Models, Phase, Prices, RunRecord, SCHEMA_VERSION, Setup, Strategy, Task,
+    UserDecision, Version,
 };
 
 /// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
@@ -471,10 +472,7 @@ impl Worker for Run<'_, '_> {
                 approach,
             } => self.revise(iteration, based_on, approach).await,
             Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
-            Next::Compare {
-                incumbent,
-                challenger,
-            } => self.compare(incumbent, challenger).await,
+            Next::Compare { first, best } => self.compare(first, best).await,
             Next::AskUser { iteration, stops } => self.ask_user(iteration, stops).await,
             Next::TakeEdit {
                 iteration,
@@ -493,11 +491,12 @@ impl Run<'_, '_> {
     /// Runs to the end.
     async fn go(mut self, run_id: Uuid, cancel: &CancellationToken) {
         let state = State::new(Abilities {
-            compare: self.plan.criteria.need_judge(),
+            judge: self.plan.criteria.need_judge(),
             stronger: self.plan.stronger.is_some(),
             // What was decided before is done again, also where nobody decides any more.
             decide: self.decider.is_some() || self.log.was_decided(),
             resumed: self.log.resumed_without_draft(),
+            varied: self.plan.writer_sampling.temperature != Some(0.0),
         });
         let begin = (state, self.begin());
         let (log, settings) = (self.log, self.settings.clone());
@@ -670,13 +669,21 @@ impl Run<'_, '_> {
         let open = self.ledger.issues_of(based_on);
         let found = self.log.with(|record| {
             let base = record.version(based_on)?;
-            let worse = (approach == Approach::Differently)
-                .then(|| record.versions.last())
+            let worse = (approach == Approach::Careful)
+                .then(|| {
+                    record
+                        .versions
+                        .iter()
+                        .rfind(|version| version.based_on.is_some())
+                })
                 .flatten()
                 .map(|failed| lessons::of_regression(base, failed));
             let past = past::of(record, based_on, &self.settings);
             Some((lessons::to_revise(base, open), worse, past))
         });
+        if approach == Approach::Careful {
+            self.history = self.history.careful();
+        }
         let Some((base, worse, past)) = found else {
             self.error = Some(format!("version {based_on} is not there to be revised"));
             return Happened::ModelFailed;
@@ -981,12 +988,12 @@ impl Run<'_, '_> {
     }
 
     /// Asks the judge which of two drafts is better.
-    async fn compare(&mut self, incumbent: u32, challenger: u32) -> Happened {
-        let (phase, iteration) = (Phase::Evaluate, challenger);
+    async fn compare(&mut self, first: u32, best: u32) -> Happened {
+        let (phase, iteration) = (Phase::Evaluate, best);
         self.log.emit(Event::Phase { phase, iteration });
         let observer = self.log.calls(phase, iteration);
-        let first = self.output_of(incumbent).unwrap_or_default();
-        let second = self.output_of(challenger).unwrap_or_default();
+        let first = self.output_of(first).unwrap_or_default();
+        let second = self.output_of(best).unwrap_or_default();
         let pair = Pair {
             first: &first,
             second: &second,
@@ -1020,10 +1027,42 @@ impl Run<'_, '_> {
         if let Some(evaluation) = self.log.recorded_evaluation(iteration) {
             return self.judged(&text, &evaluation);
         }
+        if let Some(evaluation) = self.known(&text) {
+            return self.judged(&text, &evaluation);
+        }
         match self.judge(panel, &text, true).await {
             Ok(evaluation) => self.judged(&text, &evaluation),
             Err(error) => self.failed(&error),
         }
+    }
+
+    /// The evaluation of an earlier version with the same text, where it depends on nothing else.
+    fn known(&self, text: &Draft<'_>) -> Option<Evaluation> {
+        let by_text_alone = self.plan.criteria.criteria.iter().all(|criterion| {
+            let script = matches!(criterion.evaluator, Evaluator::Script(_));
+            let command = matches!(criterion.evaluator, Evaluator::Command(_));
+            !script && !command && !matches!(criterion.evaluator, Evaluator::Compare(_))
+        });
+        if text.attempt > 0 || !by_text_alone || !self.plan.criteria.need_judge() {
+            return None;
+        }
+        let mut evaluation = self.log.with(|record| {
+            let earlier = record
+                .versions
+                .iter()
+                .filter(|version| version.iteration < text.iteration);
+            let mut same = earlier.filter(|version| version.output == text.output);
+            same.find_map(|version| {
+                version
+                    .evaluation
+                    .clone()
+                    .filter(|known| known.rank().is_some())
+            })
+        })?;
+        for result in &mut evaluation.criteria {
+            result.cached = true;
+        }
+        Some(evaluation)
     }
 
     /// Has a draft judged. Only what is `live` is shown as it comes.

@@ -111,7 +111,11 @@ fn plan(answers: &[Answer], settings: LoopSettings, criteria: Vec<Criterion>) ->
         description: None,
         threshold: 0.8,
         loop_settings: LoopSettings::default(),
-        judge_settings: JudgeSettings::default(),
+        // A second verdict on a narrow pass has its own test.
+        judge_settings: JudgeSettings {
+            confirm: Some(0.0),
+            ..JudgeSettings::default()
+        },
         probe: ProbeTexts::default(),
         criteria,
     };
@@ -179,6 +183,15 @@ fn ended(played: &Played) -> (ConvergenceReason, ExitCode, Option<&str>) {
     )
 }
 
+/// Every draft revises the best one.
+fn revising(max_iterations: u32) -> LoopSettings {
+    LoopSettings {
+        max_iterations: Some(max_iterations),
+        adapt: Some(false),
+        ..LoopSettings::default()
+    }
+}
+
 #[tokio::test]
 async fn a_good_first_draft_is_the_answer() {
     let played = play(&[Text(" one\n"), Step(4)], LoopSettings::default()).await;
@@ -204,10 +217,14 @@ async fn revises_the_best_and_returns_it() {
         Text("three"),
         Step(2),
     ];
-    let played = play(&answers, LoopSettings::default()).await;
+    let played = play(&answers, revising(3)).await;
     assert_eq!(
         ended(&played),
-        (ConvergenceReason::Plateau, ExitCode::NotMet, Some("one"))
+        (
+            ConvergenceReason::MaxIterations,
+            ExitCode::NotMet,
+            Some("one")
+        )
     );
     let seeds: Vec<_> = [0, 2, 4]
         .map(|call| played.asked[call].sampling.seed)
@@ -428,7 +445,7 @@ async fn a_flawed_draft_stands_where_there_is_no_better_one() {
 async fn a_rejected_revision_never_wins() {
     let refused = End("No.", EndReason::Refused("policy".to_owned()));
     let answers = [Text("one"), Step(2), refused, Text("three"), Step(3)];
-    let played = play(&answers, LoopSettings::default()).await;
+    let played = play(&answers, revising(3)).await;
     assert_eq!(
         ended(&played),
         (
@@ -526,12 +543,11 @@ async fn a_stronger_model_takes_over_where_there_is_no_progress() {
         Step(3),
         Text("three"),
         Step(3),
-        Text("four"),
-        Step(3),
         Step(5),
     ];
     let settings = LoopSettings {
         max_iterations: Some(9),
+        plateau_iterations: Some(2),
         ..LoopSettings::default()
     };
     let (plan, weak) = plan(&answers, settings, vec![judged_by_model()]);
@@ -544,7 +560,7 @@ async fn a_stronger_model_takes_over_where_there_is_no_progress() {
         .run(&Task::new("Write."), &mut |_: &Stamped| (), &nobody)
         .await;
     assert_eq!(record.selected().unwrap().output, "six");
-    assert_eq!(record.versions[3].based_on, None, "the fresh draft");
+    assert_eq!(record.versions[2].based_on, None, "the fresh draft");
     assert_eq!(strong.asked.lock().unwrap().len(), 1);
     assert!(weak.answers.lock().unwrap().is_empty());
 }
@@ -666,7 +682,7 @@ async fn a_rewrite_that_changes_little_is_predicted() {
     let settings = LoopSettings {
         strategy: Some(Strategy::FullRewrite),
         max_revision_tokens: Some(50),
-        ..LoopSettings::default()
+        ..revising(2)
     };
     let answers = [Text(DRAFT), Text("done")];
     let played = play_with(&answers, settings, criteria, &CancellationToken::new()).await;
@@ -741,7 +757,7 @@ async fn a_revision_learns_from_those_before() {
     let settings = |history, versions| LoopSettings {
         include_reflection_history: history,
         include_prior_versions: versions,
-        ..LoopSettings::default()
+        ..revising(3)
     };
     assert_eq!(asked(settings(None, None)).await, (true, false));
     assert_eq!(

@@ -8,9 +8,6 @@ const SAME: f64 = 1e-9;
 pub(super) struct Incumbent {
     pub(super) iteration: u32,
     pub(super) verdict: Verdict,
-    /// The highest score of an incumbent of this class. The judge who compares may prefer a version with a
-    /// lower score; measured against this one, many such choices cannot add up to a slide.
-    pub(super) peak: f64,
 }
 
 /// How a new version does against the incumbent, and why, in words.
@@ -20,44 +17,23 @@ pub(super) enum Challenge {
     Won(String),
     /// The incumbent stays.
     Lost(String),
-    /// The scores are too close to say; without a judge who compares, they decide all the same.
-    Close,
 }
 
 /// Whether a new version becomes the incumbent.
 ///
 /// The rule: what no score outweighs goes first (satisfactory, then everything required met). Among versions that
 /// are equal in that, one that fails a criterion which the incumbent meets (hard check, floor or required
-/// one) never wins. Then the score decides; of equals the incumbent stays. Scores that differ, but by less
-/// than `grey_zone`, are close, unless the texts are the same.
-pub(super) fn challenge(best: &Incumbent, new: &Verdict, grey_zone: f64) -> Challenge {
+/// one) never wins. Then the score decides; of equals the incumbent stays.
+pub(super) fn challenge(best: &Incumbent, new: &Verdict) -> Challenge {
     let (old_class, new_class) = (best.verdict.class(), new.class());
     if new_class > old_class {
         return Challenge::Won(won(best, new));
     }
-    if new_class < old_class || !new.newly_failing(&best.verdict).is_empty() {
+    let falls = new_class < old_class || !new.newly_failing(&best.verdict).is_empty();
+    if falls || new.rank.score <= best.verdict.rank.score + SAME {
         return Challenge::Lost(lost(best, new));
     }
-    let score = new.rank.score;
-    let difference = (score - best.verdict.rank.score).abs();
-    let near = difference > SAME
-        && difference < grey_zone - SAME
-        && score > best.peak - grey_zone + SAME
-        && new.similarity != Some(1.0);
-    if near {
-        Challenge::Close
-    } else {
-        by_score(best, new)
-    }
-}
-
-/// Whether a new version that fails nothing new becomes the incumbent by its score alone.
-pub(super) fn by_score(best: &Incumbent, new: &Verdict) -> Challenge {
-    if new.rank.score > best.verdict.rank.score + SAME {
-        Challenge::Won(won(best, new))
-    } else {
-        Challenge::Lost(lost(best, new))
-    }
+    Challenge::Won(won(best, new))
 }
 
 /// Whether a version that did not win is a step back rather than no step: something newly fails, or the score
@@ -109,7 +85,6 @@ mod tests {
     fn incumbent(verdict: Verdict) -> Incumbent {
         Incumbent {
             iteration: 1,
-            peak: verdict.rank.score,
             verdict,
         }
     }
@@ -121,12 +96,8 @@ mod tests {
     #[test]
     fn a_higher_score_wins_and_equals_stay() {
         let best = incumbent(Verdict::scored(0.6, false));
-        assert!(has_won(&challenge(
-            &best,
-            &Verdict::scored(0.7, false),
-            0.05
-        )));
-        let same = challenge(&best, &Verdict::scored(0.6, false), 0.0);
+        assert!(has_won(&challenge(&best, &Verdict::scored(0.7, false))));
+        let same = challenge(&best, &Verdict::scored(0.6, false));
         let reason = "score 0.60 is no gain on version 1's 0.60".to_owned();
         assert_eq!(same, Challenge::Lost(reason));
     }
@@ -136,16 +107,16 @@ mod tests {
         let best =
             incumbent(Verdict::scored(0.4, false).meeting(&[("tone", true), ("length", false)]));
         let new = Verdict::scored(0.9, false).meeting(&[("tone", false), ("length", true)]);
-        let Challenge::Lost(reason) = challenge(&best, &new, 0.05) else {
+        let Challenge::Lost(reason) = challenge(&best, &new) else {
             panic!("it must not win");
         };
         assert!(reason.contains("`tone` is no longer met"), "{reason}");
         // What failed before may go on failing.
         let new = Verdict::scored(0.9, false).meeting(&[("tone", true), ("length", false)]);
-        assert!(has_won(&challenge(&best, &new, 0.05)));
+        assert!(has_won(&challenge(&best, &new)));
         // What nobody had asked before does not newly fail.
         let new = Verdict::scored(0.9, false).meeting(&[("tone", true), ("depth", false)]);
-        assert!(has_won(&challenge(&best, &new, 0.05)));
+        assert!(has_won(&challenge(&best, &new)));
     }
 
     #[test]
@@ -153,56 +124,13 @@ mod tests {
         let mut without = Verdict::scored(0.9, false).meeting(&[("a", false), ("b", true)]);
         without.rank.required_met = false;
         let with = Verdict::scored(0.5, false).meeting(&[("a", true), ("b", false)]);
-        assert!(has_won(&challenge(
-            &incumbent(without.clone()),
-            &with,
-            0.05
-        )));
-        assert!(!has_won(&challenge(&incumbent(with), &without, 0.05)));
-    }
-
-    #[test]
-    fn close_scores_are_close_unless_they_or_the_texts_are_the_same() {
-        let best = incumbent(Verdict::scored(0.80, false));
-        for score in [0.76, 0.84] {
-            let new = Verdict::scored(score, false);
-            assert_eq!(challenge(&best, &new, 0.05), Challenge::Close, "{score}");
-            assert_ne!(challenge(&best, &new, 0.0), Challenge::Close, "{score}");
-        }
-        for score in [0.75, 0.8, 0.85] {
-            assert_ne!(
-                challenge(&best, &Verdict::scored(score, false), 0.05),
-                Challenge::Close
-            );
-        }
-        assert_ne!(
-            challenge(&best, &Verdict::scored(0.84, false).alike(1.0), 0.05),
-            Challenge::Close
-        );
-        let good = Verdict::scored(0.81, true);
-        assert!(
-            has_won(&challenge(&best, &good, 0.05)),
-            "meeting the criteria is no matter of taste"
-        );
-    }
-
-    #[test]
-    fn preferences_do_not_add_up_to_a_slide() {
-        let mut best = incumbent(Verdict::scored(0.77, false));
-        best.peak = 0.80;
-        assert_eq!(
-            challenge(&best, &Verdict::scored(0.76, false), 0.05),
-            Challenge::Close
-        );
-        assert!(matches!(
-            challenge(&best, &Verdict::scored(0.74, false), 0.05),
-            Challenge::Lost(_)
-        ));
+        assert!(has_won(&challenge(&incumbent(without.clone()), &with)));
+        assert!(!has_won(&challenge(&incumbent(with), &without)));
     }
 
     proptest! {
         #[test]
-        fn without_a_grey_zone_only_a_higher_score_or_class_wins(
+        fn only_a_higher_score_or_class_wins(
             old in 0.0f64..=1.0, new in 0.0f64..=1.0, was in any::<bool>(), is in any::<bool>(),
             met in prop::collection::vec((any::<bool>(), any::<bool>()), 0..5),
         ) {
@@ -214,7 +142,7 @@ mod tests {
             let verdict = Verdict::scored(new, is).meeting(&side(|m| m.1));
             let fails = met.iter().any(|(before, now)| *before && !now);
             let expected = (is && !was) || (is == was && !fails && new > old + SAME);
-            prop_assert_eq!(has_won(&challenge(&best, &verdict, 0.0)), expected);
+            prop_assert_eq!(has_won(&challenge(&best, &verdict)), expected);
         }
     }
 }

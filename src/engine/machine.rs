@@ -1,9 +1,9 @@
 //! What to do next, as a pure function of what has happened.
 
-use super::adapt::{Approach, ladder};
 use super::candidates::how_many;
 use super::converge::{Attempt, Outcome, Trail, converged};
-use super::incumbent::{Challenge, Incumbent, by_score, challenge, is_regression};
+use super::incumbent::{Challenge, Incumbent, challenge, is_regression};
+use super::policy::{Approach, Odds};
 use super::spent::Spent;
 use super::triggers::{self, Setback};
 use super::verdict::Verdict;
@@ -18,14 +18,16 @@ const JUDGE_TRIES: u32 = 2;
 /// What a run can do besides drafting, judging and revising.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Abilities {
-    /// There is a judge who compares two drafts.
-    pub(super) compare: bool,
+    /// There is a judge, who also compares two drafts.
+    pub(super) judge: bool,
     /// There is a stronger model.
     pub(super) stronger: bool,
     /// There is somebody who may decide for the loop.
     pub(super) decide: bool,
     /// How often the run was resumed before it had a draft: each time, a first draft is requested anew.
     pub(super) resumed: u32,
+    /// The same prompt brings another draft: it is worth asking again.
+    pub(super) varied: bool,
 }
 
 /// Where a run stands.
@@ -40,18 +42,20 @@ pub(super) struct State {
     incumbent: Option<Incumbent>,
     /// Every judged version, in order.
     pub(super) judged: Vec<(u32, Rank)>,
-    /// The verdict on a version whose score is too close to the incumbent's, until somebody has decided.
-    close: Option<Verdict>,
-    /// The attempts to better the incumbent since the approach was last changed.
+    /// The first version, until the answer is settled: it is compared with the best one at the end.
+    first: Option<Incumbent>,
+    /// Why the run stops, while the first and the best version are compared.
+    closing: Option<ConvergenceReason>,
+    /// The attempts to better the incumbent, since the beginning or since another model took over.
     trail: Trail,
-    /// How drafts are made now.
-    approach: Approach,
-    /// What was tried after the usual way; each thing once.
-    tried: Vec<Approach>,
-    /// Whether a revision was anything else than a rewrite of the whole.
-    edited: bool,
-    /// Why the run would have stopped; since then the ladder is climbed, until something helps.
-    stalled: Option<ConvergenceReason>,
+    /// What was learned about the writer.
+    odds: Odds,
+    /// Whether no fresh draft is written any more, since it would know nothing of what the user wants.
+    only_revise: bool,
+    /// Whether the stronger model has taken over.
+    stronger: bool,
+    /// How the version that is judged next was revised, if it was.
+    strategy: Option<Strategy>,
     /// The answer by the user's word: a version that was accepted, or a text of the user's own until it is judged.
     word: Option<u32>,
     /// Unreadable verdicts in a row.
@@ -98,8 +102,7 @@ pub(super) enum Happened {
     Unreadable,
     /// The text could not be judged, since a check failed itself.
     CheckFailed,
-    /// The incumbent, which was shown first, and the new version were compared; `None` if the answer could not
-    /// be read.
+    /// The first and the best version were compared, in this order; `None` if the answer could not be read.
     Compared(Option<Preference>),
     /// Who may decide has decided.
     Decided(UserDecision),
@@ -120,8 +123,8 @@ pub(super) enum Next {
     Draft { iteration: u32 },
     /// Judge a version, for the `attempt`th time, from 0.
     Evaluate { iteration: u32, attempt: u32 },
-    /// Ask which of two versions is better.
-    Compare { incumbent: u32, challenger: u32 },
+    /// Ask which of the first and the best version is better, before the run stops.
+    Compare { first: u32, best: u32 },
     /// Ask who may decide, after a version was judged; left alone, the loop would go on, or stop for this reason.
     AskUser {
         iteration: u32,
@@ -137,7 +140,7 @@ pub(super) enum Next {
         based_on: u32,
         approach: Approach,
     },
-    /// Write a draft anew, with nothing of the earlier ones but the faults of one of them, to avoid.
+    /// Write a fresh draft that avoids the issues of an earlier one.
     Fresh { iteration: u32, lessons: u32 },
     /// Look back at what went wrong, before a version is written.
     Reflect { iteration: u32, on: Setback },
@@ -229,8 +232,8 @@ impl State {
         self.incumbent.as_ref().map(|best| best.iteration)
     }
 
-    /// How many candidates the next version is chosen from. A first draft, and a correction that nobody judges, is
-    /// the only one.
+    /// How many candidates the next version is chosen from. A first draft, which may pass, and a correction that nobody
+    /// judges, are the only ones.
     pub(super) fn candidates(&self, settings: &LoopSettings) -> u32 {
         if self.incumbent.is_none() {
             return 1;
@@ -280,10 +283,7 @@ impl State {
             Happened::NoDraft => ConvergenceReason::NoDraft,
             Happened::Reflected => return self.again(),
             Happened::Judged(verdict) => return self.judge(verdict, rules, decisions),
-            Happened::Compared(preference) => {
-                self.decide_close(preference, rules, decisions);
-                return self.consult(rules, decisions);
-            }
+            Happened::Compared(preference) => self.settle_answer(preference, decisions),
             Happened::Decided(decision) => return self.obey(&decision, rules, decisions),
             Happened::Unreadable => {
                 self.judge_failures += 1;
@@ -302,15 +302,13 @@ impl State {
             Happened::TimeUp => ConvergenceReason::TimeLimit,
             Happened::Cancelled => ConvergenceReason::Interrupted,
         };
-        // Nobody will compare them any more.
-        self.decide_close(None, rules, decisions);
         Next::Stop(stop)
     }
 
     /// Takes in that a version is there.
     fn written(&mut self, strategy: Option<Strategy>) {
         self.rejections = 0;
-        self.edited |= strategy.is_some_and(|strategy| strategy != Strategy::FullRewrite);
+        self.strategy = strategy;
     }
 
     /// Takes a verdict in.
@@ -320,11 +318,13 @@ impl State {
         let Some(best) = &self.incumbent else {
             let score = verdict.rank.score;
             self.trail.start = score;
-            self.incumbent = Some(Incumbent {
+            self.odds.draws += u32::from(self.given.is_none());
+            let first = Incumbent {
                 iteration: self.iteration,
-                peak: score,
                 verdict,
-            });
+            };
+            self.first = Some(first.clone());
+            self.incumbent = Some(first);
             let reason = format!("the first version, score {score:.2}");
             decisions.push(self.decision(Choice::Accept, reason));
             return self.consult(rules, decisions);
@@ -335,23 +335,7 @@ impl State {
             self.begin_anew();
             return self.consult(rules, decisions);
         }
-        let challenge = match challenge(best, &verdict, rules.settings.grey_zone()) {
-            Challenge::Close if self.abilities.compare && rules.limit.is_none() => {
-                let (incumbent, challenger) = (best.iteration, self.iteration);
-                let reason = format!(
-                    "score {:.2} is too close to version {incumbent}'s {:.2} to say: both are compared",
-                    verdict.rank.score, best.verdict.rank.score
-                );
-                self.close = Some(verdict);
-                decisions.push(self.decision(Choice::Compare, reason));
-                return Next::Compare {
-                    incumbent,
-                    challenger,
-                };
-            }
-            Challenge::Close => by_score(best, &verdict),
-            clear => clear,
-        };
+        let challenge = challenge(best, &verdict);
         self.settle(verdict, challenge, rules, decisions);
         self.consult(rules, decisions)
     }
@@ -363,9 +347,11 @@ impl State {
         if !self.abilities.decide || iteration > rules.settings.max_iterations() {
             return self.go_on(rules, decisions);
         }
-        let alone = self.clone().go_on(rules, &mut Vec::new());
+        let mut then = self.clone();
+        let alone = then.go_on(rules, &mut Vec::new());
         let stops = match rules.within_budget(alone) {
             Next::Stop(reason) => Some(reason),
+            Next::Compare { .. } => then.closing,
             _ => None,
         };
         Next::AskUser { iteration, stops }
@@ -406,52 +392,95 @@ impl State {
     fn one_more(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
         let next = self.go_on(rules, decisions);
         match (next, self.incumbent()) {
-            (Next::Stop(_), Some(based_on)) if self.iteration < rules.settings.max_iterations() => {
-                self.another(based_on, rules.settings)
+            (Next::Stop(_) | Next::Compare { .. }, Some(based_on))
+                if self.iteration < rules.settings.max_iterations() =>
+            {
+                self.closing = None;
+                self.another(based_on, rules.settings, decisions)
             }
             _ => next,
         }
     }
 
-    /// What was tried says nothing any more: there is something new to go by.
+    /// What was tried says nothing any more: there is something new to go by, which only a revision keeps.
     fn begin_anew(&mut self) {
-        if let Some(best) = &mut self.incumbent {
-            best.peak = best.verdict.rank.score;
+        if let Some(best) = &self.incumbent {
             self.trail = Trail {
-                start: best.peak,
+                start: best.verdict.rank.score,
                 attempts: Vec::new(),
             };
         }
-        self.approach = Approach::Usual;
-        self.tried.clear();
-        self.stalled = None;
+        self.first = None;
+        self.odds = Odds::default();
+        self.only_revise = true;
+        self.stronger = false;
     }
 
-    /// Decides between the incumbent and a version that is close to it, if there is one; without a preference by
-    /// the score.
-    fn decide_close(
+    /// Stops; where the best version is not clearly better than the first one, both are compared before. A judge who
+    /// sees both errs less than one who gives each a score.
+    fn finish(
         &mut self,
-        preference: Option<Preference>,
+        reason: ConvergenceReason,
         rules: &Rules,
         decisions: &mut Vec<Decision>,
-    ) {
-        let (Some(verdict), Some(best)) = (self.close.take(), &self.incumbent) else {
-            return;
+    ) -> Next {
+        let stop = Next::Stop(reason);
+        let (Some(first), Some(best)) = (&self.first, &self.incumbent) else {
+            return stop;
         };
-        let kept = best.iteration;
-        let challenge = match preference {
+        let (old, new) = (&first.verdict, &best.verdict);
+        let gain = new.rank.score - old.rank.score;
+        let close = first.iteration != best.iteration
+            && new.class() == old.class()
+            && gain < rules.settings.grey_zone();
+        if !close || !self.abilities.judge || rules.limit.is_some() {
+            return stop;
+        }
+        let why = format!(
+            "score {:.2} is too close to version {}'s {:.2} to say: both are compared",
+            new.rank.score, first.iteration, old.rank.score
+        );
+        let (first, best) = (first.iteration, best.iteration);
+        self.closing = Some(reason);
+        decisions.push(Decision {
+            iteration: best,
+            ..self.decision(Choice::Compare, why)
+        });
+        Next::Compare { first, best }
+    }
+
+    /// Takes the first version for the best one unless the judge prefers the other; where nobody could say, the scores
+    /// decide.
+    fn settle_answer(
+        &mut self,
+        preference: Option<Preference>,
+        decisions: &mut Vec<Decision>,
+    ) -> ConvergenceReason {
+        let reason = self.closing.take();
+        let reason = reason.unwrap_or(ConvergenceReason::MaxIterations);
+        let (Some(best), Some(first)) = (self.incumbent(), self.first.take()) else {
+            return reason;
+        };
+        let kept = first.iteration;
+        let why = match preference {
+            None => return reason,
             Some(Preference::Second) => {
-                Challenge::Won(format!("in both orders it is preferred to version {kept}"))
+                format!("preferred to version {kept} in both orders")
             }
-            Some(Preference::First) => {
-                Challenge::Lost(format!("in both orders version {kept} is preferred"))
-            }
-            Some(Preference::Tie) => {
-                Challenge::Lost(format!("neither it nor version {kept} is preferred"))
-            }
-            None => by_score(best, &verdict),
+            Some(Preference::First) => format!("version {kept} is preferred in both orders"),
+            Some(Preference::Tie) => format!("not clearly better than version {kept}"),
         };
-        self.settle(verdict, challenge, rules, decisions);
+        let choice = if preference == Some(Preference::Second) {
+            Choice::Accept
+        } else {
+            self.incumbent = Some(first);
+            Choice::KeepIncumbent
+        };
+        decisions.push(Decision {
+            iteration: best,
+            ..self.decision(choice, why)
+        });
+        reason
     }
 
     /// Makes a version the incumbent, or does not.
@@ -471,6 +500,7 @@ impl State {
             best: best.verdict.rank.score,
             similarity: verdict.similarity,
             same_issues: !verdict.open.is_empty() && verdict.open == best.verdict.open,
+            strategy: self.strategy,
             ..Attempt::default()
         };
         let (choice, reason) = match challenge {
@@ -480,7 +510,6 @@ impl State {
                 attempt.best = score;
                 *best = Incumbent {
                     iteration: self.iteration,
-                    peak: if leap { score } else { best.peak.max(score) },
                     verdict,
                 };
                 (Choice::Accept, reason)
@@ -499,23 +528,20 @@ impl State {
                 }
                 (Choice::KeepIncumbent, reason)
             }
-            Challenge::Close => return,
         };
         self.attempted(attempt);
         decisions.push(self.decision(choice, reason));
     }
 
-    /// Takes an attempt into the trail. A gain after the approach was changed begins a new one.
+    /// Takes in an attempt to better the incumbent.
     fn attempted(&mut self, attempt: Attempt) {
-        if attempt.is_gain() && self.stalled.take().is_some() {
-            self.approach = self.approach.after_a_gain();
-            self.trail = Trail {
-                start: attempt.best,
-                attempts: Vec::new(),
-            };
+        if matches!(self.writing, Some(Next::Revise { .. })) {
+            self.odds.revisions += 1;
+            self.odds.helped += u32::from(attempt.is_gain());
         } else {
-            self.trail.attempts.push(attempt);
+            self.odds.draws += 1;
         }
+        self.trail.attempts.push(attempt);
     }
 
     /// A rejected reply: a first draft is requested again, and after the last try the best rejected reply is taken;
@@ -630,64 +656,87 @@ impl State {
             return Next::Stop(ConvergenceReason::ModelError);
         };
         let (based_on, satisfactory) = (best.iteration, best.verdict.rank.satisfactory);
+        let best_score = best.verdict.rank.score;
         let settings = rules.settings;
         let more = self.iteration < settings.max_iterations();
         if more && self.iteration < settings.min_iterations() {
-            return self.another(based_on, settings);
+            return self.another(based_on, settings, decisions);
         }
         // Whatever else holds: with a draft that meets the criteria the run has reached what it was for.
         if satisfactory {
             return Next::Stop(ConvergenceReason::QualityMet);
         }
-        let stalled = self.stalled.or_else(|| converged(&self.trail, settings));
         // A rule says more than the limit does.
-        let Some(reason) = stalled else {
+        let Some(reason) = converged(&self.trail, settings) else {
             return if more {
-                self.another(based_on, settings)
+                self.another(based_on, settings, decisions)
             } else {
-                Next::Stop(ConvergenceReason::MaxIterations)
+                self.finish(ConvergenceReason::MaxIterations, rules, decisions)
             };
         };
-        let step = ladder(self.edited, self.abilities.stronger)
-            .into_iter()
-            // A draft of its own would know nothing of the text that was given.
-            .filter(|step| self.given.is_none() || *step != Approach::Fresh)
-            .find(|step| !self.tried.contains(step))
-            .filter(|_| more && settings.adapt() && rules.limit.is_none());
-        let Some(step) = step else {
-            return Next::Stop(reason);
+        let stronger = self.abilities.stronger && !self.stronger && settings.adapt();
+        if !(stronger && more && rules.limit.is_none()) {
+            return self.finish(reason, rules, decisions);
+        }
+        self.stronger = true;
+        self.trail = Trail {
+            start: best_score,
+            attempts: Vec::new(),
         };
-        self.stalled = Some(reason);
-        self.tried.push(step);
-        self.approach = step;
-        let reason = format!("{}: trying {}", reason.describe(), step.describe());
+        let reason = format!("{}: trying a stronger model", reason.describe());
         decisions.push(self.decision(Choice::ChangeApproach, reason));
-        self.another(based_on, settings)
+        self.another(based_on, settings, decisions)
     }
 
-    /// One more draft.
-    fn another(&mut self, based_on: u32, settings: &LoopSettings) -> Next {
+    /// One more draft: a fresh one, or a revision of the best version.
+    fn another(
+        &mut self,
+        based_on: u32,
+        settings: &LoopSettings,
+        decisions: &mut Vec<Decision>,
+    ) -> Next {
         self.iteration += 1;
         let iteration = self.iteration;
-        let worse = self
-            .trail
-            .attempts
-            .last()
-            .is_some_and(|attempt| attempt.outcome == Outcome::Worse);
-        let approach = match self.approach {
-            Approach::Fresh => {
-                return Next::Fresh {
-                    iteration,
-                    lessons: based_on,
-                };
-            }
-            Approach::Usual if worse && settings.adapt() => Approach::Differently,
-            approach => approach,
-        };
+        // What was given, and what the user has said since, a fresh draft would know nothing of.
+        let may_draw =
+            settings.adapt() && self.given.is_none() && !self.only_revise && !self.stronger;
+        // Drafts in steps take many calls each.
+        let dear = self.abilities.judge || settings.steps();
+        if may_draw && self.odds.draws_again(dear) {
+            decisions.push(self.decision(Choice::ChangeApproach, self.odds.why_draw()));
+            return if self.odds.revisions == 0 && self.abilities.varied && !settings.steps() {
+                Next::Draft { iteration }
+            } else {
+                let lessons = based_on;
+                Next::Fresh { iteration, lessons }
+            };
+        }
         Next::Revise {
             iteration,
             based_on,
-            approach,
+            approach: self.approach(settings),
+        }
+    }
+
+    /// How the best version is revised, by what the last revisions came to.
+    fn approach(&self, settings: &LoopSettings) -> Approach {
+        if self.stronger {
+            return Approach::Stronger;
+        }
+        let attempts = self.trail.attempts.iter().rev();
+        let mut revisions = attempts.filter_map(|attempt| Some((attempt.strategy?, attempt)));
+        let edits = |strategy| strategy != Strategy::FullRewrite;
+        match (revisions.next(), revisions.next()) {
+            _ if !settings.adapt() => Approach::Usual,
+            (Some((strategy, last)), _) if last.outcome == Outcome::Worse && !edits(strategy) => {
+                Approach::Careful
+            }
+            (Some((last, one)), Some((before, two)))
+                if edits(last) && edits(before) && !one.is_gain() && !two.is_gain() =>
+            {
+                Approach::Rewrite
+            }
+            _ => Approach::Usual,
         }
     }
 

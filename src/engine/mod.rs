@@ -67,7 +67,6 @@
 //!
 //! [`Event::Delta`]: crate::types::Event::Delta
 
-mod adapt;
 mod ahead;
 mod bound;
 mod builder;
@@ -89,6 +88,7 @@ mod log;
 mod machine;
 mod outline;
 mod past;
+mod policy;
 mod replay;
 #[cfg(test)]
 mod resume_tests;

@@ -33,8 +33,9 @@ impl LengthCheck {
         let min_is_max = min.is_some() && min == max;
         let (score, fault) = match (min, max) {
             (Some(min), _) if count < min => {
+                // Not `missing`: no single passage is, so that no edit would do.
                 let fault = Fault::new(
-                    IssueType::Missing,
+                    IssueType::Incorrect,
                     format!("the text has {seen}, at least {min} are wanted"),
                 )
                 .fix(format!("add {}", by(min - count, min_is_max, units)));

@@ -6,7 +6,7 @@ use super::add_up::add_up;
 use super::apart::Apart;
 use super::compare::CompareCheck;
 use super::finding::Finding;
-use super::judge::{Case, Judge, JudgeModel};
+use super::judge::{Case, Judge, JudgeModel, Judgement};
 use super::preference::PreferenceCheck;
 use super::subject::Subject;
 use super::{HardCheck, Tools, command, contains, length, regex, schema, script};
@@ -210,7 +210,10 @@ impl Panel {
                 attempt: subject.attempt,
                 observer,
             };
-            let verdict = judge.judge(&case).await?;
+            let margin = self.criteria.judge_settings.confirm();
+            let narrow =
+                |verdict: &Judgement| margin > 0.0 && self.is_narrow(findings, verdict, margin);
+            let verdict = judge.judge(&case, narrow).await?;
             let slots = findings.iter_mut().zip(&*self.checks);
             for ((slot, _), finding) in slots
                 .filter(|(_, check)| matches!(check, Check::Judged))
@@ -231,6 +234,24 @@ impl Panel {
             }
         }
         Ok(opinion)
+    }
+
+    /// Whether a draft with these findings and this judgement meets the criteria, by less than the margin.
+    fn is_narrow(&self, found: &[Option<Finding>], judgement: &Judgement, margin: f64) -> bool {
+        let mut judged = judgement.findings.iter();
+        let all: Option<Vec<Finding>> = found
+            .iter()
+            .zip(&*self.checks)
+            .map(|(found, check)| match check {
+                Check::Judged => judged.next().cloned(),
+                _ => found.clone(),
+            })
+            .collect();
+        // Where drafts are compared as well, a comparison in both orders follows.
+        let Some(all) = all else { return false };
+        let evaluation = add_up(&self.criteria, all, judgement.issues.clone(), None);
+        let goal = self.criteria.threshold + margin - 1e-9;
+        evaluation.satisfactory && evaluation.overall_score.is_some_and(|score| score < goal)
     }
 
     /// What the hard checks found that makes the judge's word worth nothing.

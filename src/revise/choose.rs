@@ -10,8 +10,11 @@ use crate::types::{Issue, Strategy};
 /// A draft of fewer characters is written again as a whole: about 150 tokens, which edits would cost, too.
 const SHORT: usize = 600;
 
-/// What finding a passage and marking it costs, in characters.
-const PER_EDIT: usize = 160;
+/// The same for JSON, whose lines are short, and for drafts that a rewrite has made worse.
+const SHORT_WITH_EDITS: usize = 250;
+
+/// What the markers of an edit cost, in characters.
+const PER_EDIT: usize = 60;
 
 /// What one more call costs for each section, in characters, besides the part of the draft below.
 const PER_SECTION: usize = 200;
@@ -19,8 +22,12 @@ const PER_SECTION: usize = 200;
 /// Reading the draft once more costs this part of writing it: it is mostly in the cache.
 const READING: usize = 20;
 
-/// Another strategy than the rewrite must promise to cost at most this share of it: what is estimated is not sure.
-const WORTH: f64 = 0.75;
+/// Another strategy than the rewrite may cost so much of it, if it is sure to work: it leaves alone what is sound, which
+/// a rewrite may break.
+const WORTH: f64 = 1.5;
+
+/// The same once a rewrite has made the draft worse.
+const WORTH_CAREFUL: f64 = 3.0;
 
 /// How likely a strategy is to work before it was tried; it counts as much as one try.
 const PRIOR: f64 = 0.8;
@@ -30,6 +37,8 @@ const PRIOR: f64 = 0.8;
 pub struct History {
     edits: Tries,
     sections: Tries,
+    /// Whether a rewrite has made the draft worse.
+    careful: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,6 +70,16 @@ impl History {
         Self {
             edits: self.edits.and(other.edits, before.edits),
             sections: self.sections.and(other.sections, before.sections),
+            careful: self.careful || other.careful,
+        }
+    }
+
+    /// The history after a rewrite that made the draft worse.
+    #[must_use]
+    pub fn careful(self) -> Self {
+        Self {
+            careful: true,
+            ..self
         }
     }
 
@@ -87,7 +106,13 @@ impl History {
 pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, String) {
     let rewrite = |reason: String| (Strategy::FullRewrite, reason);
     let size = draft.chars().count();
-    if size < SHORT {
+    let is_data = draft.trim_start().starts_with(['{', '[']);
+    let short = if is_data || history.careful {
+        SHORT_WITH_EDITS
+    } else {
+        SHORT
+    };
+    if size < short {
         let length = counted(draft.split_whitespace().count(), "word");
         return rewrite(format!("the draft is short ({length})"));
     }
@@ -107,9 +132,14 @@ pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, St
     let edits = as_f64(2 * reach.touched + PER_EDIT * issues.len())
         + (1.0 - history.edits.chance()) * whole;
     let sections = as_f64(reach.sections) + (1.0 - history.sections.chance()) * whole;
-    let limit = WORTH * whole;
+    let worth = if history.careful {
+        WORTH_CAREFUL
+    } else {
+        WORTH
+    };
+    let limit = |tries: Tries| whole * worth * tries.chance();
     let divided = reach.parts >= 2;
-    if divided && sections <= limit && sections < edits {
+    if divided && sections <= limit(history.sections) && sections < edits {
         return (
             Strategy::Incremental,
             format!(
@@ -125,7 +155,7 @@ pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, St
             ),
         );
     }
-    if edits <= limit {
+    if edits <= limit(history.edits) {
         return (
             Strategy::TargetedEdit,
             format!(
@@ -335,6 +365,31 @@ mod tests {
             .flat_map(|n| [2, 4, 6].map(|line| wrong(Some(n * 8 + line))))
             .collect();
         assert_eq!(chosen(none, &long, &many), Strategy::FullRewrite);
+    }
+
+    #[test]
+    fn json_is_edited_from_a_smaller_size_and_careful_revisions_are_edits() {
+        let object = format!(
+            "{{\n  \"name\": \"x\",\n{}  \"last\": 1\n}}",
+            "  \"some_key_of_it\": \"some value\",\n".repeat(8)
+        );
+        assert!((SHORT_WITH_EDITS..SHORT).contains(&object.chars().count()));
+        let issues = [issue(IssueType::Incorrect, Some(3))];
+        let none = History::default();
+        assert_eq!(chosen(none, &object, &issues), Strategy::TargetedEdit);
+        let prose = object.replace(['{', '}'], "");
+        assert_eq!(chosen(none, &prose, &issues), Strategy::FullRewrite);
+        assert_eq!(
+            chosen(none.careful(), &prose, &issues),
+            Strategy::TargetedEdit
+        );
+        // A third of the text in many places: only who has learned to be careful edits it.
+        let long = report(3).replace("# ", "");
+        let many: Vec<Issue> = (0..3)
+            .flat_map(|n| [2, 3, 5].map(|line| issue(IssueType::Incorrect, Some(n * 8 + line))))
+            .collect();
+        assert_eq!(chosen(none, &long, &many), Strategy::FullRewrite);
+        assert_ne!(chosen(none.careful(), &long, &many), Strategy::FullRewrite);
     }
 
     #[test]

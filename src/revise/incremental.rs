@@ -1,5 +1,7 @@
 //! One section after the other: those with issues again, and what is missing as a new one.
 
+use std::collections::BTreeSet;
+
 use super::choose::touched_sections;
 use super::edits::{Haystack, apply, has_blocks, parse};
 use super::scope::{Scope, scope};
@@ -246,12 +248,25 @@ impl Increments {
             self.rewritten.retain(|(number, _)| *number != at);
             return self.rewrite(draft, at, &text);
         }
-        if draft.contains(text.trim()) {
+        if draft.contains(text.trim()) || holds_most(&text, draft) {
             return false;
         }
         self.added = Some((behind, text));
         true
     }
+}
+
+/// Whether a text has at least half of the lines of a draft, so that it is the draft and not an addition to it.
+fn holds_most(text: &str, draft: &str) -> bool {
+    let lines = |text: &'_ str| -> BTreeSet<String> {
+        let lines = text.lines().map(str::trim);
+        lines
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let (text, draft) = (lines(text), lines(draft));
+    !draft.is_empty() && draft.intersection(&text).count() * 2 >= draft.len()
 }
 
 fn gravity(issues: &[Issue]) -> u32 {
@@ -371,6 +386,28 @@ mod tests {
 
     fn wrong(line: u64) -> Issue {
         issue(IssueType::Incorrect, Severity::Major, Some(line))
+    }
+
+    #[test]
+    fn a_whole_text_is_no_addition() {
+        let whole = DRAFT.replace("Run it twice.", "Run it once.") + "\n# Licence\n\nIt is free.\n";
+        let missing = issue(IssueType::Missing, Severity::Major, None);
+        let mut increments = Increments::plan(DRAFT, &[missing]).unwrap();
+        assert!(matches!(
+            increments.ask(DRAFT),
+            Some(Revise::Addition { .. })
+        ));
+        let text = whole.replacen("# Setup", "# Before\n\nRead this.\n\n# Setup", 1);
+        let end = Some(EndReason::Stop);
+        increments.answer(
+            DRAFT,
+            &Reply {
+                text,
+                end,
+                ..Reply::default()
+            },
+        );
+        assert_eq!(increments.finish(DRAFT), None, "the draft is not doubled");
     }
 
     #[test]

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the judge is asked. As [`LoopSettings`](super::LoopSettings), every field is optional, since each layer
 /// sets only some; the accessors give the default where no layer spoke.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JudgeSettings {
     /// One call for all criteria, or one for each. Default: joint.
@@ -13,6 +13,11 @@ pub struct JudgeSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16))]
     pub samples: Option<u32>,
+    /// A draft that meets the criteria by less than this is judged once more, and both verdicts count; not where
+    /// `samples` is above 1 or `score` is `expected`. 0 to 1, 0 for never; default 0.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub confirm: Option<f64>,
     /// What is taken for the score: the step that the judge writes, or the mean of all steps, weighted by their
     /// probabilities. Default: verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,6 +48,7 @@ impl JudgeSettings {
         Self {
             mode: self.mode.or(below.mode),
             samples: self.samples.or(below.samples),
+            confirm: self.confirm.or(below.confirm),
             score: self.score.or(below.score),
             probe: self.probe.or(below.probe),
             always: self.always.or(below.always),
@@ -52,13 +58,16 @@ impl JudgeSettings {
 
     /// Says which value is outside of its range: its key, and a sentence about what is wrong.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        match self.samples {
-            Some(samples) if !(1..=MAX_SAMPLES).contains(&samples) => Err((
-                "samples",
-                format!("`samples` must be from 1 to {MAX_SAMPLES}"),
-            )),
-            _ => Ok(()),
+        if (self.samples).is_some_and(|samples| !(1..=MAX_SAMPLES).contains(&samples)) {
+            let message = format!("`samples` must be from 1 to {MAX_SAMPLES}");
+            return Err(("samples", message));
         }
+        // Written so that NaN is wrong, too.
+        if (self.confirm).is_some_and(|margin| !(0.0..=1.0).contains(&margin)) {
+            let message = "`confirm` must be a number from 0 to 1".to_owned();
+            return Err(("confirm", message));
+        }
+        Ok(())
     }
 
     /// One call for all criteria, or one for each.
@@ -69,6 +78,14 @@ impl JudgeSettings {
     /// How often the judge is asked about each draft, 1 to [`MAX_SAMPLES`].
     pub fn samples(&self) -> u32 {
         self.samples.unwrap_or(1).clamp(1, MAX_SAMPLES)
+    }
+
+    /// The margin below which a draft that meets the criteria is judged once more; 0 for never.
+    pub fn confirm(&self) -> f64 {
+        if self.samples() > 1 || self.score() == JudgeScore::Expected {
+            return 0.0;
+        }
+        self.confirm.unwrap_or(0.1)
     }
 
     /// What is taken for the score.

@@ -11,7 +11,7 @@ use super::candidate::{Candidates, MAX_CANDIDATES};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoopSettings {
-    /// The most drafts a run makes, the first included (seed 003 §2.2). At least 1; default 3.
+    /// The most drafts a run makes, the first included. At least 1; default 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_iterations: Option<u32>,
@@ -50,25 +50,25 @@ pub struct LoopSettings {
     /// What the run returns where the criteria are not met. Default: `return_best`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
-    /// Stop after so many revisions in a row without a better draft (seed 003 §2.6.2). At least 1;
-    /// default 2.
+    /// Stop after so many drafts in a row that are no better than the best one. At least 1; default 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub plateau_iterations: Option<u32>,
-    /// Stop once `plateau_iterations` revisions together have raised the score by less than this (seed
-    /// 003 §2.6.2). 0 to 1, 0 for never; default 0.05.
+    /// Stop once the last `plateau_iterations` drafts together have raised the score by less than this. 0 to 1, 0 for never; default 0.05.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub improvement_threshold: Option<f64>,
     /// Stop where scores go up and down without a trend (seed 003 §2.6.2). Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detect_oscillation: Option<bool>,
-    /// Where the scores of two drafts differ by less than this, a judge who sees both decides. 0 to 1, 0
-    /// for never; default 0.05.
+    /// Where the best draft's score is not higher than the first one's by this much, a judge compares both before the
+    /// run stops without meeting the criteria. 0 to 1, 0 for never; default 0.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub grey_zone: Option<f64>,
-    /// Try another way of revising before a run without progress is given up. Default: true.
+    /// Learn from what helped: draw a fresh draft, or revise in another way, where revisions do not help; use the
+    /// stronger model, if there is one, before the run stops. Otherwise every draft revises the best one. Default:
+    /// true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapt: Option<bool>,
     /// Reflect before the next revision where a version's score fell by more than this below the best one's (seed
@@ -207,7 +207,7 @@ impl LoopSettings {
 
     /// The most drafts a run makes, at least 1.
     pub fn max_iterations(&self) -> u32 {
-        self.max_iterations.unwrap_or(3).max(1)
+        self.max_iterations.unwrap_or(5).max(1)
     }
 
     /// The fewest drafts a run makes, at least 1.
@@ -250,7 +250,7 @@ impl LoopSettings {
         self.on_failure.unwrap_or_default()
     }
 
-    /// The rise of the score over `plateau_iterations` revisions below which the run stops.
+    /// The rise of the score over `plateau_iterations` drafts below which the run stops.
     pub fn improvement_threshold(&self) -> f64 {
         self.improvement_threshold.unwrap_or(0.05)
     }
@@ -260,12 +260,12 @@ impl LoopSettings {
         self.detect_oscillation.unwrap_or(true)
     }
 
-    /// The difference of two scores below which a judge who sees both drafts decides.
+    /// The gain on the first draft below which a judge compares it with the best one.
     pub fn grey_zone(&self) -> f64 {
-        self.grey_zone.unwrap_or(0.05)
+        self.grey_zone.unwrap_or(0.1)
     }
 
-    /// Whether another way of revising is tried before a run without progress is given up.
+    /// Whether the next draft is made by what has helped in this run.
     pub fn adapt(&self) -> bool {
         self.adapt.unwrap_or(true)
     }
@@ -295,9 +295,9 @@ impl LoopSettings {
         self.early_stop.unwrap_or(true)
     }
 
-    /// Revisions in a row without a better draft after which the run stops, at least 1.
+    /// Drafts in a row without a gain after which the run stops, at least 1.
     pub fn plateau_iterations(&self) -> u32 {
-        self.plateau_iterations.unwrap_or(2).max(1)
+        self.plateau_iterations.unwrap_or(4).max(1)
     }
 
     /// The time limit, if there is one.

@@ -133,6 +133,7 @@ fn a_revision_that_is_no_draft_never_wins() {
     each(&both(&no_drafts()), name, |((_, reply, said), protocol)| {
         let server = answering([Reply::text(FIRST), judged(2), reply.clone(), reply.clone()]);
         let ran = draft(&server, *protocol)
+            .args(["--plateau-iterations", "2"])
             .code(3)
             .stdout("The first draft.\n")
             .stderr_has("draft 2: not a draft: ")

@@ -204,7 +204,7 @@ fn what_is_above_wins() {
         let lines = test.args(["--retries", "0"]).code(4).run().lines();
         lines[0]["settings"]["max_iterations"].clone()
     };
-    assert_eq!(in_force(plain(base())), 3, "the default");
+    assert_eq!(in_force(plain(base())), 5, "the default");
     assert_eq!(in_force(plain(base()).file(USER, user)), 11);
     let all = || base().file(USER, user).file(".reflect.toml", project);
     assert_eq!(in_force(plain(all())), 33);

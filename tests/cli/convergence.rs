@@ -50,11 +50,16 @@ fn draft(criteria: &str, script: impl AsRef<[u8]>) -> Test {
             "criteria.toml",
             "--provider",
             "scripted:script.toml",
+            // A second verdict on a narrow pass has its own test.
+            "--judge-confirm",
+            "0",
         ])
         .file("criteria.toml", criteria)
         .file("script.toml", script)
 }
 
+/// Two drafts without a gain end a run.
+const PATIENCE: [&str; 2] = ["--plateau-iterations", "2"];
 const TEXTS: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 
 /// Runs to the end with these steps of the scale; gives the reason and how many drafts were made.
@@ -78,17 +83,18 @@ fn each_rule_stops_the_run_and_is_named() {
     let fixed = ["-n", "9", "--adapt", "false"];
     let with = |more: &[&'static str]| [&fixed[..], more].concat();
     for (steps, args, reason, drafts) in [
-        (&[3, 3, 3][..], with(&[]), "plateau", 3),
+        (&[3, 3, 3][..], with(&PATIENCE), "plateau", 3),
         (
             &[3, 3, 3, 3],
             with(&["--plateau-iterations", "3"]),
             "plateau",
             4,
         ),
-        (&[2, 3, 2, 3], with(&[]), "oscillation", 4),
+        (&[2, 3, 2, 3], with(&PATIENCE), "oscillation", 4),
+        (&[3, 2, 3, 2], with(&[]), "oscillation", 4),
         (
             &[2, 3, 2, 3],
-            with(&["--detect-oscillation", "false"]),
+            with(&[&PATIENCE[..], &["--detect-oscillation", "false"]].concat()),
             "plateau",
             4,
         ),
@@ -117,6 +123,7 @@ fn small_rises_together_are_too_small() {
     let run = |args: &[&str]| {
         draft(WORDS, drafts.concat())
             .args(["--format", "json", "--adapt", "false"])
+            .args(PATIENCE)
             .args(args)
             .code(3)
             .run()
@@ -128,43 +135,61 @@ fn small_rises_together_are_too_small() {
 }
 
 #[test]
-fn the_same_text_or_issues_again_stop_the_run() {
-    let same = script(&["the same text", "the same text"], &[3, 3]);
+fn a_plateau_of_the_same_text_or_issues_is_named_so() {
+    // A text that was judged before is not judged again.
+    let same = script(&["the same text"; 3], &[3]);
     let args = ["-n", "9", "--adapt", "false", "--format", "json"];
-    let result = draft(CLEAR, same).args(args).code(3).run().json();
-    assert_eq!(result["convergence_reason"], "stable");
+    let run = |script: String| {
+        let test = draft(CLEAR, script).args(args).args(PATIENCE);
+        let result = test.code(3).run().json();
+        assert_eq!(drafts_of(&result).len(), 3);
+        result["convergence_reason"].clone()
+    };
+    assert_eq!(run(same), "stable");
     let issue = verdict(3, &["The opening buries the point."]);
     let again = verdict(3, &["The opening is too long and hides the point."]);
     let script = [
         reply("write", "one"),
         reply("write", "two"),
+        reply("write", "three"),
         reply("judge", &issue),
         reply("judge", &again),
+        reply("judge", &again),
     ];
-    let result = draft(CLEAR, script.concat())
-        .args(args)
-        .code(3)
-        .run()
-        .json();
-    assert_eq!(result["convergence_reason"], "repeated_issues");
+    assert_eq!(run(script.concat()), "repeated_issues");
 }
 
 #[test]
-fn before_a_plateau_ends_it_the_run_tries_a_fresh_draft() {
-    let (reason, drafts, ran) = stopped(&[3, 3, 3, 4], &["-n", "9"]);
-    assert_eq!((reason.as_str(), drafts), ("quality_met", 4));
-    let said = "no better draft for some iterations: trying a fresh draft";
+fn a_fresh_draft_follows_a_revision_that_did_not_help() {
+    let (reason, drafts, ran) = stopped(&[3, 3, 4], &["-n", "9"]);
+    assert_eq!((reason.as_str(), drafts), ("quality_met", 3));
+    let said = "drawing again: revisions helped in 0 of 1";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
-    let version = &ran.json()["history"]["versions"][3];
+    let version = &ran.json()["history"]["versions"][2];
     assert_eq!(version["based_on"], Value::Null);
-    let (reason, drafts, _) = stopped(&[3, 3, 3, 3], &["-n", "9"]);
-    assert_eq!((reason.as_str(), drafts), ("plateau", 4));
+}
+
+#[test]
+fn where_checks_alone_evaluate_the_second_draft_is_drawn_from_the_same_prompt() {
+    let drafts = [50, 60, 90].map(|count| reply("write", &words("w", count)));
+    let ran = draft(WORDS, drafts.concat())
+        .args(["--format", "json"])
+        .stderr_has("drawing again: a fresh draft costs less than a revision")
+        .run();
+    let bases: Vec<Value> = ran.json()["history"]["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| version["based_on"].clone())
+        .collect();
+    assert_eq!(bases, [Value::Null, Value::Null, json!(2)]);
 }
 
 #[test]
 fn a_stronger_model_takes_over_at_last() {
-    draft(CLEAR, script(&TEXTS, &[3, 3, 3, 3, 5]))
+    draft(CLEAR, script(&TEXTS, &[3, 3, 3, 5]))
         .args(["-n", "9", "--stronger-model", "scripted:strong.toml"])
+        .args(PATIENCE)
         .file("strong.toml", reply("write", "the strong one"))
         .stdout("the strong one\n")
         .stderr_has("trying a stronger model")
@@ -223,7 +248,7 @@ fn a_revision_that_loses_a_criterion_never_wins() {
         "{CLEAR}[[criteria]]\nname = 'no-todo'\nevaluator = 'regex'\npattern = 'TODO'\nexpect = 'absent'\nweight = 0.1\n"
     );
     let ran = draft(&criteria, script(&["one", "two TODO", "three"], &[2, 3, 2]))
-        .args(["--format", "json"])
+        .args(["--format", "json", "-n", "3"])
         .code(3)
         .stderr_has("keeping draft 1: ")
         .stderr_has("`no-todo` is no longer met")

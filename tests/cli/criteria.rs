@@ -597,7 +597,7 @@ fn the_schema_is_one_and_knows_every_evaluator() {
 fn a_revision_is_compared_with_the_version_before() {
     let ran = Test::new()
         .args(["draft", "Write a line.", "-c", "c.toml", "--format", "json"])
-        .args(["--provider", "scripted:script.toml"])
+        .args(["--provider", "scripted:script.toml", "--adapt", "false"])
         .file(
             "c.toml",
             "[[criteria]]\nname = 'long'\nevaluator = 'length'\nmin = 6\n\

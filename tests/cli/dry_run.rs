@@ -95,7 +95,7 @@ fn what_people_read() {
         "a draft is judged by 1 hard check first, then in 1 call",
         "up to 1 revision",
         "estimate (a guess, not a limit",
-        "  calls           2 to 6\n",
+        "  calls           2 to 8\n",
     ] {
         assert!(ran.stdout.contains(part), "no {part:?} in\n{}", ran.stdout);
     }

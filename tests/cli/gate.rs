@@ -117,6 +117,7 @@ fn a_reply_that_is_no_draft_is_fed_back_once_and_never_wins() {
             judged(4),
         ];
         draft("Tell of the storm that came at night.", &script)
+            .args(["--judge-confirm", "0"])
             .stdout(&format!("{}\n", base.replace("roof", "barn")))
             .stderr_has("draft 2: not a draft: ")
             .stderr_has(said)

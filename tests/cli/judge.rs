@@ -83,7 +83,8 @@ fn the_same_draft_is_not_judged_twice() {
         |protocol| {
             let server = Server::start();
             server.on(Purpose::Judge, |request| step(request, 4));
-            let first = evaluate(&server, *protocol, TWO).run();
+            let once = format!("judge.confirm = 0.0\n{TWO}");
+            let first = evaluate(&server, *protocol, &once).run();
             assert_eq!(first.json()["total_llm_calls"], 1);
             assert_eq!(
                 first.json()["evaluation"]["criteria"][0]["cached"],
@@ -111,7 +112,7 @@ fn the_same_draft_is_not_judged_twice() {
             assert_eq!(server.calls(), 4);
             first
                 .then(args)
-                .file("c.toml", format!("judge.cache = false\n{TWO}"))
+                .file("c.toml", format!("judge.cache = false\n{once}"))
                 .run();
             assert_eq!(server.calls(), 5);
         },
@@ -121,7 +122,8 @@ fn the_same_draft_is_not_judged_twice() {
 #[test]
 fn without_a_log_nothing_is_kept() {
     let script = reply(&verdict(&[("clear", 4), ("true", 4)]));
-    let ran = scripted(TWO, &script).arg("--no-log").run();
+    let once = format!("judge.confirm = 0.0\n{TWO}");
+    let ran = scripted(&once, &script).arg("--no-log").run();
     let again = [
         "evaluate",
         "draft.txt",

@@ -195,7 +195,8 @@ fn a_revision_is_shown_what_was_tried_before() {
             Reply::text("Three."),
             Reply::text(&verdict(5).to_string()),
         ]);
-        draft(&server, flags).stdout("Three.\n").run();
+        let test = draft(&server, flags).args(["--adapt", "false"]);
+        test.stdout("Three.\n").run();
         let asked = asked(&server);
         let last = &asked[4];
         assert_eq!(

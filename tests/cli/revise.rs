@@ -121,6 +121,7 @@ fn what_is_worse_is_not_kept() {
     ];
     let ran = revise(&script)
         .args(["text.md", "-c", "clear.toml", "-n", "9"])
+        .args(["--plateau-iterations", "2"])
         .file("text.md", "The given text.\n")
         .code(3)
         .stdout("The given text.\n")

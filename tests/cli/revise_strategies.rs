@@ -62,7 +62,7 @@ fn draft(replies: &[&str]) -> Test {
         .file("script.toml", script.concat())
         .file("criteria.toml", CRITERIA)
         .args(["draft", "Write a manual.", "-c", "criteria.toml"])
-        .args(["--provider", "scripted:script.toml"])
+        .args(["--provider", "scripted:script.toml", "--adapt", "false"])
 }
 
 /// What the run log says of a version.
@@ -188,7 +188,7 @@ fn the_question_for_a_lost_block_shows_the_block_and_the_lines_and_keeps_the_pro
     with_server(&server, Protocol::OpenAi)
         .file("criteria.toml", CRITERIA)
         .args(["draft", "Write a manual.", "-c", "criteria.toml"])
-        .args(["--strategy", "targeted_edit"])
+        .args(["--strategy", "targeted_edit", "--adapt", "false"])
         .stdout(&printed(&mended()))
         .run();
     let chats = server.chats();
@@ -317,7 +317,7 @@ fn a_revision_may_have_a_token_limit_of_its_own() {
         with_server(&server, Protocol::OpenAi)
             .file("criteria.toml", CRITERIA)
             .args(["draft", "Write a manual.", "-c", "criteria.toml"])
-            .args(["--strategy", "full_rewrite"])
+            .args(["--strategy", "full_rewrite", "--adapt", "false"])
             .args(args)
             .stdout(&printed(&mended()))
             .run();

@@ -345,7 +345,7 @@ fn the_loop_revises_towards_the_schema() {
                   [[reply]]\npurpose = 'write'\ncontains = 'must be at most 150'\ntext = '{\"name\": \"Ada\", \"age\": 36}'\n";
     let ran = Test::new()
         .args(["draft", "Write a profile.", "-c", "c.toml", "--provider", "scripted:s.toml"])
-        .args(["--format", "json"])
+        .args(["--format", "json", "--adapt", "false"])
         .file("s.toml", script)
         .file(
             "c.toml",

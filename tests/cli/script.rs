@@ -224,6 +224,7 @@ fn in_the_loop_errors_reach_the_writer_and_history_reaches_the_script() {
     let server = answering([Reply::text("The pond."), Reply::text("The frog.")]);
     let ran = draft(&server, Protocol::OpenAi)
         .file("criteria.toml", criteria("", code))
+        .args(["--adapt", "false"])
         .stdout("The frog.\n")
         .run();
     assert_eq!(ran.drafts(), ["The pond.", "The frog."]);

@@ -77,7 +77,7 @@ fn a_drop_is_reflected_on_and_the_next_revision_is_told() {
         told(ADVICE, "three with a roof"),
     ]);
     let ran = draft(&script)
-        .args(["--quality-drop-threshold", "0.1"])
+        .args(["--quality-drop-threshold", "0.1", "--adapt", "false"])
         .run();
     let said = [("quality_drop".to_owned(), ADVICE.to_owned())];
     assert_eq!(reflections(&ran), said);

@@ -68,15 +68,22 @@ impl Estimate {
             .plus(probe(criteria, work));
         let task = task(work);
         let revision = Cost(1, task + draft + FEEDBACK, draft).plus(verdict);
-        // Drafts whose scores are close are laid before the judge.
-        let compared = if verdict.0 > 0 {
+        // At the end, the best draft may be compared with the first; each verdict may be asked for twice.
+        let (fewest, most) = work.revisions;
+        let compared = if verdict.0 > 0 && most > 0 {
             Cost(ORDERS, ORDERS * (task + 2 * draft), ORDERS * CHOICE)
         } else {
             Cost::default()
         };
-        let (fewest, most) = work.revisions;
         let least = begin.plus(revision.times(fewest));
-        let most = begin.plus(revision.plus(compared).times(most));
+        let confirmed = match criteria.judge_settings.confirm() {
+            margin if margin > 0.0 => verdict.times(work.judged.saturating_add(most)),
+            _ => Cost::default(),
+        };
+        let most = begin
+            .plus(revision.times(most))
+            .plus(compared)
+            .plus(confirmed);
         Self {
             calls: (least.0, most.0),
             read: (least.1, most.1),
@@ -188,8 +195,9 @@ mod tests {
 
     #[test]
     fn a_judge_is_asked_for_each_draft_and_each_sample() {
-        // A draft and its verdict; then twice a revision, its verdict, and both orders of a comparison.
-        assert_eq!(of(&criteria(SOFT), (0, 2)).calls, (2, 10));
+        // A draft and its verdict, then twice a revision and its verdict; each verdict may be asked for once more, and
+        // at the end both orders of a comparison.
+        assert_eq!(of(&criteria(SOFT), (0, 2)).calls, (2, 6 + 3 + 2));
         let thrice = criteria(&format!("[judge]\nsamples = 3\n{SOFT}"));
         assert_eq!(of(&thrice, (0, 0)).calls, (4, 4));
         let apart = criteria(&format!(

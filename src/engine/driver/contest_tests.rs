@@ -4,7 +4,7 @@ use crate::types::{CandidateStep, Candidates};
 fn so_many(number: u32) -> LoopSettings {
     LoopSettings {
         candidates: Some(Candidates::Number(number)),
-        ..LoopSettings::default()
+        ..revising(5)
     }
 }
 
@@ -212,7 +212,7 @@ async fn a_judge_who_fails_for_all_is_asked_again_about_the_first() {
 async fn auto_makes_two_after_what_did_not_help() {
     let settings = LoopSettings {
         candidates: Some(Candidates::Auto),
-        ..LoopSettings::default()
+        ..revising(5)
     };
     let answers = [
         Text("one"),

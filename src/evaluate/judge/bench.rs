@@ -98,6 +98,15 @@ pub(super) struct Told {
     pub(super) cached: bool,
 }
 
+/// A question could not be asked.
+fn unfilled(problem: &str) -> Told {
+    let problem = format!("its prompt cannot be filled in: {problem}");
+    Told {
+        verdict: Err((Status::Failed, problem)),
+        cached: false,
+    }
+}
+
 impl Bench {
     pub(super) fn new(asker: Asker, samples: u32, score: JudgeScore, calls: Vec<Call>) -> Self {
         Self {
@@ -167,6 +176,30 @@ impl Bench {
         Ok(by_call)
     }
 
+    /// Asks once more than [`Bench::judge`] does, each call in its order.
+    pub(super) async fn again(&self, case: &Case<'_>) -> Result<Vec<Told>, ModelError> {
+        let mut all = Vec::with_capacity(self.calls.len());
+        for call in &self.calls {
+            all.push(match case.prompts.evaluate(case.draft, &call.rubric) {
+                Ok(messages) => {
+                    let inquiry = self.inquiry(call, &messages, self.samples, self.samples + 1);
+                    match self
+                        .asker
+                        .recall(&inquiry, |said| call.read(said, case.draft))
+                    {
+                        Some(verdict) => Told {
+                            verdict: Ok(verdict),
+                            cached: true,
+                        },
+                        None => self.ask(call, &inquiry, case).await?,
+                    }
+                }
+                Err(problem) => unfilled(&problem),
+            });
+        }
+        Ok(all)
+    }
+
     /// Looks up what is remembered, and puts it to what is told. Returns what is still to be asked, with what it
     /// is asked by, sample by sample.
     fn recall<'a>(
@@ -186,10 +219,7 @@ impl Bench {
                 let messages = match messages {
                     Ok(messages) => messages,
                     Err(problem) => {
-                        let problem = format!("its prompt cannot be filled in: {problem}");
-                        let verdict = Err((Status::Failed, problem));
-                        let cached = false;
-                        told.insert(place, Told { verdict, cached });
+                        told.insert(place, unfilled(problem));
                         continue;
                     }
                 };

@@ -24,7 +24,7 @@ use futures_util::future::try_join_all;
 use tokio::sync::OnceCell;
 
 use self::ask::Asker;
-use self::bench::{Bench, Call};
+use self::bench::{Bench, Call, Told};
 pub use self::cache::{MemoryCache, VerdictCache};
 use self::probe::Probe;
 use self::question::Question;
@@ -245,17 +245,35 @@ impl Judge {
         }
     }
 
-    /// Judges a draft. A verdict that cannot be read is `unparsed`, which is neither a pass nor a zero.
+    /// Judges a draft; once more if the judgement is `doubtful`. A verdict that cannot be read is `unparsed`, which is
+    /// neither a pass nor a zero.
     ///
     /// # Errors
     /// If a model fails for good.
-    pub(super) async fn judge(&self, case: &Case<'_>) -> Result<Judgement, ModelError> {
-        let told = try_join_all(self.benches.iter().map(|bench| bench.judge(case))).await?;
+    pub(super) async fn judge(
+        &self,
+        case: &Case<'_>,
+        doubtful: impl Fn(&Judgement) -> bool,
+    ) -> Result<Judgement, ModelError> {
+        let mut told = try_join_all(self.benches.iter().map(|bench| bench.judge(case))).await?;
+        let judgement = self.combine(&told);
+        if !doubtful(&judgement) {
+            return Ok(judgement);
+        }
+        let again = try_join_all(self.benches.iter().map(|bench| bench.again(case))).await?;
+        for ((_, told), again) in told.iter_mut().flatten().zip(again.into_iter().flatten()) {
+            told.push(again);
+        }
+        Ok(self.combine(&told))
+    }
+
+    /// One judgement of all that was said.
+    fn combine(&self, told: &[Vec<(&Call, Vec<Told>)>]) -> Judgement {
         let mut findings: Vec<Option<Finding>> = vec![None; self.questions.len()];
         let mut issues = Vec::new();
         let mut confidence: Option<f64> = None;
-        for (call, told) in told.into_iter().flatten() {
-            let combined = samples::combine(call.questions.len(), &told);
+        for (call, told) in told.iter().flatten() {
+            let combined = samples::combine(call.questions.len(), told);
             for (place, finding) in call.places.iter().zip(combined.findings) {
                 findings[*place] = Some(finding);
             }
@@ -265,12 +283,12 @@ impl Judge {
                 (one, other) => one.or(other),
             };
         }
-        Ok(Judgement {
+        Judgement {
             // Every question is in one call.
             findings: findings.into_iter().flatten().collect(),
             issues,
             confidence,
-        })
+        }
     }
 
     /// What the weights of its criteria are multiplied with: 1, or less for a judge that cannot tell good from

@@ -52,7 +52,7 @@ impl Probe {
                 attempt: 0,
                 observer,
             };
-            let judgement = judge.judge(&case).await?;
+            let judgement = judge.judge(&case, |_| false).await?;
             let scores: Option<Vec<f64>> = judgement.findings.iter().map(|f| f.score).collect();
             Ok(scores.and_then(|scores| judge.mean(&scores)))
         };

@@ -5,6 +5,9 @@ use super::verdict::Verdict;
 use crate::evaluate::Finding;
 use crate::types::{Issue, Status};
 
+/// Scores that differ by less are the same.
+const SAME: f64 = 1e-9;
+
 /// What several verdicts on the same criteria come to.
 pub(super) struct Combined {
     /// One for each criterion.
@@ -29,9 +32,19 @@ pub(super) fn combine(criteria: usize, told: &[Told]) -> Combined {
             .map(|(place, median)| (score(verdict, place) - median).abs())
             .sum()
     };
+    let sum = |verdict: &Verdict| -> f64 { (0..criteria).map(|place| score(verdict, place)).sum() };
+    // Of two that are as near, the stricter one: it names the issues.
+    let order = |a: &Verdict, b: &Verdict| {
+        let difference = distance(a) - distance(b);
+        if difference.abs() < SAME {
+            sum(a).total_cmp(&sum(b))
+        } else {
+            difference.total_cmp(&0.0)
+        }
+    };
     let typical = verdicts
         .iter()
-        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        .min_by(|a, b| order(a, b))
         .filter(|_| verdicts.len() * 2 >= told.len());
     let Some(typical) = typical else {
         let why = told.iter().find_map(|told| told.verdict.as_ref().err());

@@ -183,7 +183,9 @@ async fn one_call_judges_all_but_those_with_a_prompt_of_their_own() {
             step(prompt, 4)
         }
     });
-    let text = format!("{TWO}[[criteria]]\nname = 'own'\nprompt = 'Judge it.'\nscale = [0, 1]\n");
+    let text = format!(
+        "judge.confirm = 0.0\n{TWO}[[criteria]]\nname = 'own'\nprompt = 'Judge it.'\nscale = [0, 1]\n"
+    );
     let judged = evaluate(&criteria(&text), judge(&model), "x").await;
     assert_eq!(model.calls(), 2);
     assert_eq!(judged.evaluation.criteria_scores["own"], Some(0.75));
@@ -194,6 +196,32 @@ async fn one_call_judges_all_but_those_with_a_prompt_of_their_own() {
             .iter()
             .all(|r| r.sampling.temperature == Some(0.0))
     );
+}
+
+#[tokio::test]
+async fn a_narrow_pass_needs_a_second_verdict() {
+    for (steps, satisfactory, score, calls) in [
+        ([4, 4], true, 0.85, 2),
+        ([4, 3], false, 0.725, 2),
+        ([4, 5], true, 0.925, 2),
+        // Clear either way.
+        ([5, 1], true, 1.0, 1),
+        ([3, 5], false, 0.6, 1),
+    ] {
+        let model = Fake::new(move |prompt, number| step(prompt, steps[number]));
+        let judged = evaluate(&criteria(TWO), judge(&model), "x")
+            .await
+            .evaluation;
+        assert_eq!(judged.satisfactory, satisfactory, "{steps:?}");
+        assert_eq!(judged.overall_score, Some(score));
+        assert_eq!(model.calls(), calls);
+    }
+    for never in ["confirm = 0.0", "samples = 3", "score = 'expected'"] {
+        let model = Fake::new(|prompt, _| step(prompt, 4));
+        let text = format!("judge.{never}\n{TWO}");
+        evaluate(&criteria(&text), judge(&model), "x").await;
+        assert_eq!(model.calls(), if never.starts_with('c') { 1 } else { 3 });
+    }
 }
 
 #[tokio::test]
@@ -216,7 +244,7 @@ async fn what_was_judged_before_is_not_judged_again() {
         cache: Some(Arc::new(MemoryCache::default())),
         ..judge(&model)
     };
-    let set = criteria(TWO);
+    let set = criteria(&format!("judge.confirm = 0.0\n{TWO}"));
     let first = evaluate(&set, cached.clone(), "one").await.evaluation;
     assert!(!first.criteria[0].cached);
     let again = evaluate(&set, cached.clone(), "one").await.evaluation;
@@ -229,7 +257,9 @@ async fn what_was_judged_before_is_not_judged_again() {
     let read = evaluate(&set, cached.clone(), "two").await.evaluation;
     assert_eq!((read.status, model.calls()), (Status::Ok, 4));
     // Another criterion, another way of sampling: another verdict.
-    let other = criteria(&format!("{TWO}description = 'Short.'\n"));
+    let other = criteria(&format!(
+        "judge.confirm = 0.0\n{TWO}description = 'Short.'\n"
+    ));
     evaluate(&other, cached.clone(), "one").await;
     assert_eq!(model.calls(), 5);
     let mut warmer = cached;

@@ -1,0 +1,139 @@
+//! What a run spends its next draft on: a fresh draft, or a revision of the best version.
+//!
+//! The choice follows from how likely each is to become the best version, and from what each costs; see
+//! `docs/loop.md` for the evidence.
+
+use crate::types::Strategy;
+
+/// Revisions that a run counts as made before its first one, and how many of them helped: a judge's feedback helps more
+/// often than not.
+const PRIOR_REVISIONS: u32 = 4;
+const PRIOR_HELPED: u32 = 3;
+
+/// How many fresh drafts a revision costs, with its evaluation. A revision's prompt holds the draft and the feedback, a
+/// fresh draft's prompt is in the server's cache. Where a judge evaluates, its calls weigh more than this difference.
+const COST_WITH_JUDGE: f64 = 1.25;
+const COST_WITH_CHECKS: f64 = 2.0;
+
+/// How a version is revised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Approach {
+    /// By the strategy of the settings.
+    #[default]
+    Usual,
+    /// By smaller changes: a rewrite has made the draft worse.
+    Careful,
+    /// By a rewrite: edits did not help twice in a row.
+    Rewrite,
+    /// By a rewrite of a stronger model.
+    Stronger,
+}
+
+impl Approach {
+    /// The strategy of the next revision, where the settings say `usual`.
+    pub(super) fn strategy(self, usual: Strategy) -> Strategy {
+        match self {
+            Self::Usual | Self::Careful => usual,
+            Self::Rewrite | Self::Stronger => Strategy::FullRewrite,
+        }
+    }
+}
+
+/// What a run has learned about its writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Odds {
+    /// Fresh drafts, rejected replies included.
+    pub(super) draws: u32,
+    /// Revisions, rejected replies included.
+    pub(super) revisions: u32,
+    /// Revisions that became the best version.
+    pub(super) helped: u32,
+}
+
+impl Odds {
+    /// The chance that one more fresh draft becomes the best version. The best of `n` drafts of one kind is beaten by
+    /// the next one with a chance of 1 in `n + 1`; each revision that helped counts as one more draft that was beaten.
+    fn draw(self) -> f64 {
+        1.0 / f64::from(self.draws + self.helped + 1)
+    }
+
+    /// The chance that one more revision becomes the best version.
+    fn revise(self) -> f64 {
+        f64::from(PRIOR_HELPED + self.helped) / f64::from(PRIOR_REVISIONS + self.revisions)
+    }
+
+    /// Whether a fresh draft is worth more than a revision for what it costs. `judged` says whether a judge evaluates.
+    pub(super) fn draws_again(self, judged: bool) -> bool {
+        let cost = if judged {
+            COST_WITH_JUDGE
+        } else {
+            COST_WITH_CHECKS
+        };
+        self.draw() * cost > self.revise()
+    }
+
+    /// Why a fresh draft is written.
+    pub(super) fn why_draw(self) -> String {
+        match (self.revisions, self.helped) {
+            (0, _) => "drawing again: a fresh draft costs less than a revision".to_owned(),
+            (made, helped) => format!("drawing again: revisions helped in {helped} of {made}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn odds(draws: u32, revisions: u32, helped: u32) -> Odds {
+        Odds {
+            draws,
+            revisions,
+            helped,
+        }
+    }
+
+    #[test]
+    fn a_judged_draft_is_revised_first_and_drawn_again_after_a_revision_that_failed() {
+        assert!(!odds(1, 0, 0).draws_again(true));
+        assert!(odds(1, 1, 0).draws_again(true));
+        assert!(!odds(2, 1, 0).draws_again(true));
+        assert!(!odds(1, 1, 1).draws_again(true));
+    }
+
+    #[test]
+    fn with_exact_checks_two_drafts_are_drawn_before_a_revision() {
+        assert!(odds(1, 0, 0).draws_again(false));
+        assert!(!odds(2, 0, 0).draws_again(false));
+        assert!(odds(2, 1, 0).draws_again(false));
+    }
+
+    #[test]
+    fn an_event_says_what_was_learned() {
+        assert_eq!(
+            odds(2, 9, 1).why_draw(),
+            "drawing again: revisions helped in 1 of 9"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn revisions_that_help_are_gone_on_with(draws in 1..9_u32, made in 0..20_u32) {
+            prop_assert!(!odds(draws + 2, made, made).draws_again(true));
+        }
+
+        #[test]
+        fn neither_is_given_up_for_good(judged in any::<bool>()) {
+            let mut odds = odds(1, 0, 0);
+            let mut drawn = [0, 0];
+            for _ in 0..40 {
+                let draw = odds.draws_again(judged);
+                drawn[usize::from(draw)] += 1;
+                if draw { odds.draws += 1 } else { odds.revisions += 1 }
+            }
+            prop_assert!(drawn[0] > 10 && drawn[1] > 5, "{drawn:?}");
+        }
+    }
+}
