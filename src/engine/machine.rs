@@ -17,6 +17,10 @@ const JUDGE_TRIES: u32 = 2;
 
 /// What a run can do besides drafting, judging and revising.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an ability of its own"
+)]
 pub(super) struct Abilities {
     /// There is a judge, who also compares two drafts.
     pub(super) judge: bool,

@@ -137,6 +137,7 @@ fn a_satisfactory_version_with_a_lower_mean_wins() {
 
 /// A judge evaluates.
 const JUDGED: Abilities = Abilities {
+    resumed: 0,
     judge: true,
     stronger: false,
     decide: false,

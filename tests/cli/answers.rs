@@ -106,6 +106,7 @@ fn a_text_that_was_cut_off_is_continued_and_printed_for_want_of_a_better_one() {
             let cut = || Reply::cut_by_length("Half a sen");
             let server = answering([cut(), Reply::text("sentence, and more."), judged(5)]);
             draft(&server, *protocol)
+                .args(["-n", "3", "--adapt", "false", "--plateau-iterations", "2"])
                 .stdout("Half a sentence, and more.\n")
                 .run();
             let server = answering([
@@ -118,6 +119,7 @@ fn a_text_that_was_cut_off_is_continued_and_printed_for_want_of_a_better_one() {
                 Reply::empty(),
             ]);
             let ran = draft(&server, *protocol)
+                .args(["-n", "3", "--adapt", "false", "--plateau-iterations", "2"])
             .code(3)
             .stdout("Half a sen\n")
             .stderr_has("cut off by the token limit after 10 characters; allow more with `--max-tokens`")

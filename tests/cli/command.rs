@@ -236,7 +236,8 @@ fn known_keys_are_redacted_in_what_a_program_writes() {
 fn a_key_that_a_program_prints_is_not_sent_to_the_reviser() {
     let server = answering([Reply::text("One draft."), Reply::text("Another draft.")]);
     draft(&server, Protocol::OpenAi)
-        .args(["--allow-exec", "-n", "2", "--report", "report.html"])
+        .args(["--allow-exec", "-n", "2", "--adapt", "false"])
+        .args(["--report", "report.html"])
         .file(
             "criteria.toml",
             format!("[[criteria]]\nname = 'runs'\nevaluator = 'command'\ncommand = ['sh', '-c', '''{LEAK}; exit 1''']\n"),
@@ -346,6 +347,7 @@ fn in_the_loop_the_output_reaches_the_reviser() {
     let criteria = "[[criteria]]\nname = 'frog'\nevaluator = 'command'\n\
                     command = ['sh', '-c', 'grep -q frog || { echo no frog at all; exit 1; }']\n";
     draft(&server, Protocol::OpenAi)
+        .args(["--adapt", "false"])
         .file("criteria.toml", criteria)
         .arg("--allow-exec")
         .stdout("The frog.\n")

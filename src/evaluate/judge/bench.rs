@@ -178,11 +178,14 @@ impl Bench {
 
     /// Asks once more than [`Bench::judge`] does, each call in its order.
     pub(super) async fn again(&self, case: &Case<'_>) -> Result<Vec<Told>, ModelError> {
+        let enforced = self.asker.enforces();
         let mut all = Vec::with_capacity(self.calls.len());
         for call in &self.calls {
-            all.push(match case.prompts.evaluate(case.draft, &call.rubric) {
+            let messages = case.prompts.evaluate(case.draft, &call.rubric, enforced);
+            all.push(match messages {
                 Ok(messages) => {
-                    let inquiry = self.inquiry(call, &messages, self.samples, self.samples + 1);
+                    let messages = (messages.as_slice(), enforced);
+                    let inquiry = self.inquiry(call, messages, self.samples, self.samples + 1);
                     match self
                         .asker
                         .recall(&inquiry, |said| call.read(said, case.draft))
