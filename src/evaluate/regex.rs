@@ -80,15 +80,22 @@ impl RegexCheck {
                 format!("add {} of `{pattern}`", counted(missing, "matches")),
             )
         };
-        // A message that names a match is none for the lack of one.
+        // A message that names a match cannot describe the lack of one.
         let names_a_match = |piece: &Piece<'_>| matches!(piece, Piece::Value(_));
-        let description = match self.config.message() {
+        match self.config.message() {
+            // The message is for writers; a pattern behind it gets copied.
             Some(pieces) if !pieces.iter().any(names_a_match) => {
-                format!("{} ({seen})", self.config.describe())
+                let message = self.config.describe();
+                if *self.config.counts().start() == 1 {
+                    Fault::new(IssueType::Missing, message)
+                } else {
+                    let allowed = self.config.allowed();
+                    let seen = format!("{message} ({count} found, {allowed} required)");
+                    Fault::new(IssueType::Missing, seen).fix(format!("add {missing} more"))
+                }
             }
-            _ => seen,
-        };
-        Fault::new(IssueType::Missing, description).fix(fix)
+            _ => Fault::new(IssueType::Missing, seen).fix(fix),
+        }
     }
 
     /// A fault for each match that is not allowed: all, or those beyond the bound.
@@ -106,10 +113,9 @@ impl RegexCheck {
             let found = captures.get_match();
             let shown = clip(found.as_str());
             let line = line_of(draft, found.start());
-            let seen = format!("`{shown}` in line {line} matches `{pattern}`, {rule}");
             let description = match self.message(&captures) {
-                Some(message) => format!("{message} ({seen})"),
-                None => seen,
+                Some(message) => format!("{message} (`{shown}` in line {line})"),
+                None => format!("`{shown}` in line {line} matches `{pattern}`, {rule}"),
             };
             Fault::new(IssueType::Incorrect, description)
                 .fix(format!("remove or reword `{shown}` in line {line}"))
@@ -259,17 +265,26 @@ mod tests {
     }
 
     #[test]
-    fn the_message_goes_first() {
+    fn a_message_stands_for_the_pattern() {
         let config = RegexConfig {
             message: Some("Start with x.".to_owned()),
             ..config("^x", Expect::Present)
         };
         let fault = measure(&config, "y").faults.remove(0);
-        assert!(
-            fault.description.starts_with("Start with x. ("),
-            "{fault:?}"
+        assert_eq!(fault.description, "Start with x.");
+        assert_eq!(fault.suggested_fix, None);
+        let three = RegexConfig {
+            pattern: "x".to_owned(),
+            min_count: Some(3),
+            message: Some("Write `x` three times.".to_owned()),
+            ..config
+        };
+        let fault = measure(&three, "x").faults.remove(0);
+        assert_eq!(
+            fault.description,
+            "Write `x` three times. (1 found, at least 3 required)"
         );
-        assert_eq!(config.describe(), "Start with x.");
+        assert_eq!(fault.suggested_fix.as_deref(), Some("add 2 more"));
     }
 
     #[test]
@@ -282,7 +297,7 @@ mod tests {
         assert!(
             fault
                 .description
-                .starts_with("Write `green`, not `green-is` (is). (`green-is` in line 2"),
+                .starts_with("Write `green`, not `green-is` (is). (`green-is` in line 2)"),
             "{fault:?}"
         );
         // The rule itself names no match.
