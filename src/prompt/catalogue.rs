@@ -26,7 +26,7 @@ const COMMON: &[Variable] = &[
     ),
     (
         "restated",
-        "for the writer, the task without a block, if it is short; else none",
+        "for the writer, the task without a block if it is short, else none",
     ),
     ("context", "context files: a list of <context> blocks"),
     (

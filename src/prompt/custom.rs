@@ -503,15 +503,13 @@ mod tests {
         let text = "Write, in the manner of Hemingway:\n{{ task }}";
         let templates = read(&[("draft.j2", text), (".hidden", "")]).unwrap();
         let all = everything(Some(Arc::new(templates)));
-        assert_eq!(
-            all[0],
-            "Write, in the manner of Hemingway:\n<task>\nA task.\n</task>"
-        );
+        assert_eq!(all[0], "Write, in the manner of Hemingway:\nA task.");
         assert_eq!(all[1..], everything(None)[1..]);
         let begin = read(&[("base.j2", "In French.\n{{ task }}")]).unwrap();
         for prompt in everything(Some(Arc::new(begin))) {
+            let task = prompt.strip_prefix("In French.\n").unwrap_or_default();
             assert!(
-                prompt.starts_with("In French.\n<task>\nA task.\n</task>\n"),
+                task.starts_with("A task.\n") || task.starts_with("<task>\nA task.\n</task>\n"),
                 "{prompt}"
             );
         }

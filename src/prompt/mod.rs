@@ -52,8 +52,9 @@ pub const MAX_ISSUES: usize = 8;
 /// The most issues a judge is asked for: more are rarely all fixed in one revision.
 pub const ASKED_ISSUES: usize = 3;
 
-/// A prompt of at most so many bytes stands at the end of what the writer reads. Small models otherwise write about the
-/// instructions. A longer one stands before the criteria, where a server's prompt cache keeps it.
+/// A task of at most so many bytes is shown to the writer without a tag: before the requirements of a first draft, at
+/// the end of a revision's prompt. `docs/loop.md` has the measurements. A longer one always stands in a block before the
+/// requirements, where a server's prompt cache keeps it.
 const RESTATED: usize = 600;
 
 /// One step of the judge's scale.
@@ -328,7 +329,7 @@ impl Prompts {
 
     /// Asks for a first draft. `note` is added at the end: what was wrong with a reply that was no draft.
     pub fn draft(&self, note: Option<&str>) -> Vec<Message> {
-        self.write("draft.j2", context! { note })
+        self.begin("draft.j2", context! { note })
     }
 
     /// Continues a judge's conversation after a reply that could not be read. `form` is the JSON Schema of the reply, if
@@ -348,7 +349,7 @@ impl Prompts {
     /// Asks for a draft anew, which avoids the issues of an earlier one. `note` as for [`Prompts::draft`].
     pub fn fresh(&self, issues: &[Issue], note: Option<&str>) -> Vec<Message> {
         let feedback = block(&feedback::describe_issues(issues), "feedback", None);
-        self.write("fresh.j2", context! { feedback, note })
+        self.begin("fresh.j2", context! { feedback, note })
     }
 
     /// Asks for a revision of a draft. `note` as for [`Prompts::draft`]. However it is revised, the prompt is the
@@ -433,9 +434,23 @@ impl Prompts {
             .unwrap_or_else(|| render(template, values))
     }
 
-    /// A call that writes, or thinks about what was written: it reads the requirements, and the task last.
+    /// A call for a text that revises no other: it reads the task as a person would put it, then the requirements.
+    fn begin(&self, template: &str, values: Value) -> Vec<Message> {
+        let task = match &self.restated {
+            Some(task) => Value::from(task.as_str()),
+            None => self.task.clone(),
+        };
+        let criteria = self.requirements.as_str();
+        self.messages(
+            template,
+            context! { task, restated => (), criteria, ..values },
+        )
+    }
+
+    /// A call that revises, or thinks about what was written: it reads the requirements, and a short task last.
     fn write(&self, template: &str, values: Value) -> Vec<Message> {
         let own = context! {
+            task => self.task.clone(),
             restated => self.restated.as_deref(),
             criteria => self.requirements.as_str(),
             ..values
@@ -445,13 +460,17 @@ impl Prompts {
 
     /// A call that judges: it reads what it has to decide, and not what was measured.
     fn judge(&self, template: &str, values: Value) -> Vec<Message> {
-        let own = context! { restated => (), criteria => self.criteria.clone(), ..values };
+        let own = context! {
+            task => self.task.clone(),
+            restated => (),
+            criteria => self.criteria.clone(),
+            ..values
+        };
         self.messages(template, own)
     }
 
     fn messages(&self, template: &str, values: Value) -> Vec<Message> {
         let all = context! {
-            task => self.task.clone(),
             context => self.context.clone(),
             history => self.history.clone(),
             facts => self.facts.clone(),

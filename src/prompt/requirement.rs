@@ -9,7 +9,7 @@ pub(super) fn list(criteria: &Criteria) -> String {
     }
     let lines = criteria.criteria.iter().map(requirement);
     let lines: Vec<String> = lines.map(|line| format!("- {line}")).collect();
-    format!("Requirements for the text:\n{}", lines.join("\n"))
+    format!("Requirements:\n{}", lines.join("\n"))
 }
 
 /// What a criterion requires. Its name, if nothing else is known.

@@ -8,7 +8,7 @@ use crate::model::{Message, Role};
 impl Prompts {
     /// Asks for the outline of a draft, of at most so many sections. `note` as for [`Prompts::draft`].
     pub fn outline(&self, most: usize, note: Option<&str>) -> Vec<Message> {
-        self.write("outline.j2", context! { most, note })
+        self.begin("outline.j2", context! { most, note })
     }
 
     /// Begins the conversation in which a draft of these sections is written. `note` as for [`Prompts::draft`].
@@ -18,12 +18,7 @@ impl Prompts {
             .map(|(number, section): (usize, _)| format!("{number}. {section}"))
             .collect();
         let outline = lines.join("\n");
-        // The task comes before the outline: each section is asked for by itself.
-        let criteria = self.requirements.as_str();
-        self.messages(
-            "sections.j2",
-            context! { outline, note, criteria, restated => () },
-        )
+        self.begin("sections.j2", context! { outline, note })
     }
 
     /// Goes on in such a conversation: asks for a section, by its number and the number of all. `heed` says that

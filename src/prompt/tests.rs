@@ -351,10 +351,14 @@ fn the_judge_reads_no_hard_checks_and_the_writer_no_names() {
         !judge.contains("todo") && !judge.contains("lines"),
         "{judge}"
     );
-    for writer in [
-        prompts.draft(None),
-        prompts.fresh(&[issue()], None),
-        prompts.revise("Leaves fall.", &feedback(), &Revise::Rewrite, None),
+    let revision = prompts.revise("Leaves fall.", &feedback(), &Revise::Rewrite, None);
+    for (writer, order) in [
+        (prompts.draft(None), "\n\nWrite a haiku.\n\nRequirements:\n"),
+        (
+            prompts.fresh(&[issue()], None),
+            "\n\nWrite a haiku.\n\nRequirements:\n",
+        ),
+        (revision, "\n\nThe task was:\n\nWrite a haiku."),
     ] {
         let writer = asked(&writer);
         assert!(
@@ -365,10 +369,7 @@ fn the_judge_reads_no_hard_checks_and_the_writer_no_names() {
             writer.contains("\n- It has a mood.\n- image\n- Exactly 3 lines.\n"),
             "{writer}"
         );
-        assert!(
-            writer.ends_with("\n\nWrite a haiku."),
-            "the task comes last: {writer}"
-        );
+        assert!(writer.contains(order), "{writer}");
         assert_eq!(writer.matches("Write a haiku").count(), 1, "{writer}");
     }
 }
@@ -411,11 +412,11 @@ fn calls_of_the_writer_share_everything_up_to_what_is_new() {
     let judge = evaluate(&prompts, "Leaves fall.", &[judged("mood", "")]);
     let revise = prompts.revise("Leaves fall.", &feedback(), &Revise::Rewrite, None);
     let edit = prompts.revise("Leaves fall.", &feedback(), &Revise::Edit, None);
-    let draft = prompts.draft(None);
+    let (draft, fresh) = (prompts.draft(None), prompts.fresh(&[issue()], None));
     assert_eq!(judge[0], revise[0]);
     assert!(shared(asked(&judge), asked(&revise)).contains("</context>"));
     assert!(shared(asked(&revise), asked(&edit)).contains("</feedback>"));
-    assert!(shared(asked(&revise), asked(&draft)).contains("- Exactly 3 lines."));
+    assert!(shared(asked(&fresh), asked(&draft)).contains("- Exactly 3 lines."));
 }
 
 #[test]
@@ -518,7 +519,7 @@ fn neither_task_nor_criteria_need_be_known() {
         "{some}"
     );
     assert!(
-        some.starts_with("Requirements for the text:\n- Every sentence"),
+        some.starts_with("Requirements:\n- Every sentence"),
         "{some}"
     );
 }

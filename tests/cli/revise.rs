@@ -94,7 +94,7 @@ fn a_bad_text_is_revised_from_a_file_or_a_pipe() {
 
 #[test]
 fn the_task_is_told_if_it_is_known() {
-    let unknown = "Requirements for the text:";
+    let unknown = "Requirements:";
     let long = "One two three four five six seven.";
     revise(&[asked(unknown, "One two.")])
         .args(["-c", "short.toml"])
