@@ -586,7 +586,7 @@ async fn talk_is_cleaned_away_and_said() {
 async fn limits_stop_the_run_with_the_best_draft_so_far() {
     // The first draft is estimated at less than this; with the verdict's 100 it is more.
     let settings = LoopSettings {
-        max_total_tokens: Some(120),
+        max_total_tokens: Some(108),
         ..LoopSettings::default()
     };
     let played = play(&[Text("one"), Step(3)], settings).await;

@@ -382,6 +382,8 @@ impl LogInner<'_> {
             };
             self.spent.cost += cost.unwrap_or_else(at_most);
             self.spent.tokens += tokens;
+            let cached = usage.cached.unwrap_or(0).min(usage.prompt.unwrap_or(0));
+            self.spent.work += tokens.saturating_sub(cached);
         }
     }
 

@@ -54,6 +54,8 @@ pub(super) struct State {
     trail: Trail,
     /// What was learned about the writer.
     odds: Odds,
+    /// The tokens that were written or evaluated up to the last version that counts in `odds`.
+    accounted: u64,
     /// Whether no fresh draft is written any more, since it would know nothing of what the user wants.
     only_revise: bool,
     /// Whether the stronger model has taken over.
@@ -179,9 +181,11 @@ pub(super) fn step(
     spent: impl Into<Spent>,
 ) -> (State, Next, Vec<Decision>) {
     let mut decisions = Vec::new();
+    let spent: Spent = spent.into();
     let rules = Rules {
         settings,
-        limit: spent.into().limit(settings),
+        limit: spent.limit(settings),
+        work: spent.work,
     };
     let next = state.take(happened, &rules, &mut decisions);
     let next = state.reflect_first(next, &mut decisions);
@@ -202,6 +206,8 @@ struct Rules<'a> {
     settings: &'a LoopSettings,
     /// The limit that is reached, if one is.
     limit: Option<ConvergenceReason>,
+    /// The tokens that were written or evaluated so far.
+    work: u64,
 }
 
 impl Rules<'_> {
@@ -322,7 +328,11 @@ impl State {
         let Some(best) = &self.incumbent else {
             let score = verdict.rank.score;
             self.trail.start = score;
-            self.odds.draws += u32::from(self.given.is_none());
+            let cost = self.account(rules);
+            if self.given.is_none() {
+                self.odds.draws += 1;
+                self.odds.drawn += cost;
+            }
             let first = Incumbent {
                 iteration: self.iteration,
                 verdict,
@@ -533,19 +543,28 @@ impl State {
                 (Choice::KeepIncumbent, reason)
             }
         };
-        self.attempted(attempt);
+        self.attempted(attempt, rules);
         decisions.push(self.decision(choice, reason));
     }
 
     /// Takes in an attempt to better the incumbent.
-    fn attempted(&mut self, attempt: Attempt) {
+    fn attempted(&mut self, attempt: Attempt, rules: &Rules) {
+        let cost = self.account(rules);
         if matches!(self.writing, Some(Next::Revise { .. })) {
             self.odds.revisions += 1;
             self.odds.helped += u32::from(attempt.is_gain());
+            self.odds.revised += cost;
         } else {
             self.odds.draws += 1;
+            self.odds.drawn += cost;
         }
         self.trail.attempts.push(attempt);
+    }
+
+    /// What the last version cost.
+    fn account(&mut self, rules: &Rules) -> u64 {
+        let before = std::mem::replace(&mut self.accounted, rules.work);
+        rules.work.saturating_sub(before)
     }
 
     /// A rejected reply: a first draft is requested again, and after the last try the best rejected reply is taken;
@@ -557,10 +576,11 @@ impl State {
         }
         if let Some(best) = &self.incumbent {
             let best = best.verdict.rank.score;
-            self.attempted(Attempt {
+            let failed = Attempt {
                 best,
                 ..Attempt::default()
-            });
+            };
+            self.attempted(failed, rules);
             // Somebody who asked for one more is told that nothing came of it.
             return self.consult(rules, decisions);
         }

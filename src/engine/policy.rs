@@ -10,10 +10,14 @@ use crate::types::Strategy;
 const PRIOR_REVISIONS: u32 = 4;
 const PRIOR_HELPED: u32 = 3;
 
-/// How many fresh drafts a revision costs, with its evaluation. A revision's prompt holds the draft and the feedback, a
-/// fresh draft's prompt is in the server's cache. Where a judge evaluates, its calls weigh more than this difference.
+/// How many fresh drafts a revision is expected to cost, with its evaluation, before the run has measured one. A
+/// revision's prompt holds the draft and the feedback, a fresh draft's prompt is in the server's cache. Where a judge
+/// evaluates, its calls weigh more than this difference.
 const COST_WITH_JUDGE: f64 = 1.25;
 const COST_WITH_CHECKS: f64 = 2.0;
+
+/// A measured cost counts up to so many times the expected one.
+const MOST_COST: f64 = 2.0;
 
 /// How a version is revised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,6 +52,10 @@ pub(super) struct Odds {
     pub(super) revisions: u32,
     /// Revisions that became the best version.
     pub(super) helped: u32,
+    /// What the fresh drafts cost, with their evaluations and rejected replies: tokens that were written or evaluated.
+    pub(super) drawn: u64,
+    /// What the revisions cost, in the same way.
+    pub(super) revised: u64,
 }
 
 impl Odds {
@@ -62,14 +70,27 @@ impl Odds {
         f64::from(PRIOR_HELPED + self.helped) / f64::from(PRIOR_REVISIONS + self.revisions)
     }
 
-    /// Whether a fresh draft is worth more than a revision for what it costs. `judged` says whether a judge evaluates.
-    pub(super) fn draws_again(self, judged: bool) -> bool {
-        let cost = if judged {
+    /// How many fresh drafts a revision costs: the mean of what the run has measured and one revision of the expected
+    /// cost.
+    #[expect(clippy::cast_precision_loss, reason = "runs use fewer tokens")]
+    fn cost(self, judged: bool) -> f64 {
+        let expected = if judged {
             COST_WITH_JUDGE
         } else {
             COST_WITH_CHECKS
         };
-        self.draw() * cost > self.revise()
+        if self.drawn == 0 || self.draws == 0 {
+            return expected;
+        }
+        let draw = self.drawn as f64 / f64::from(self.draws);
+        let revise = (expected * draw + self.revised as f64) / f64::from(1 + self.revisions);
+        // One reply without end says little.
+        (revise / draw).min(MOST_COST * expected)
+    }
+
+    /// Whether a fresh draft is worth more than a revision for what it costs. `judged` says whether a judge evaluates.
+    pub(super) fn draws_again(self, judged: bool) -> bool {
+        self.draw() * self.cost(judged) > self.revise()
     }
 
     /// Why a fresh draft is written.
@@ -92,6 +113,7 @@ mod tests {
             draws,
             revisions,
             helped,
+            ..Odds::default()
         }
     }
 
@@ -108,6 +130,21 @@ mod tests {
         assert!(odds(1, 0, 0).draws_again(false));
         assert!(!odds(2, 0, 0).draws_again(false));
         assert!(odds(2, 1, 0).draws_again(false));
+    }
+
+    #[test]
+    fn a_revision_that_cost_more_than_expected_is_repeated_later() {
+        let cheap = Odds {
+            drawn: 600,
+            revised: 200,
+            ..odds(2, 1, 0)
+        };
+        assert!(!cheap.draws_again(false));
+        let dear = Odds {
+            revised: 2000,
+            ..cheap
+        };
+        assert!(dear.draws_again(false));
     }
 
     #[test]

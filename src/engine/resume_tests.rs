@@ -25,7 +25,7 @@ max = 40
 
 fn judge(contains: &str, step: u8) -> String {
     format!(
-        "[[reply]]\npurpose = 'judge'\ncontains = '{contains}'\ntimes = 0\nusage = {{ prompt = 90, completion = 10 }}\n\
+        "[[reply]]\npurpose = 'judge'\ncontains = '{contains}'\ntimes = 0\nusage = {{ prompt = 900, completion = 10 }}\n\
          json = {{ scores = {{ clear = {{ reason = 'r', score = {step} }} }}, issues = [], confidence = 0.5 }}\n"
     )
 }

@@ -4,6 +4,8 @@ use crate::types::{ConvergenceReason, LoopSettings};
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Spent {
     pub(super) tokens: u64,
+    /// Tokens that were written or evaluated: all but those of prompts that a server had in its cache.
+    pub(super) work: u64,
     /// In the unit of the prices; calls of models without a price are not in it.
     pub(super) cost: f64,
 }
@@ -26,7 +28,10 @@ impl Spent {
 /// So many tokens, of which nobody knows what they cost.
 impl From<u64> for Spent {
     fn from(tokens: u64) -> Self {
-        Self { tokens, cost: 0.0 }
+        Self {
+            tokens,
+            ..Self::default()
+        }
     }
 }
 
@@ -41,7 +46,14 @@ mod tests {
             max_cost: Some(0.5),
             ..LoopSettings::default()
         };
-        let limit = |tokens, cost| Spent { tokens, cost }.limit(&settings);
+        let limit = |tokens, cost| {
+            let spent = Spent {
+                tokens,
+                cost,
+                ..Spent::default()
+            };
+            spent.limit(&settings)
+        };
         assert_eq!(limit(99, 0.49), None);
         assert_eq!(limit(100, 0.0), Some(ConvergenceReason::TokenBudget));
         assert_eq!(limit(0, 0.5), Some(ConvergenceReason::CostLimit));
@@ -49,7 +61,8 @@ mod tests {
         assert_eq!(
             Spent {
                 tokens: u64::MAX,
-                cost: 1e9
+                cost: 1e9,
+                ..Spent::default()
             }
             .limit(&none),
             None

@@ -17,6 +17,8 @@ impl Run<'_, '_> {
     pub(super) async fn continued(&self, work: &Work, request: ChatRequest, reply: Reply) -> Reply {
         if reply.end != Some(EndReason::Length)
             || reply.text.trim().is_empty()
+            // More of a loop is of no use.
+            || gate::without_loop(&reply.text).len() < reply.text.len()
             || !self.within_limits()
         {
             return reply;
