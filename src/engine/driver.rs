@@ -7,7 +7,7 @@ mod tools;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
@@ -266,6 +266,7 @@ impl Loop {
             likely: None,
             rejected: None,
             flaws: BTreeMap::new(),
+            endless: AtomicBool::new(false),
         };
         run.go(run_id, cancel).await;
         log.into_record()
@@ -338,6 +339,8 @@ struct Run<'a, 'o> {
     rejected: Option<Rejected>,
     /// What is wrong with the versions that are rejected replies.
     flaws: BTreeMap<u32, NotADraft>,
+    /// Whether a reply that was cut off did not end when it was continued.
+    endless: AtomicBool,
 }
 
 /// A reply that was rejected, as far as it is a text.

@@ -365,10 +365,27 @@ async fn a_reply_that_was_cut_off_is_continued_once() {
     assert_eq!(before.last().unwrap().content, "The storm came at");
     // What does not end either is flawed: it is requested anew, with what was wrong.
     let more = End("night and it", EndReason::Length);
-    let played = play(&[cut, more, Text("one"), Step(5)], settings()).await;
+    let played = play(
+        &[cut.clone(), more.clone(), Text("one"), Step(5)],
+        settings(),
+    )
+    .await;
     assert_eq!(ended(&played).2, Some("one"));
     let again = &played.asked[2].messages.last().unwrap().content;
     assert!(again.contains("was cut off"), "{again}");
+    // Such a writer is not asked for the rest again.
+    let limited = LoopSettings {
+        max_iterations: Some(1),
+        ..settings()
+    };
+    let played = play(&[cut.clone(), more, cut, Step(5)], limited.clone()).await;
+    assert_eq!(ended(&played).2, Some("The storm came at ni"));
+    // Nor for the rest of a loop.
+    let line = "He was a sailor for many years, and his life was a testament to those who served. ";
+    let text: &'static str = Box::leak(line.repeat(12).into_boxed_str());
+    let looped = End(text, EndReason::Length);
+    let played = play(&[looped.clone(), looped, Step(5)], limited).await;
+    assert_eq!(ended(&played).2, Some(line.trim()));
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ type Variable = (&'static str, &'static str);
 const COMMON: &[Variable] = &[
     (
         "task",
-        "what is to be written: a <task> block; empty if it is not known",
+        "the task: a <task> block, or without a block if it is short and no text is revised; empty if there is none",
     ),
     (
         "restated",

@@ -112,7 +112,7 @@ fn a_text_that_was_cut_off_is_continued_and_printed_for_want_of_a_better_one() {
             let server = answering([
                 cut(),
                 cut(),
-                cut(),
+                // The rest did not end either: the next reply is not continued.
                 cut(),
                 judged(5),
                 Reply::empty(),

@@ -84,7 +84,7 @@ fn a_task_gets_its_evidence_and_a_revision_that_of_its_issues() {
     for prompt in &prompts {
         // What has to do with the task stands before the criteria, the same bytes in every call.
         let code = place(prompt, "fn backoff(attempt: u32)").expect("the code");
-        let criteria = place(prompt, "<criteria>\n").or(place(prompt, "Requirements for"));
+        let criteria = place(prompt, "<criteria>\n").or(place(prompt, "Requirements:"));
         assert!(Some(code) < criteria, "{prompt}");
         assert!(
             prompt.contains("codebase, project/src/retry.rs:"),

@@ -38,7 +38,7 @@ fn templates_of_ones_own_take_the_place_of_ours_one_by_one() {
         .stdout("The second draft.\n")
         .run();
     let asked = asked(&server);
-    assert_eq!(asked[0], "In one line.\n<task>\nWrite a line.\n</task>");
+    assert_eq!(asked[0], "In one line.\nWrite a line.");
     assert!(
         asked[1].contains("You are a strict, fair reviewer."),
         "{}",
@@ -130,7 +130,7 @@ fn only_the_user_says_where_templates_are() {
         .file("config/prompts/draft.j2", "Mine: {{ task }}")
         .env("REFLECT_CONFIG", "config/config.toml")
         .run();
-    assert!(asked(&server)[0].starts_with("Mine: <task>"));
+    assert!(asked(&server)[0].starts_with("Mine: Write a line."));
     for (file, text) in [
         (".reflect.toml", "prompt_dir = 'prompts'\n"),
         (

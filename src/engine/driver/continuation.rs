@@ -1,5 +1,7 @@
 //! Going on with a reply that the token limit cut off, with one more call.
 
+use std::sync::atomic::Ordering;
+
 use super::{Run, Work};
 use crate::engine::gate;
 use crate::model::{ChatRequest, EndReason, Reply, call_until};
@@ -13,12 +15,14 @@ const LEAST_OVERLAP: usize = 12;
 const BEGINNING: usize = 60;
 
 impl Run<'_, '_> {
-    /// The reply with its rest; as it is if the rest does not end either, or is no text.
+    /// The reply with its rest; as it is if the rest does not end either, or is no text. A writer whose rest did not end
+    /// is not asked for one again in this run.
     pub(super) async fn continued(&self, work: &Work, request: ChatRequest, reply: Reply) -> Reply {
         if reply.end != Some(EndReason::Length)
             || reply.text.trim().is_empty()
             // More of a loop is of no use.
             || gate::without_loop(&reply.text).len() < reply.text.len()
+            || self.endless.load(Ordering::Relaxed)
             || !self.within_limits()
         {
             return reply;
@@ -32,7 +36,16 @@ impl Run<'_, '_> {
         let writer = self.plan.who_writes(work.stronger);
         let most = self.early.longest(self.task, work.base.as_deref());
         let stop = |rest: &str| head.len() + rest.len() > most;
-        match call_until(writer, request, &observer, stop).await {
+        let rest = call_until(writer, request, &observer, stop).await;
+        // Candidates are written at the same time: none may depend on what another one came to.
+        if work.candidate.is_none()
+            && rest
+                .as_ref()
+                .is_ok_and(|it| it.end != Some(EndReason::Stop))
+        {
+            self.endless.store(true, Ordering::Relaxed);
+        }
+        match rest {
             Ok(rest) if gate::check_reply(&rest).is_ok() && !gate::is_refusal(&rest.text) => {
                 Reply {
                     text: join(head, gap, &rest.text),

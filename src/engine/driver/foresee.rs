@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures_util::FutureExt as _;
 
@@ -65,6 +65,7 @@ impl<'a> Run<'a, '_> {
             likely: None,
             rejected: None,
             flaws: BTreeMap::new(),
+            endless: AtomicBool::new(self.endless.load(Ordering::Relaxed)),
         };
         // There is nothing to wait for before the first call, and the copy waits for that forever.
         let _ = copy.revise(iteration, based_on, approach).now_or_never();
