@@ -9,7 +9,7 @@ use crate::types::{Criteria, Evaluator, LengthUnit};
 /// A reply may be so many times as long as requested: a text that is too long can be cut.
 const TIMES: usize = 3;
 /// A reply is never stopped before so many bytes: a short text may come with remarks around it.
-const LEAST: usize = 2_000;
+const LEAST: usize = 1_000;
 /// The same where only the task says how long: it may speak of a part of the text.
 const LEAST_OF_TASK: usize = 4_000;
 /// Where nothing says how long: some 15,000 words.

@@ -5,10 +5,10 @@
 
 use crate::types::Strategy;
 
-/// Revisions that a run counts as made before its first one, and how many of them helped: a judge's feedback helps more
-/// often than not.
-const PRIOR_REVISIONS: u32 = 4;
-const PRIOR_HELPED: u32 = 3;
+/// Revisions that a run counts as helpful and as made before its first one. Feedback of a judge helps more often than not.
+/// What checks say, small models cannot use: so a revision that did not help weighs more there.
+const PRIOR_WITH_JUDGE: (f64, f64) = (3.0, 4.0);
+const PRIOR_WITH_CHECKS: (f64, f64) = (1.5, 2.0);
 
 /// How many fresh drafts a revision is expected to cost, with its evaluation, before the run has measured one. A
 /// revision's prompt holds the draft and the feedback, a fresh draft's prompt is in the server's cache. Where a judge
@@ -66,8 +66,13 @@ impl Odds {
     }
 
     /// The chance that one more revision becomes the best version.
-    fn revise(self) -> f64 {
-        f64::from(PRIOR_HELPED + self.helped) / f64::from(PRIOR_REVISIONS + self.revisions)
+    fn revise(self, judged: bool) -> f64 {
+        let (helped, made) = if judged {
+            PRIOR_WITH_JUDGE
+        } else {
+            PRIOR_WITH_CHECKS
+        };
+        (helped + f64::from(self.helped)) / (made + f64::from(self.revisions))
     }
 
     /// How many fresh drafts a revision costs: the mean of what the run has measured and one revision of the expected
@@ -90,7 +95,7 @@ impl Odds {
 
     /// Whether a fresh draft is worth more than a revision for what it costs. `judged` says whether a judge evaluates.
     pub(super) fn draws_again(self, judged: bool) -> bool {
-        self.draw() * self.cost(judged) > self.revise()
+        self.draw() * self.cost(judged) > self.revise(judged)
     }
 
     /// Why a fresh draft is written.

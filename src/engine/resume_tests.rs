@@ -52,7 +52,7 @@ fn model_that_waits(delay: u64) -> Arc<ScriptedModel> {
             "contains = 'stopped before its end'\n",
             "The beta draft is better.",
         ),
-        write("contains = 'alpha draft'\n", &"word ".repeat(300)),
+        write("contains = 'alpha draft'\n", &"word ".repeat(200)),
         write("", "The alpha draft."),
     ];
     Arc::new(ScriptedModel::parse(Path::new("s.toml"), &script.concat()).unwrap())
