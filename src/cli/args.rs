@@ -1152,7 +1152,7 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub include_prior_versions: Option<bool>,
 
-    /// Whether to tell each revision what earlier ones have mended and what they tried in vain [default: true]
+    /// Whether to show each revision what earlier ones fixed and what failed [default: true]
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     pub include_reflection_history: Option<bool>,
 

@@ -164,7 +164,7 @@ pub(super) fn layer(env: Env<'_>) -> Result<Layer, SourceError> {
         let value = value(variable.kind, &text).map_err(|wanted| {
             error(
                 variable.name,
-                &format!("{wanted} is wanted, not `{}`", text.display()),
+                &format!("expected {wanted}, not `{}`", text.display()),
             )
         })?;
         layer.set(key, value, Origin::Variable(variable.name));

@@ -198,12 +198,12 @@ fn the_environment_is_read_by_type() {
         (
             "REFLECT_OFFLINE",
             "maybe",
-            "`1` or `0` is wanted, not `maybe`",
+            "expected `1` or `0`, not `maybe`",
         ),
         (
             "REFLECT_RETRIES",
             "-1",
-            "a whole number (0 or above) is wanted, not `-1`",
+            "expected a whole number (0 or above), not `-1`",
         ),
         ("REFLECT_RETRIES", "101", "`retries` must be at most 100"),
         (
@@ -216,11 +216,7 @@ fn the_environment_is_read_by_type() {
             "1.5",
             "`threshold` must be a number from 0 to 1",
         ),
-        (
-            "REFLECT_TEMPERATURE",
-            "nan",
-            "a number is wanted, not `nan`",
-        ),
+        ("REFLECT_TEMPERATURE", "nan", "expected a number, not `nan`"),
         (
             "REFLECT_BASE_URL",
             "http://",

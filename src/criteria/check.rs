@@ -24,7 +24,7 @@ pub fn warnings(criteria: &Criteria) -> Vec<String> {
         }
         if matches!(criterion.evaluator, Evaluator::Script(_)) && criterion.description.is_empty() {
             found.push(format!(
-                "the criterion `{name}` has no description: a writer learns what is wanted only from the script's errors"
+                "the criterion `{name}` has no description: the writer learns what is required only from the script's errors"
             ));
         }
         if let Evaluator::Regex(config) = &criterion.evaluator

@@ -67,7 +67,7 @@ pub fn of_data(data: &Data, default: Option<&'static str>) -> Result<Criteria, S
             check::threshold(data.source(), data.span("/threshold"), value)?;
             value
         }
-        Some(_) => return Err(data.error("/threshold", "`threshold`: a number is wanted here")),
+        Some(_) => return Err(data.error("/threshold", "`threshold`: expected a number")),
     };
     let name = spec.text("name")?.unwrap_or(spec.kind);
     let description = spec.text("description")?.unwrap_or_default();
@@ -158,7 +158,7 @@ impl<'a> Spec<'a> {
                 })?,
             Some((_, place)) => {
                 return Err(data
-                    .error(&place, "`type`: a text is wanted here")
+                    .error(&place, "`type`: expected a text")
                     .help(known_types()));
             }
         };
@@ -205,9 +205,7 @@ impl<'a> Spec<'a> {
         match self.values.get(key) {
             None => Ok(None),
             Some((Value::String(text), _)) => Ok(Some(text)),
-            Some((_, place)) => Err(self
-                .data
-                .error(place, &format!("`{key}`: a text is wanted here"))),
+            Some((_, place)) => Err(self.data.error(place, &format!("`{key}`: expected a text"))),
         }
     }
 
@@ -217,7 +215,7 @@ impl<'a> Spec<'a> {
             Some((Value::Bool(flag), _)) => Ok(*flag),
             Some((_, place)) => Err(self
                 .data
-                .error(place, &format!("`{key}`: true or false is wanted here"))),
+                .error(place, &format!("`{key}`: expected true or false"))),
         }
     }
 
@@ -278,7 +276,7 @@ impl<'a> Spec<'a> {
     fn examples(&self, examples: &Value, place: &str) -> Result<Vec<JudgeExample>, SourceError> {
         let wrong = |place: &str| {
             self.data
-                .error(place, "`examples`: a list of pairs is wanted here")
+                .error(place, "`examples`: expected a list of pairs")
                 .help("each with an `input`, and the verdict on it as `output`: {\"valid\": true, \"score\": 1}")
         };
         let as_text = |value: &Value| match value {

@@ -57,7 +57,7 @@ fn what_is_wrong_says_where_and_what_to_do() {
             "type: object\nproperties: {}",
             "spec.yaml:1:7: unknown evaluator type `object` (this is a JSON Schema itself;",
         ),
-        ("type: 3", "spec.yaml:1:7: `type`: a text is wanted here"),
+        ("type: 3", "spec.yaml:1:7: `type`: expected a text"),
         (
             "type: schema",
             "spec.yaml:1:1: the type `schema` needs the key `schema`",
@@ -76,7 +76,7 @@ fn what_is_wrong_says_where_and_what_to_do() {
         ),
         (
             "type: schema\nschema: {}\ncoerce: 1",
-            "spec.yaml:3:9: `coerce`: true or false is wanted here",
+            "spec.yaml:3:9: `coerce`: expected true or false",
         ),
         (
             "type: schema\nschema: {}\nthreshold: 80",
@@ -100,7 +100,7 @@ fn what_is_wrong_says_where_and_what_to_do() {
         ),
         (
             "type: llm\nprompt: x\nexamples: 3",
-            "spec.yaml:3:11: `examples`: a list of pairs is wanted here",
+            "spec.yaml:3:11: `examples`: expected a list of pairs",
         ),
         ("type: [", "spec.yaml:1:"),
     ] {

@@ -281,7 +281,7 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             c("weight = 'x'"),
-            "c.toml:3:10: `weight`: a number is wanted here",
+            "c.toml:3:10: `weight`: expected a number",
         ),
         (
             c("threshold = -0.1"),
@@ -305,7 +305,7 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             c("evaluator = 1"),
-            "c.toml:3:13: `evaluator`: a text in quotes is wanted here",
+            "c.toml:3:13: `evaluator`: expected a text in quotes",
         ),
         (
             c("pattern = 'x'"),
@@ -353,7 +353,7 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             c("evaluator = 'length'\nmax = -3"),
-            "c.toml:4:7: `max`: a whole number (0 or above) is wanted here",
+            "c.toml:4:7: `max`: expected a whole number (0 or above)",
         ),
         (
             c("evaluator = 'length'\nmax = 3\nunit = 'word'"),
@@ -406,7 +406,7 @@ fn mistakes_in_bounds_and_messages_of_a_regex_are_named() {
             ),
             (
                 "pattern = 'a'\nmin_count = -1",
-                "c.toml:5:13: `min_count`: a whole number (0 or above) is wanted here",
+                "c.toml:5:13: `min_count`: expected a whole number (0 or above)",
             ),
             (
                 "pattern = 'a'\nexpect = 'absent'\nmessage = 'not {mtach}'",
@@ -448,13 +448,10 @@ fn mistakes_in_lists_of_texts_are_named() {
                 "none = ['a', '']",
                 "c.toml:4:14: `none`: this text is empty",
             ),
-            (
-                "all = 'a'",
-                "c.toml:4:7: `all`: an array `[...]` is wanted here",
-            ),
+            ("all = 'a'", "c.toml:4:7: `all`: expected an array `[...]`"),
             (
                 "all = ['a', 3]",
-                "c.toml:4:13: `all`: a text in quotes is wanted here",
+                "c.toml:4:13: `all`: expected a text in quotes",
             ),
             (
                 "any = ['a', 'b', 'a']",
@@ -842,7 +839,7 @@ fn mistakes_in_the_judge_s_keys_are_named_with_their_place() {
         ),
         (
             c("anchors = ['a']"),
-            "c.toml:3:11: `anchors`: 5 sentences are wanted, one for each step, not 1",
+            "c.toml:3:11: `anchors`: 5 sentences are required, one for each step, not 1",
         ),
         (
             c("anchors = { 2 = 'a' }"),

@@ -44,7 +44,7 @@ impl Variation {
         match self {
             Self::Usual => "as usual".to_owned(),
             Self::Rewrite => "a rewrite of the whole".to_owned(),
-            Self::Gravest(told) => format!("only the gravest issues ({told} of {issues})"),
+            Self::Gravest(told) => format!("only the most severe issues ({told} of {issues})"),
             Self::Others(left_out) => {
                 let told = issues.saturating_sub(left_out);
                 format!("only the other issues ({told} of {issues})")

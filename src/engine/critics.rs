@@ -98,7 +98,7 @@ fn moved_goal(record: &RunRecord, best: &Version, small: f64) -> Option<String> 
     let rise = best.score()? - record.versions.first()?.score()?;
     (issues.share_resolved? >= MENDED && rise < small).then(|| {
         format!(
-            "{} of the {} issues that were named are mended, but the score has hardly risen",
+            "{} of the {} issues that were named are fixed, but the score has hardly risen",
             issues.resolved, issues.found
         )
     })

@@ -36,7 +36,7 @@ pub struct Moment<'a> {
 }
 
 impl<'a> Moment<'a> {
-    /// The version that was judged just now; `None` if no draft came of it.
+    /// The version that was judged just now; `None` if the reply was rejected.
     pub fn version(&self) -> Option<&'a Version> {
         self.record.version(self.iteration)
     }

@@ -226,7 +226,7 @@ async fn waiting_for_a_decision_ends_with_the_time() {
     );
 }
 
-/// A run with everything in it: a reply that is no draft, a repair, a wish, edits, a comparison. It is cancelled
+/// A run with everything in it: a rejected reply, a repair, a wish, edits, a comparison. It is cancelled
 /// when the event of this number was seen.
 async fn cancelled_after(number: usize) -> (Vec<Stamped>, RunRecord) {
     let answers = [

@@ -767,7 +767,7 @@ async fn a_revision_learns_from_those_before() {
             assert!(at.is_none() || at > last.find("</feedback>"), "{last}");
             at.is_some()
         };
-        let tag = "<history-2>\nTried in vain: a revision with these faults: All verbs";
+        let tag = "<history-2>\nFailed: a revision with these issues: All verbs";
         let draft = "<earlier-draft name=\"2, thrown away\">\ntwo\n</earlier-draft>";
         (shown(tag), shown(draft))
     };

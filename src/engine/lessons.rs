@@ -14,7 +14,7 @@ pub(super) fn to_revise(version: &Version, open: &[TrackedIssue]) -> Version {
             if tracked.status == IssueStatus::CameBack {
                 issue
                     .description
-                    .push_str(" (It was mended once and is back.)");
+                    .push_str(" (It was fixed once and is back.)");
             }
             issue
         })
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(seen[0].description, "Issue 1.");
         assert_eq!(
             seen[1].description,
-            "Issue 2. (It was mended once and is back.)"
+            "Issue 2. (It was fixed once and is back.)"
         );
     }
 }

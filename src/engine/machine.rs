@@ -596,7 +596,7 @@ impl State {
         }
     }
 
-    /// Whether a reply that is no draft is reflected on and asked for again.
+    /// Whether a rejected reply is reflected on and asked for again.
     fn learns(&mut self, rules: &Rules) -> bool {
         let without = match self.incumbent {
             Some(_) => 1,
@@ -649,7 +649,7 @@ impl State {
             }
             // Before there is a version, there is none to decide about.
             Setback::Failure if self.incumbent.is_some() => {
-                let reason = "no draft came of it: why is reflected on, and it is asked for again";
+                let reason = "the reply was rejected: reflecting on why, then asking again";
                 decisions.push(self.decision(Choice::Reflect, reason.to_owned()));
             }
             Setback::Failure => {}

@@ -88,7 +88,7 @@ fn reflections(record: &RunRecord, base: u32, lineage: &BTreeSet<u32>) -> Vec<St
         if lineage.contains(&version.iteration) {
             for mended in &version.improvements_applied {
                 if !is_open(mended) {
-                    lines.push(line(&format!("Mended: {mended}")));
+                    lines.push(line(&format!("Fixed: {mended}")));
                 }
             }
         } else {
@@ -117,12 +117,9 @@ fn in_vain(record: &RunRecord, version: &Version) -> Option<String> {
         })
         .collect();
     Some(line(&if new.is_empty() {
-        "Tried in vain: a revision that mended nothing.".to_owned()
+        "Failed: a revision that fixed nothing.".to_owned()
     } else {
-        format!(
-            "Tried in vain: a revision with these faults: {}",
-            new.join(" ")
-        )
+        format!("Failed: a revision with these issues: {}", new.join(" "))
     }))
 }
 
@@ -199,9 +196,9 @@ mod tests {
         assert_eq!(
             past.reflections,
             [
-                "Tried in vain: a revision with these faults: Rude. Very.",
-                "Tried in vain: a revision that mended nothing.",
-                "Mended: Dull.",
+                "Failed: a revision with these issues: Rude. Very.",
+                "Failed: a revision that fixed nothing.",
+                "Fixed: Dull.",
             ],
             "what is back is not mended, and an attempt counts by what it did worse"
         );
@@ -222,7 +219,7 @@ mod tests {
         ]);
         let past = of(&record, 2, &LoopSettings::default());
         assert!(past.drafts.is_empty());
-        assert_eq!(past.reflections, ["Mended: Dull."]);
+        assert_eq!(past.reflections, ["Fixed: Dull."]);
         let none = LoopSettings {
             include_reflection_history: Some(false),
             ..all()

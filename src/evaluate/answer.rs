@@ -43,7 +43,7 @@ pub(super) fn read(value: &Value, floor: f64) -> Result<Finding, String> {
             Some(false) => failed(format!("`{}`", text.trim())),
             None => {
                 return Err(format!(
-                    "the text `{}` is no verdict; a boolean, a number or a table with `valid`, `score` and `errors` is wanted",
+                    "the text `{}` is no verdict; a boolean, a number or a table with `valid`, `score` and `errors` is expected",
                     clip(text, 80)
                 ));
             }
@@ -51,7 +51,7 @@ pub(super) fn read(value: &Value, floor: f64) -> Result<Finding, String> {
         Value::Object(object) => from_object(object)?,
         Value::Array(_) => {
             return Err(
-                "a list is no verdict; a boolean, a number or a table with `valid`, `score` and `errors` is wanted"
+                "a list is no verdict; a boolean, a number or a table with `valid`, `score` and `errors` is expected"
                     .to_owned(),
             );
         }
@@ -174,7 +174,7 @@ fn get<'o, 'k>(object: &'o Map<String, Value>, keys: &[&'k str]) -> Option<(&'k 
 
 fn unreadable(key: &str, value: &Value, wanted: &str) -> String {
     format!(
-        "`{key}` is {}, and {wanted} is wanted",
+        "`{key}` is {}, expected {wanted}",
         clip(&value.to_string(), 80)
     )
 }

@@ -64,7 +64,7 @@ fn what_is_no_verdict_is_refused_and_not_guessed() {
         json!({ "valid": true, "score": "high" }),
     ] {
         let problem = read(&value, FLOOR).unwrap_err();
-        assert!(problem.contains("wanted"), "{value}: {problem}");
+        assert!(problem.contains("expected"), "{value}: {problem}");
     }
 }
 

@@ -65,7 +65,7 @@ fn alike(draft: &str, other: &str, to: &Against, Bounds { min, max }: Bounds) ->
     let (score, fault) = if likeness < min {
         let fault = Fault::new(
             IssueType::Incorrect,
-            format!("the likeness to {name} is {likeness:.2}, at least {min} is wanted"),
+            format!("the likeness to {name} is {likeness:.2}, at least {min} is required"),
         )
         .fix(match to {
             Against::Reference(_) => {
@@ -120,7 +120,7 @@ fn shared(draft: &str, terms: &[String], min: f64) -> Finding {
     let fault = Fault::new(
         IssueType::Missing,
         format!(
-            "the text has {found} of {} key terms, {wanted} wanted; missing: {named}{more}",
+            "the text has {found} of {} key terms, {wanted} required; missing: {named}{more}",
             terms.len()
         ),
     )
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(few.evidence, "likeness to the reference text 0.25");
         assert_eq!(
             few.faults[0].description,
-            "the likeness to the reference text is 0.25, at least 0.5 is wanted"
+            "the likeness to the reference text is 0.25, at least 0.5 is required"
         );
         let copied = check.measure("a b c d", None);
         assert_eq!(
@@ -241,7 +241,7 @@ mod tests {
         assert!((finding.score.unwrap() - 2.0 / 3.0).abs() < 1e-9);
         assert_eq!(
             finding.faults[0].description,
-            "the text has 2 of 3 key terms, all are wanted; missing: `index`"
+            "the text has 2 of 3 key terms, all are required; missing: `index`"
         );
         assert_eq!(
             listed.measure("Index, error, write-ahead log", None).faults,

@@ -96,7 +96,7 @@ impl ContainsCheck {
         };
         Fault::new(
             IssueType::Missing,
-            format!("the text contains none of {shown}{more}, one of which is wanted"),
+            format!("the text contains none of {shown}{more}, one of which is required"),
         )
         .fix(format!("use one of {shown}{more}"))
     }
@@ -167,7 +167,7 @@ mod tests {
             said(&finding),
             [
                 "the text does not contain `two`",
-                "the text contains none of `red` and `blue`, one of which is wanted",
+                "the text contains none of `red` and `blue`, one of which is required",
                 "the text contains `bad` in line 2, 2 times in all, which is not allowed",
             ]
         );

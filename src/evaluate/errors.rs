@@ -26,7 +26,7 @@ pub fn read_errors(source: &Source) -> Result<Vec<Issue>, SourceError> {
         return Err(source.error_of_whole("there are no `errors` or `issues` in it"));
     };
     if errors.iter().any(|error| report(error).is_some()) {
-        return Err(source.error_of_whole("it is a report on several texts; that on one is wanted"));
+        return Err(source.error_of_whole("expected a report on one text, not on several texts"));
     }
     Ok(errors.iter().filter_map(of_value).collect())
 }

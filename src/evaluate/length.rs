@@ -36,7 +36,7 @@ impl LengthCheck {
                 // Not `missing`: no single passage is, so that no edit would do.
                 let fault = Fault::new(
                     IssueType::Incorrect,
-                    format!("the text has {seen}, at least {min} are wanted"),
+                    format!("the text has {seen}, at least {min} are required"),
                 )
                 .fix(format!("add {}", by(min - count, min_is_max, units)));
                 (ratio(count, min), Some(fault))
@@ -135,7 +135,7 @@ mod tests {
         let fault = &short.faults[0];
         assert_eq!(
             fault.description,
-            "the text has 2 words, at least 4 are wanted"
+            "the text has 2 words, at least 4 are required"
         );
         assert_eq!(fault.suggested_fix.as_deref(), Some("add at least 2 words"));
         let long = check(LengthUnit::Words, None, Some(1), "a b");

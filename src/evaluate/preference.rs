@@ -88,7 +88,7 @@ fn weighed(comparison: &Comparison, other: &str, floor: f64) -> Finding {
         IssueType::Incorrect,
         format!("a judge who compared this text (A) with {other} (B) finds it {verdict}: {forth}"),
     )
-    .fix(format!("mend what the judge says of this text, A: {forth}"));
+    .fix(format!("fix what the judge says of this text, A: {forth}"));
     finding.with_faults([fault])
 }
 
@@ -134,7 +134,7 @@ mod tests {
         );
         assert_eq!(
             finding.faults[0].suggested_fix.as_deref(),
-            Some("mend what the judge says of this text, A: A is vague.")
+            Some("fix what the judge says of this text, A: A is vague.")
         );
     }
 }

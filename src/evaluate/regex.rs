@@ -73,7 +73,7 @@ impl RegexCheck {
         } else {
             (
                 format!(
-                    "{} of `{pattern}`, {} wanted",
+                    "{} of `{pattern}`, {} required",
                     counted(count, "matches"),
                     is_or_are(&self.config.allowed())
                 ),
@@ -196,11 +196,11 @@ mod tests {
         assert_eq!(scores, expected.map(Some));
         assert_eq!(
             ranged.describe(),
-            "the text must match the regular expression `x`; matches wanted: 2 to 3"
+            "the text must match the regular expression `x`; matches required: 2 to 3"
         );
         let few = measure(&ranged, "x").faults.remove(0);
         assert_eq!(few.kind, IssueType::Missing);
-        assert_eq!(few.description, "1 match of `x`, 2 to 3 are wanted");
+        assert_eq!(few.description, "1 match of `x`, 2 to 3 are required");
         assert_eq!(few.suggested_fix.as_deref(), Some("add 1 match of `x`"));
         let many = measure(&ranged, "x x\nx x x").faults;
         let said: Vec<_> = many

@@ -220,7 +220,7 @@ impl TryFrom<f64> for Share {
 
     fn try_from(number: f64) -> Result<Self, Self::Error> {
         if !(0.0..=1.0).contains(&number) {
-            return Err("a number from 0 to 1 is wanted here");
+            return Err("expected a number from 0 to 1");
         }
         Ok(Self(number))
     }
@@ -282,7 +282,7 @@ mod tests {
     fn what_is_wrong_is_shown_where_it_is() {
         let cases = [
             ("{}", "c.json:1:1", "there is no `messageHistory`"),
-            ("[]", "c.json:1:1", "an object `{...}` is wanted here"),
+            ("[]", "c.json:1:1", "expected an object `{...}`"),
             (
                 "{\"retrievedFact\": []}",
                 "c.json:1:2",
@@ -296,17 +296,17 @@ mod tests {
             (
                 "{\"retrievedFacts\": {}}",
                 "c.json:1:20",
-                "an array `[...]` is wanted here",
+                "expected an array `[...]`",
             ),
             (
                 "{\"retrievedFacts\": [\n{\"content\": \"a\", \"confidence\": 85}]}",
                 "c.json:2:32",
-                "a number from 0 to 1 is wanted here",
+                "expected a number from 0 to 1",
             ),
             (
                 "{\"retrievedFacts\": [{\"content\": \"a\", \"confidence\": \"high\"}]}",
                 "c.json:1:52",
-                "a number is wanted here",
+                "expected a number",
             ),
             (
                 "{\"retrievedFacts\": [{\"confidence\": 0.5}]}",

@@ -81,7 +81,7 @@ pub fn parse(source: &Source) -> Result<Vec<Knowledge>, SourceError> {
         if text.trim_start().starts_with('[') {
             let begin = number + text.len() - text.trim_start().len();
             return Err(alone()
-                .error(begin..begin + 1, "an object `{...}` is wanted here")
+                .error(begin..begin + 1, "expected an object `{...}`")
                 .help(EXAMPLE));
         }
         let entry = match serde_json::from_str::<Entry>(text) {
@@ -293,7 +293,7 @@ mod tests {
                 "{\"kind\": \"idea\", \"content\": \"a\"}",
                 "unknown value `idea`",
             ),
-            ("[1]", "wanted here"),
+            ("[1]", "expected"),
             ("{\"content\"", "this is not JSON"),
             (long.as_str(), "longer than 4000 characters"),
         ] {

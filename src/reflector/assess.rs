@@ -270,7 +270,7 @@ fn assessed(
     } else if !enough {
         issues.push(format!(
             "only {succeeded} of {total} tasks were done: a success rate of {success_rate:.2}, and at least {:.2} is \
-             wanted",
+             required",
             criteria.min_success_rate
         ));
         let not_done = outcomes.not_done();

@@ -180,10 +180,7 @@ impl TaskError {
 
 /// An error's code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    untagged,
-    expecting = "a whole number or a text in quotes is wanted here"
-)]
+#[serde(untagged, expecting = "a whole number or expected a text in quotes")]
 pub enum ErrorCode {
     /// A status of HTTP (400 to 599), or an exit code.
     Number(i64),

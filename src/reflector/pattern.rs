@@ -95,7 +95,7 @@ pub(super) fn low_success_rate<'a>(
     let affected_tasks: Vec<String> = not_done.map(str::to_owned).collect();
     FailurePattern {
         pattern_type: PatternType::LowSuccessRate,
-        description: format!("the success rate is {rate:.2}, and at least {wanted:.2} is wanted"),
+        description: format!("the success rate is {rate:.2}, and at least {wanted:.2} is required"),
         occurrences: affected_tasks.len(),
         suggested_fix: Some(
             "break the plan into smaller tasks, and begin with what most others wait for"

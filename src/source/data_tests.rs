@@ -66,7 +66,7 @@ fn what_cannot_be_read_says_where() {
             DataFormat::Yaml,
             "a: 1\n---\nb: 1\n",
             (3, 1),
-            "there are several YAML documents",
+            "expected one YAML document, not several",
         ),
         (DataFormat::Toml, "a = ", (1, 5), "this is not TOML"),
     ] {

@@ -52,7 +52,7 @@ pub fn json<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
             .and_then(|rest| rest.rsplit_once(", expected "))
         {
             Some((found, wanted)) => source
-                .error(span, &format!("{} is wanted here", in_words(wanted)))
+                .error(span, &format!("expected {}", in_words(wanted)))
                 .label(format!("this is {}", found_in_words(found))),
             // Said by a type of ours about a value that is read already, with the bracket behind it.
             None => source.error(value_that_ends_before(source.text(), at), message),
@@ -181,21 +181,21 @@ mod tests {
     #[test]
     fn errors_show_the_place_and_what_is_wanted() {
         let cases = [
-            ("{\"name\": 1}", "t:1:10: a text in quotes is wanted here"),
+            ("{\"name\": 1}", "t:1:10: expected a text in quotes"),
             (
                 "{\"name\": \"a\",\n \"share\": \"x\\\"y\"}",
-                "t:2:11: a number is wanted here",
+                "t:2:11: expected a number",
             ),
             (
                 "{\"name\": \"a\", \"items\": {}}",
-                "t:1:24: an array `[...]` is wanted here",
+                "t:1:24: expected an array `[...]`",
             ),
             ("{\"share\": 1}", "t:1:12: the key `name` is missing"),
             (
                 "{\"name\": \"a\", \"name\": \"b\"}",
                 "t:1:15: the key `name` is set twice",
             ),
-            ("\"x\"", "t:1:1: an object `{...}` is wanted here"),
+            ("\"x\"", "t:1:1: expected an object `{...}`"),
             (
                 "{\"name\": \"a\",}",
                 "t:1:14: this is not JSON: trailing comma (check commas, quotes and brackets before this place)",

@@ -112,10 +112,7 @@ fn translate(source: &Source, span: Range<usize>, path: &str, message: &str) -> 
         .and_then(|m| m.rsplit_once(", expected "))
     {
         return source
-            .error(
-                span,
-                &format!("{subject}{} is wanted here", in_words(wanted)),
-            )
+            .error(span, &format!("{subject}expected {}", in_words(wanted)))
             .label(format!("this is {}", found_in_words(found)));
     }
     source.error(span, &format!("{subject}{message}"))
@@ -239,32 +236,23 @@ mod tests {
             ),
             (
                 "count = 'x'",
-                "t.toml:1:9: `count`: a whole number (0 or above) is wanted here",
+                "t.toml:1:9: `count`: expected a whole number (0 or above)",
             ),
             (
                 "count = -1",
-                "t.toml:1:9: `count`: a whole number (0 or above) is wanted here",
+                "t.toml:1:9: `count`: expected a whole number (0 or above)",
             ),
-            (
-                "share = 'x'",
-                "t.toml:1:9: `share`: a number is wanted here",
-            ),
-            (
-                "name = 1",
-                "t.toml:1:8: `name`: a text in quotes is wanted here",
-            ),
-            (
-                "flag = 1",
-                "t.toml:1:8: `flag`: `true` or `false` is wanted here",
-            ),
-            ("inner = 1", "t.toml:1:9: `inner`: a table is wanted here"),
+            ("share = 'x'", "t.toml:1:9: `share`: expected a number"),
+            ("name = 1", "t.toml:1:8: `name`: expected a text in quotes"),
+            ("flag = 1", "t.toml:1:8: `flag`: expected `true` or `false`"),
+            ("inner = 1", "t.toml:1:9: `inner`: expected a table"),
             (
                 "[inner]\nlimit = 'x'",
-                "t.toml:2:9: `inner.limit`: a whole number",
+                "t.toml:2:9: `inner.limit`: expected a whole number",
             ),
             (
                 "items = 1",
-                "t.toml:1:9: `items`: an array `[...]` is wanted here",
+                "t.toml:1:9: `items`: expected an array `[...]`",
             ),
             ("[[items]]\n", "t.toml:1:1: the key `limit` is missing"),
             ("a = 1\na = 2", "t.toml:2:1: the key `a` is set twice"),
@@ -284,7 +272,7 @@ mod tests {
     #[test]
     fn the_place_is_shown() {
         insta::assert_snapshot!(error("name = 'x'\r\n[inner]\r\nlimit = 1.5 # why\r\n").render(false), @r"
-        error: `inner.limit`: a whole number (0 or above) is wanted here
+        error: `inner.limit`: expected a whole number (0 or above)
          --> t.toml:3:9
           |
         3 | limit = 1.5 # why

@@ -19,7 +19,7 @@ pub(super) fn parse(
         let reason = text.lines().next().unwrap_or_default();
         let reason = reason.split(" at line ").next().unwrap_or(reason);
         if reason.starts_with("multiple YAML documents") {
-            return source.error(span, "there are several YAML documents, and one is wanted");
+            return source.error(span, "expected one YAML document, not several");
         }
         source.error(span, &format!("this is not YAML: {reason}"))
     };

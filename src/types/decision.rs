@@ -33,7 +33,7 @@ impl UserDecision {
     pub fn describe(&self) -> String {
         match self {
             Self::Auto => "the loop decides".to_owned(),
-            Self::Continue => "one more revision is wanted".to_owned(),
+            Self::Continue => "revising again".to_owned(),
             Self::Stop => "the run is to end".to_owned(),
             Self::Accept(version) => format!("draft {version} is accepted"),
             Self::Guide(wish) => {

@@ -78,7 +78,7 @@ impl Evaluator {
     /// Reads an evaluator. What it stands in may have other keys, too.
     pub(super) fn read(part: &Part, others: &[&str]) -> Result<Self, SourceError> {
         if !part.value().is_object() {
-            return Err(part.wanted("an object with a `type`"));
+            return Err(part.expected("an object with a `type`"));
         }
         let named = part.get("type").or_else(|| part.get("evaluator_type"));
         let has = |key: &str| part.get(key).is_some();
@@ -329,7 +329,7 @@ fn spec(part: &Part, others: &[&str], kind: &'static str) -> Result<Criteria, So
 /// An evaluator as it may stand elsewhere, too: without these keys.
 fn plain(part: &Part, keys: &[&str]) -> Result<Data, SourceError> {
     let data = part.data();
-    let data = data.ok_or_else(|| part.wanted("an object with a `type`"))?;
+    let data = data.ok_or_else(|| part.expected("an object with a `type`"))?;
     Ok(data.without(keys))
 }
 

@@ -189,7 +189,7 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
     let (first, documents) = first_document(source);
     let whole = Part::whole(Data::parse(&first, DataFormat::Yaml)?);
     if !whole.value().is_object() {
-        return Err(whole.wanted("a workflow, which is an object with a list of `nodes`,"));
+        return Err(whole.expected("a workflow, which is an object with a list of `nodes`"));
     }
     whole.check_keys(&KEYS)?;
     let mut notes = Vec::new();
@@ -208,7 +208,7 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
     };
     let parts = match whole.get("nodes") {
         Some(part) if part.value().as_array().is_some_and(|it| !it.is_empty()) => part.items(),
-        Some(part) => return Err(part.wanted("a list of at least one node")),
+        Some(part) => return Err(part.expected("a list of at least one node")),
         None => {
             return Err(whole
                 .error("there are no `nodes`: nothing is to be done")
@@ -249,7 +249,7 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
         None => Ok(Map::new()),
         Some(part) => match part.value() {
             Value::Object(object) => Ok(object.clone()),
-            _ => Err(part.wanted("an object")),
+            _ => Err(part.expected("an object")),
         },
     };
     let schema = read_schema(&whole)?;
@@ -281,7 +281,7 @@ fn read_schema(whole: &Part) -> Result<Vec<(String, Type)>, SourceError> {
             .into_iter()
             .map(|(name, part)| Ok((name, Type::read(&part)?)))
             .collect(),
-        Some(part) => Err(part.wanted("an object of names and types")),
+        Some(part) => Err(part.expected("an object of names and types")),
     }
 }
 
@@ -295,7 +295,7 @@ fn read_defaults(
         let at = whole.get("state_schema").and_then(|it| it.get(name));
         if let Some(default) = at.and_then(|it| it.get("default")) {
             if !wanted.holds(default.value()) {
-                return Err(default.wanted(wanted.describe()));
+                return Err(default.expected(wanted.describe()));
             }
             defaults.insert(name.clone(), default.value().clone());
         }

@@ -59,7 +59,7 @@ impl Graph {
         let mut said = false;
         if let Some(edges) = edges {
             if !edges.value().is_array() {
-                return Err(edges.wanted("a list of edges, each with `from` and `to`,"));
+                return Err(edges.expected("a list of edges, each with `from` and `to`"));
             }
             for edge in edges.items() {
                 edge.check_keys(&["from", "to", "when", "if", "condition", "type", "name"])?;

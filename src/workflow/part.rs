@@ -107,7 +107,7 @@ impl Part {
     /// # Errors
     /// If it is something else.
     pub(super) fn text(&self) -> Result<&str, SourceError> {
-        self.value().as_str().ok_or_else(|| self.wanted("a text"))
+        self.value().as_str().ok_or_else(|| self.expected("a text"))
     }
 
     /// The text under a key, if it is there.
@@ -123,7 +123,7 @@ impl Part {
     pub(super) fn flag(&self) -> Result<bool, SourceError> {
         self.value()
             .as_bool()
-            .ok_or_else(|| self.wanted("true or false"))
+            .ok_or_else(|| self.expected("true or false"))
     }
 
     /// A number of at least 1.
@@ -132,14 +132,14 @@ impl Part {
             .as_u64()
             .and_then(|number| u32::try_from(number).ok())
             .filter(|number| *number > 0)
-            .ok_or_else(|| self.wanted("a whole number of at least 1"))
+            .ok_or_else(|| self.expected("a whole number of at least 1"))
     }
 
     /// A whole number, which may be 0.
     pub(super) fn whole_number(&self) -> Result<u64, SourceError> {
         self.value()
             .as_u64()
-            .ok_or_else(|| self.wanted("a whole number of at least 0"))
+            .ok_or_else(|| self.expected("a whole number of at least 0"))
     }
 
     /// A number between two others, these included.
@@ -147,7 +147,7 @@ impl Part {
         self.value()
             .as_f64()
             .filter(|number| (low..=high).contains(number))
-            .ok_or_else(|| self.wanted(&format!("a number from {low} to {high}")))
+            .ok_or_else(|| self.expected(&format!("a number from {low} to {high}")))
     }
 
     /// A time in seconds: a day at most.
@@ -169,25 +169,25 @@ impl Part {
             .copied()
             .ok_or_else(|| {
                 let near = source::similar(text, words.iter().copied());
-                self.wanted(&format!("one of {}", source::list(words.iter().copied())))
+                self.expected(&format!("one of {}", source::list(words.iter().copied())))
                     .help_if(near.map(|near| format!("did you mean `{near}`?")))
             })
     }
 
     /// The error that something else was to stand here.
-    pub(super) fn wanted(&self, what: &str) -> SourceError {
+    pub(super) fn expected(&self, what: &str) -> SourceError {
         let key = pointer::steps(&self.pointer).last().unwrap_or_default();
         if key.is_empty() || key.bytes().all(|b| b.is_ascii_digit()) {
-            self.error(&format!("{what} is wanted here"))
+            self.error(&format!("expected {what}"))
         } else {
-            self.error(&format!("`{key}`: {what} is wanted here"))
+            self.error(&format!("`{key}`: expected {what}"))
         }
     }
 
     /// That it is an object with no other keys than these.
     pub(super) fn check_keys(&self, known: &[&str]) -> Result<(), SourceError> {
         if !self.value().is_object() {
-            return Err(self.wanted("an object"));
+            return Err(self.expected("an object"));
         }
         check(&self.fields(), known)
     }

@@ -99,7 +99,7 @@ impl Workflow {
                 return Err(Failure::new(
                     ExitCode::Usage,
                     format!(
-                        "`{name}` of the input is {value}, and {what} is wanted (`state_schema`)"
+                        "`{name}` of the input is {value}, and {what} is required (`state_schema`)"
                     ),
                 ));
             }

@@ -20,7 +20,7 @@ impl Settings {
     /// Reads them. Settings of other tools' parts are left alone.
     pub(super) fn read(part: &Part) -> Result<Self, SourceError> {
         if !part.value().is_object() {
-            return Err(part.wanted("an object"));
+            return Err(part.expected("an object"));
         }
         let Some(llm) = part.get("llm") else {
             return Ok(Self::default());

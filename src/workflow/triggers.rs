@@ -74,7 +74,7 @@ impl Triggers {
                 .iter()
                 .map(|item| item.word(&TRIGGERS))
                 .collect::<Result<_, _>>()?,
-            Some(other) => return Err(other.wanted("a list of triggers")),
+            Some(other) => return Err(other.expected("a list of triggers")),
         };
         let is_named = |trigger: &str| named.contains(&trigger);
         let interval = part.get("reflection_interval");

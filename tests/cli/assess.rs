@@ -57,7 +57,7 @@ fn a_plan_without_success_is_exit_code_3_and_told_in_full() {
         .stdout(
             "nightly: no success, 3 of 5 tasks done, 1 failed, 1 incomplete, another plan is worth making · confidence 0.45\n\
              issues:\n\
-             \x20 - only 3 of 5 tasks were done: a success rate of 0.60, and at least 0.80 is wanted\n\
+             \x20 - only 3 of 5 tasks were done: a success rate of 0.60, and at least 0.80 is required\n\
              \x20 - the task `fetch` is slow: it took 20.0 s, 4.0 times the 5.0 s expected, and at most 2 times is allowed\n\
              \x20 - the task `count` was done, but its output is empty\n\
              \x20 - the task `store` failed (resource): No space left on device\n\
@@ -65,7 +65,7 @@ fn a_plan_without_success_is_exit_code_3_and_told_in_full() {
              patterns:\n\
              \x20 - repeated_errors: 2 attempts failed in the same way: timeout (fetch)\n\
              \x20 - tool_failure: the tool `http` failed 2 of 3 times (fetch)\n\
-             \x20 - low_success_rate: the success rate is 0.60, and at least 0.80 is wanted (store, mail)\n\
+             \x20 - low_success_rate: the success rate is 0.60, and at least 0.80 is required (store, mail)\n\
              suggestions:\n\
              \x20 - raise the timeout, or break the task into smaller ones\n\
              \x20 - `http`: raise the timeout, or break the task into smaller ones\n\

@@ -377,7 +377,7 @@ fn what_is_wrong_with_a_command_is_said_with_its_place() {
         ("command = ''", "`command` is empty"),
         (
             "command = 3",
-            "a list of texts (the program and its arguments), or one text, is wanted here",
+            "expected a list of texts (the program and its arguments) or one text",
         ),
         ("command = 'a | b'", "`|` is for a shell"),
         ("command = 'a \"b'", "has no end"),

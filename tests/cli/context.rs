@@ -138,14 +138,14 @@ fn a_context_file_of_the_wrong_shape_is_shown_where_it_is_wrong() {
         (
             "{\n  \"retrievedFacts\": [\n    {\"content\": \"a\", \"confidence\": 85}\n  ]\n}",
             "context.json:3:36",
-            "a number from 0 to 1 is wanted",
+            "expected a number from 0 to 1",
         ),
         (
             "{\"retrievedFact\": []}",
             "context.json:1:2",
             "did you mean `retrievedFacts`?",
         ),
-        ("[]", "context.json:1:1", "an object `{...}` is wanted"),
+        ("[]", "context.json:1:1", "expected an object `{...}`"),
         (
             "{\"messageHistory\": [{\"role\": \"user\"}]}",
             "context.json:1:",

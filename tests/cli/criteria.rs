@@ -502,7 +502,7 @@ fn a_reference_file_is_kept_with_the_run() {
     let said = result["evaluation"]["issues"][0]["description"].as_str();
     assert_eq!(
         said,
-        Some("the likeness to the reference text is 0.75, at least 0.8 is wanted")
+        Some("the likeness to the reference text is 0.75, at least 0.8 is required")
     );
     let events = ran
         .then(["history", "show", "last", "--format", "ndjson"])

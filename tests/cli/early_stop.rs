@@ -118,7 +118,7 @@ fn a_first_draft_with_a_fault_is_written_to_its_end_and_revised() {
 
 #[test]
 fn the_second_try_goes_on_to_its_end_and_can_be_revised() {
-    let second = prose(40);
+    let second = prose(25);
     let script = [
         long(200),
         write(&second),
@@ -162,9 +162,9 @@ fn after_two_in_a_row_none_is_stopped() {
     let script = [
         write(SHORT),
         judged(3),
-        long(40),
-        long(40),
-        long(40),
+        long(25),
+        long(25),
+        long(25),
         judged(5),
     ];
     let result = draft(&script)

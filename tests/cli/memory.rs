@@ -341,7 +341,7 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
     for (line, said) in [
         (
             "{\"content\": \"a\", \"confidence\": 85}",
-            "a number from 0 to 1 is wanted",
+            "expected a number from 0 to 1",
         ),
         ("{\"content\": \"\"}", "this text is empty"),
         ("nonsense", "this is not JSON"),

@@ -200,9 +200,7 @@ fn a_revision_is_shown_what_was_tried_before() {
         let asked = asked(&server);
         let last = &asked[4];
         assert_eq!(
-            last.contains(
-                "Tried in vain: a revision with these faults: Every sentence lacks its verb."
-            ),
+            last.contains("Failed: a revision with these issues: Every sentence lacks its verb."),
             history,
             "{last}"
         );

@@ -34,7 +34,7 @@ fn the_verdict_has_the_form_of_the_seed() {
     assert_eq!(errors[0]["keyword"], "pattern");
     assert_eq!(
         errors[1]["message"],
-        "`/age` is \"x\", but an integer is wanted"
+        "`/age` is \"x\", but an integer is required"
     );
     assert_eq!(verdict["suggestions"][1], "make `/age` an integer");
     assert_eq!(errors[1]["suggestion"], verdict["suggestions"][1]);

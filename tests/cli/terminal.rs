@@ -569,7 +569,7 @@ fn a_run_that_is_resumed_asks_again() {
     let terminal = interrupted.then(resume).at_terminal_piped(40, 80);
     terminal.until_menu("draft 1").press("c");
     terminal
-        .until("one more revision is wanted")
+        .until("revising again")
         .until("+The old pond:")
         .until_menu("draft 2")
         .press("p");

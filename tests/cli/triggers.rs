@@ -388,7 +388,7 @@ fn a_draft_in_steps_that_can_no_longer_pass_is_not_written_to_its_end() {
     let criteria = "[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 20\n";
     let script = [
         reply("write", OUTLINE),
-        reply("write", &format!("{} {}", prose("a"), prose("x"))),
+        reply("write", &prose("a")),
         reply("write", &prose("b")),
         told("The last reply was far too long", SECTIONS[0]),
     ];

@@ -266,7 +266,7 @@ fn a_file_is_checked_without_running_and_mistakes_show_their_place() {
         .file("w.yaml", typed)
         .args(["run", "w.yaml", "--input", "{\"n\": \"x\"}"])
         .code(2)
-        .stderr_has("a whole number is wanted")
+        .stderr_has("a whole number is required")
         .run();
     Test::new()
         .file("w.yaml", typed)

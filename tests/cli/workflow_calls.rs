@@ -179,15 +179,15 @@ fn a_call_takes_no_longer_than_the_file_says() {
     for (keys, said) in [
         (
             json!({ "prompt": "x", "timeout": -1 }),
-            "`timeout`: a number from 0 to 86400",
+            "`timeout`: expected a number from 0 to 86400",
         ),
         (
             json!({ "prompt": "x", "max_retries": 0.5 }),
-            "`max_retries`: a whole number",
+            "`max_retries`: expected a whole number",
         ),
         (
             json!({ "prompt": "x", "base_delay": "soon" }),
-            "`base_delay`: a number",
+            "`base_delay`: expected a number",
         ),
     ] {
         lua(&asking(&keys), &["--check"])
@@ -265,7 +265,7 @@ nodes: [{name: a, uses: state.set, with: {said: '{{ state.who }} {{ state.times 
         .run();
     lua(&file.replace("default: 2", "default: two"), &["--check"])
         .code(2)
-        .stderr_has("`default`: a whole number is wanted here")
+        .stderr_has("`default`: expected a whole number")
         .stderr_has("w.yaml:3:31")
         .run();
     let undefined = "nodes: [{name: a, uses: state.set, with: {x: 'On {{ state.missing[0] }}'}}]";

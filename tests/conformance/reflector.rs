@@ -172,7 +172,7 @@ fn differences(row: &Value) -> Vec<String> {
         };
         if !good {
             let got = verdict.get(key).unwrap_or(&verdict);
-            found.push(format!("{key}: {wanted} is wanted, and this came: {got}"));
+            found.push(format!("{key}: {wanted} is required, and this came: {got}"));
         }
     }
     found

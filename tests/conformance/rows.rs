@@ -26,7 +26,7 @@ pub(crate) fn differences(row: &Value, verdict: &Value) -> Vec<String> {
     let wanted = row.get("recommended").unwrap_or(&row["expected"]);
     let mut found = Vec::new();
     let mut differ = |what: &str, wanted: &Value, got: &Value| {
-        found.push(format!("{what}: {wanted} is wanted, {got} came"));
+        found.push(format!("{what}: {wanted} is required, {got} came"));
     };
     for (key, wanted) in wanted.as_object().expect("an object") {
         match key.as_str() {

@@ -199,7 +199,7 @@ fn sight(what: &str, wanted: &Value, seen: Option<&&Value>) -> Vec<String> {
                 "reflection_best_score" => wanted.as_f64() == got.as_f64(),
                 _ => *wanted == got,
             };
-            (!same).then(|| format!("{what}: {key}: {wanted} is wanted, {got} was seen"))
+            (!same).then(|| format!("{what}: {key}: {wanted} is required, {got} was seen"))
         })
         .collect()
 }
@@ -274,7 +274,7 @@ fn differences(row: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut same = |what: &str, wanted: &Value, got: &Value| {
         if wanted != got {
-            found.push(format!("{what}: {wanted} is wanted, {got} came"));
+            found.push(format!("{what}: {wanted} is required, {got} came"));
         }
     };
     if raises {
@@ -456,7 +456,7 @@ fn templates() {
             _ if wanted.contains_key("raises") => got == "raises",
             _ => plain(&got) == plain(&wanted["rendered"]),
         };
-        let problem = (!agrees).then(|| format!("{got} came, {wanted:?} is wanted"));
+        let problem = (!agrees).then(|| format!("{got} came, {wanted:?} is required"));
         rows.push((id(&row), problem.into_iter().collect()));
     }
     assert_eq!(rows.len(), 20);

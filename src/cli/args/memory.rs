@@ -39,7 +39,7 @@ pub(in crate::cli) enum MemoryCommand {
         #[arg(short, long)]
         yes: bool,
     },
-    /// Learn from the runs in the log: what goes wrong again and again, and what mended it
+    /// Learn from the runs in the log: what goes wrong again and again, and what fixed it
     Learn(Box<LearnArgs>),
     /// Take in what another program or machine knows: JSON lines, or a context file
     #[command(after_help = "\

@@ -107,7 +107,7 @@ fn check_contradictions(
                         "`none`: `{text}` must not be there, and `{whole}` in `all` contains it"
                     ),
                 )
-                .also(place.clone(), "wanted here"));
+                .also(place.clone(), "required here"));
         }
     }
     Ok(())

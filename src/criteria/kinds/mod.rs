@@ -55,7 +55,7 @@ pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static 
         return Ok(&KINDS[0]);
     };
     let DeValue::String(name) = value.get_ref() else {
-        return Err(source.error(value.span(), "`evaluator`: a text in quotes is wanted here"));
+        return Err(source.error(value.span(), "`evaluator`: expected a text in quotes"));
     };
     named(source, name, value.span())
 }

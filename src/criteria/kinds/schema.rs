@@ -120,7 +120,7 @@ fn read_documents(
 ) -> Result<IndexMap<String, Data>, SourceError> {
     let span = documents.span();
     let DeValue::Table(table) = documents.into_inner() else {
-        return Err(source.error(span, "`documents`: a table is wanted here"));
+        return Err(source.error(span, "`documents`: expected a table"));
     };
     table
         .into_iter()

@@ -314,7 +314,7 @@ async fn candidates_differ_by_strategy_and_by_what_they_are_told() {
         [
             "as usual",
             "a rewrite of the whole",
-            "only the gravest issues (1 of 2)"
+            "only the most severe issues (1 of 2)"
         ]
     );
     let told = |call: usize| {

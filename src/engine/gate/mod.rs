@@ -69,7 +69,7 @@ pub(super) fn clean(reply: &str, occasion: &Occasion<'_>) -> (String, Vec<Remove
 pub(super) fn check_text(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
     if text.trim().is_empty() {
         return Err(NotADraft::new(
-            "the reply is talk about a draft, and no draft",
+            "the reply talks about a draft instead of being one",
             "The last reply was talk about the text. Write the text itself.",
         ));
     }

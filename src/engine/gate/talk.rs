@@ -337,7 +337,7 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
     let only_a_remark = DONE.is_match(&plain(text)) && is_remark(text, occasion, false, false);
     if (only_changes || only_a_remark) && !occasion.base_has(line(text).0) {
         return Err(NotADraft::new(
-            "the reply is talk about the draft, and no draft",
+            "the reply talks about the draft instead of being one",
             "The last reply only said what was changed. Write the whole text itself.",
         ));
     }

@@ -73,7 +73,9 @@ impl Probe {
     pub(super) fn harshness(&self) -> Option<String> {
         let (good, floor) = (self.good?, self.floor);
         (good < floor).then(|| {
-            format!("a planted good text has the score {good:.2} from it, and {floor:.2} is wanted")
+            format!(
+                "a planted good text has the score {good:.2} from it, and {floor:.2} is required"
+            )
         })
     }
 
@@ -88,7 +90,7 @@ impl Probe {
                 "it is too lenient: a planted bad text has the score {bad:.2}, and {floor:.2} is enough"
             )),
             (Some(good), _) if good < floor => Some(format!(
-                "it is too harsh: a planted good text has the score {good:.2}, and {floor:.2} is wanted"
+                "it is too harsh: a planted good text has the score {good:.2}, and {floor:.2} is required"
             )),
             (_, None) => Some("its verdict on a planted text could not be read".to_owned()),
             _ => None,

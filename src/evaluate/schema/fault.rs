@@ -74,7 +74,7 @@ fn say(error: &ValidationError<'_>, compiled: &Compiled, alternatives: bool) -> 
         Kind::Type { kind } => {
             let wanted = wanted(kind);
             Saying::wrong(
-                format!("{place} is {seen}, but {wanted} is wanted"),
+                format!("{place} is {seen}, but {wanted} is required"),
                 format!("make {place} {wanted}"),
             )
         }
@@ -154,7 +154,7 @@ fn sizes(error: &ValidationError<'_>, place: &str, seen: &str) -> Saying {
     };
     let too_few = |count: usize, limit: u64, unit: &str| {
         Saying::missing(
-            format!("{place} has {count} {unit}, but at least {limit} are wanted"),
+            format!("{place} has {count} {unit}, but at least {limit} are required"),
             format!("give {place} at least {limit} {unit}"),
         )
     };

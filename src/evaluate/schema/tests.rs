@@ -371,12 +371,12 @@ fn every_fault_says_what_is_there_and_what_is_wanted() {
         (
             json!({ "type": "integer" }),
             json!([]),
-            "is [], but an integer is wanted",
+            "is [], but an integer is required",
         ),
         (
             json!({ "type": ["integer", "null"] }),
             json!({}),
-            "is {}, but null or an integer is wanted",
+            "is {}, but null or an integer is required",
         ),
         (
             json!({ "enum": ["a", 1, {}] }),
@@ -449,7 +449,7 @@ fn every_fault_says_what_is_there_and_what_is_wanted() {
         (
             json!({ "anyOf": [{ "type": "integer" }, { "properties": { "a": { "type": "null" } } }] }),
             json!({ "a": 1 }),
-            "fits none of the 2 alternatives; of the nearest: `/v/a` is 1, but null is wanted",
+            "fits none of the 2 alternatives; of the nearest: `/v/a` is 1, but null is required",
         ),
         (
             json!({ "oneOf": [{}, {}] }),

@@ -541,7 +541,7 @@ impl Story {
                 let what = if *stopped_early {
                     "a reply that was stopped early"
                 } else {
-                    "a reply that is no draft"
+                    "a rejected reply"
                 };
                 (iteration, what, reason, Some(text))
             }
@@ -669,7 +669,7 @@ fn drafts(record: &RunRecord, mut story: Story) -> Vec<Draft> {
             verdict: None,
             score: None,
             change: None,
-            line: "no draft came of it".to_owned(),
+            line: "the reply was rejected".to_owned(),
             from: None,
             written: String::new(),
             notes: story.notes.remove(&number).unwrap_or_default(),

@@ -192,7 +192,7 @@ fn command_line<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
         type Value = Vec<String>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of texts (the program and its arguments), or one text,")
+            f.write_str("a list of texts (the program and its arguments) or one text")
         }
 
         fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<String>, E> {

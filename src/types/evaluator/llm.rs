@@ -126,7 +126,7 @@ impl TryFrom<[f64; 2]> for ScoreRange {
 
     fn try_from([low, high]: [f64; 2]) -> Result<Self, String> {
         Self::new(low, high).ok_or_else(|| {
-            "the lowest and the highest score are wanted here, such as `[0, 1]`".to_owned()
+            "the lowest and the highest score are required here, such as `[0, 1]`".to_owned()
         })
     }
 }
@@ -209,7 +209,7 @@ impl<'de> Visitor<'de> for AnchorsVisitor {
         let count = sentences.len();
         let steps = sentences.try_into().map_err(|_| {
             A::Error::custom(format!(
-                "{STEPS} sentences are wanted, one for each step, not {count}"
+                "{STEPS} sentences are required, one for each step, not {count}"
             ))
         })?;
         Anchors::new(steps).map_err(A::Error::custom)
@@ -273,7 +273,7 @@ mod tests {
             assert_eq!(anchors(&text).unwrap(), there, "{text}");
         }
         for (json, problem) in [
-            (r#"["a", "b"]"#, "5 sentences are wanted"),
+            (r#"["a", "b"]"#, "5 sentences are required"),
             (r#"{"1": "a"}"#, "at least the steps `1` and `5`"),
             (r#"{"0": "a"}"#, "not `0`"),
             (r#"{"6": "a"}"#, "not `6`"),

@@ -56,7 +56,7 @@ impl RegexConfig {
             (Expect::Present, None, None) => format!("the text must {what}"),
             (Expect::Present, min, max) => {
                 format!(
-                    "the text must {what}; matches wanted: {}",
+                    "the text must {what}; matches required: {}",
                     allowed(min, max)
                 )
             }

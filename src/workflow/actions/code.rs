@@ -79,7 +79,7 @@ impl Code {
 
 /// A time: a number of seconds, or a text as `90s`.
 pub(super) fn timeout_of(part: &Part, most: HumanDuration) -> Result<HumanDuration, SourceError> {
-    let wanted = || part.wanted("a time, such as `30` (seconds) or `2m`,");
+    let wanted = || part.expected("a time, such as `30` (seconds) or `2m`");
     let time = match part.value() {
         Value::Number(number) => number
             .as_u64()

@@ -53,7 +53,7 @@ impl Command {
             let words = part.items();
             if words.is_empty() {
                 return Err(part
-                    .wanted("a list, of the program and its arguments,")
+                    .expected("a list of the program and its arguments")
                     .help("for what only a shell understands there is `shell`"));
             }
             words

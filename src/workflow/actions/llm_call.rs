@@ -115,7 +115,7 @@ impl LlmCall {
 fn read_messages(part: &Part) -> Result<Vec<(Role, Part)>, SourceError> {
     let items = part.items();
     if items.is_empty() {
-        return Err(part.wanted("a list of messages, each with a `role` and its `content`,"));
+        return Err(part.expected("a list of messages, each with a `role` and its `content`"));
     }
     items
         .iter()

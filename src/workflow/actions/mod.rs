@@ -105,7 +105,7 @@ impl Call {
     /// An action that is part of this one.
     pub(super) fn inner(&self, part: &Part) -> Result<ReadAction, SourceError> {
         if !part.value().is_object() {
-            return Err(part.wanted("an object with `action` or `run`"));
+            return Err(part.expected("an object with `action` or `run`"));
         }
         read(part, part.fields(), &self.settings)
     }
@@ -135,7 +135,7 @@ pub(super) fn read(
         && !with.value().is_null()
     {
         if !with.value().is_object() {
-            return Err(with.wanted("an object"));
+            return Err(with.expected("an object"));
         }
         body = with.clone();
         for (key, part) in with.fields() {

@@ -53,7 +53,7 @@ fn of_schema(part: &Part) -> Result<ResponseSchema, SourceError> {
         .get("schema")
         .ok_or_else(|| part.error("`json_schema` needs the key `schema`"))?;
     let Value::Object(_) = schema.value() else {
-        return Err(schema.wanted("an object, which is a JSON Schema,"));
+        return Err(schema.expected("an object, which is a JSON Schema"));
     };
     let name = match part.get("name") {
         None => "answer".to_owned(),
@@ -61,7 +61,7 @@ fn of_schema(part: &Part) -> Result<ResponseSchema, SourceError> {
             let text = name.text()?;
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
             if text.is_empty() || text.len() > MAX_NAME || !text.chars().all(fits) {
-                return Err(name.wanted("a name of letters, digits, `_` and `-`"));
+                return Err(name.expected("a name of letters, digits, `_` and `-`"));
             }
             text.to_owned()
         }

@@ -104,7 +104,7 @@ fn count(part: &Part, value: &Value) -> Result<u32, SourceError> {
     };
     number.filter(|it| *it <= MOST_ROUNDS).ok_or_else(|| {
         part.error(&format!(
-            "`improvement_rounds`: a whole number from 0 to {MOST_ROUNDS} is wanted here"
+            "`improvement_rounds`: expected a whole number from 0 to {MOST_ROUNDS}"
         ))
     })
 }

@@ -117,7 +117,7 @@ pub enum SpecError {
     Hub(String),
     /// Neither a known name nor a GGUF file.
     #[error(
-        "`{0}` is no embedded model: wanted is `{DEFAULT_MODEL}`, the path of a `.gguf` file, or `hf:OWNER/REPO/FILE.gguf`"
+        "`{0}` is not an embedded model; use `{DEFAULT_MODEL}`, the path of a `.gguf` file, or `hf:OWNER/REPO/FILE.gguf`"
     )]
     Unknown(String),
 }
