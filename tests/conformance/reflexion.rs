@@ -13,10 +13,6 @@ const ROWS: &str = include_str!("other-seeds.json");
 /// Where we differ from what a row expects: the row, our value under the row's key, and why.
 fn differs(id: &str, key: &str) -> Option<(Value, &'static str)> {
     Some(match (id, key) {
-        ("gal-005", "revised") => (
-            json!([false, true, false]),
-            "a revision that did not help is followed by a fresh draft",
-        ),
         ("gal-010" | "gal-012" | "gal-013", "success") => (
             json!(false),
             "recommended: a grave issue is enforced in code, whatever the model says and in whatever wrapping",
@@ -355,7 +351,6 @@ fn reflexion_of(row: &Value, criteria: &str, args: &[String]) -> Vec<String> {
 #[test]
 fn what_differs_is_in_the_rows() {
     let keys = [
-        ("gal-005", "revised"),
         ("gal-010", "critique"),
         ("gal-022", "revision_prompt_contains"),
         ("gal-023", "raises"),
