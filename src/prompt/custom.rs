@@ -70,6 +70,11 @@ impl Templates {
                     SourceError::whole(&path, "there is no template of this name").help(hint),
                 );
             };
+            // Opening a pipe would wait for a writer.
+            if path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir()) {
+                let path = path.display().to_string();
+                return Err(SourceError::whole(&path, "this is not a regular file"));
+            }
             let source = source::read(&path)?;
             templates.own.insert(entry.name, source.clone());
             templates
@@ -513,6 +518,17 @@ mod tests {
                 "{prompt}"
             );
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("draft.j2");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let error = Templates::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("this is not a regular file"), "{error}");
     }
 
     #[test]
