@@ -6,6 +6,7 @@
 mod arm;
 pub mod fetch;
 mod ifeval;
+pub mod judging;
 mod meter;
 mod run;
 mod score;

@@ -243,6 +243,9 @@ fn compare(own: &[&Measured], against: Arm, other: &[&Measured]) -> Option<Compa
 /// The result in one sentence: `reflect` against the strongest arm of the same cost, and what it costs.
 fn verdict(plan: &Plan, arms: &[ArmSummary], comparisons: &[Comparison]) -> String {
     let find = |arm: Arm| arms.iter().find(|it| it.arm == arm);
+    if arms.is_empty() {
+        return "no trial has a result yet".to_owned();
+    }
     let Some(own) = find(Arm::Reflect) else {
         let each = arms.iter().map(|arm| {
             let Share { met, of } = arm.tasks;

@@ -15,7 +15,7 @@ use clap_complete::engine::ArgValueCompleter;
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, StringDeserializer};
 
-pub(super) use self::bench::{BenchArgs, BenchFormat};
+pub(super) use self::bench::{BenchArgs, BenchCommand, BenchFormat, JudgeBenchArgs};
 pub(super) use self::memory::{
     LearnArgs, MemoryAddCommand, MemoryCommand, MemoryKind, MemoryListArgs,
 };
@@ -917,7 +917,7 @@ pub(super) enum TasksFormat {
 }
 
 /// What the models are given to know.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct KnowledgeArgs {
     /// What is known already: message history, facts and procedures, as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Input")]
@@ -1038,7 +1038,7 @@ pub(super) struct CallLimitArgs {
 }
 
 /// How the judge is asked.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Judge")]
 pub(super) struct JudgeArgs {
     /// One call for all criteria, or one for each [default: joint]
@@ -1071,7 +1071,7 @@ pub(super) struct JudgeArgs {
 }
 
 /// How the loop goes.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Loop")]
 pub(super) struct LoopArgs {
     /// The most drafts to make, the first included [default: 5]

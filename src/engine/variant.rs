@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::critique::Critique;
+use super::critique::{Critique, describe};
 use super::driver::Loop;
-use crate::evaluate::{MemoryCache, VerdictCache};
+use crate::evaluate::{ComparisonError, MemoryCache, Pair, Preference, VerdictCache, prefer};
 use crate::model::{CallObserver, ChatRequest, Message, ModelError, Purpose, Reply, call};
-use crate::types::{Criteria, ModelId, Prices, Strategy};
+use crate::prompt::Prompts;
+use crate::types::{Criteria, ModelId, Prices, Strategy, Task};
 
 impl Loop {
     /// Who writes.
@@ -110,6 +111,30 @@ impl Loop {
             .with_evidence(self.evidence.clone())
             .with_prices(self.prices.clone())
             .with_templates(self.templates.clone()))
+    }
+
+    /// Which of two texts the judge prefers, asked in both orders; `None` if its answer cannot be read.
+    ///
+    /// # Errors
+    /// If its model fails for good.
+    pub async fn prefer(
+        &self,
+        task: &Task,
+        first: &str,
+        second: &str,
+    ) -> Result<Option<Preference>, String> {
+        let prompts = Prompts::new(task, &self.criteria).with_templates(self.templates.clone());
+        let pair = Pair {
+            first,
+            second,
+            criterion: None,
+            attempt: 0,
+        };
+        match prefer(&self.judge, &prompts, &pair, &|_| ()).await {
+            Ok(comparison) => Ok(Some(comparison.preference)),
+            Err(ComparisonError::Unparsed(_)) => Ok(None),
+            Err(ComparisonError::Model(error)) => Err(describe(&error)),
+        }
     }
 
     /// What the models cost.

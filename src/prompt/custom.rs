@@ -71,7 +71,10 @@ impl Templates {
                 );
             };
             // Opening a pipe would wait for a writer.
-            if path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir()) {
+            if path
+                .metadata()
+                .is_ok_and(|it| !it.is_file() && !it.is_dir())
+            {
                 let path = path.display().to_string();
                 return Err(SourceError::whole(&path, "this is not a regular file"));
             }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::json::pretty;
 use super::text::{duration, thousands};
-use crate::bench::{ArmSummary, Comparison, Share, Summary};
+use crate::bench::{ArmSummary, Comparison, Share, Summary, judging};
 
 /// The columns of the table.
 const COLUMNS: [&str; 11] = [
@@ -166,4 +166,58 @@ fn rounded(tokens: f64) -> String {
         reason = "tokens are counted from 0"
     )]
     thousands(tokens.round() as u64)
+}
+
+/// How far a judge can be trusted, for people: the sentence, then a line for each mode.
+pub fn judging_text(report: &judging::Report) -> String {
+    let mut out = format!("{}\n", report.verdict);
+    let known = |value: Option<f64>| value.map_or("–".to_owned(), |it| format!("{it:.2}"));
+    for trust in &report.modes {
+        let _ = write!(
+            out,
+            "\n{}: {} texts, {} unreadable, {} tokens a verdict\n  agreement {:.0} %, κ {}, rank correlation {}, \
+             false passes {}\n  repeated {}, padded {}\n",
+            trust.mode.as_str(),
+            trust.texts,
+            trust.unreadable,
+            rounded(trust.cost_tokens),
+            100.0 * trust.accuracy,
+            known(trust.kappa),
+            known(trust.spearman),
+            known(trust.false_pass_rate),
+            trust
+                .repeat_difference
+                .map_or("–".to_owned(), |it| format!("±{it:.2}")),
+            trust
+                .length_bias
+                .map_or("–".to_owned(), |it| format!("{it:+.2}"))
+        );
+        let judging::Confusion {
+            true_pass,
+            false_pass,
+            false_fail,
+            true_fail,
+        } = trust.confusion;
+        let _ = writeln!(
+            out,
+            "  judge passes: {true_pass} good, {false_pass} bad; judge fails: {false_fail} good, {true_fail} bad"
+        );
+        if let Some(best) = trust.best_threshold {
+            let _ = writeln!(
+                out,
+                "  best threshold {}: κ {:.2}, false passes {}",
+                best.score,
+                best.kappa,
+                known(best.false_pass_rate)
+            );
+        }
+    }
+    if let Some(pairs) = report.pairs {
+        let _ = writeln!(
+            out,
+            "\npairs, each in both orders: {} right, {} wrong, {} undecided or changed with the order, {} unreadable",
+            pairs.right, pairs.wrong, pairs.undecided, pairs.unreadable
+        );
+    }
+    out
 }

@@ -13,7 +13,7 @@ mod verdict;
 pub use assessment::{
     AssessmentReport, assessment_brief, assessment_json, assessment_markdown, assessment_text,
 };
-pub use bench::{bench_json, bench_markdown, bench_text};
+pub use bench::{bench_json, bench_markdown, bench_text, judging_text};
 pub use critique::{cost, critique_markdown, critique_text, critiques_json};
 pub use diff::{Block, Change, Diff, Hunk, Piece, diff};
 pub use html::{Said, Talk, bench_html, html, html_with_talks};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::harness::{Ran, Test};
-use crate::plan::with_server;
+use crate::plan::{CRITERIA, verdict, with_server};
 use crate::support::server::{Fault, Planned, Protocol, Purpose, Recorded, Reply, Server};
 
 const SHORT: &str = "name = 'short'\nthreshold = 1.0\n[[criteria]]\nname = 'end'\nevaluator = 'contains'\n\
@@ -443,5 +443,106 @@ fn a_published_set_is_fetched_once_and_kept() {
         .file(kept, "{}")
         .code(2)
         .stderr_has("was changed after it was fetched")
+        .run();
+}
+
+/// A judge that likes what is clear, likes it a little more if it is long, and always picks the first of two texts
+/// unless one is terrible.
+fn lenient_judge() -> Server {
+    let server = Server::start();
+    server.on(Purpose::Judge, |request| {
+        let asked = request.prompt();
+        if request.body.to_string().contains("\"better\"") {
+            let second_is_bad = asked.rfind("terrible") > asked.rfind("splendid");
+            let better = if asked.contains("terrible") && !second_is_bad {
+                "B"
+            } else {
+                "A"
+            };
+            return Reply::text(&json!({"reason": "So it reads.", "better": better}).to_string());
+        }
+        let step = if asked.contains("splendid") {
+            5
+        } else if asked.contains("passable") {
+            4
+        } else {
+            2
+        };
+        Reply::text(&verdict(step).to_string())
+    });
+    server
+}
+
+#[test]
+fn a_judge_is_held_against_labels_and_its_settings_are_written() {
+    let server = lenient_judge();
+    let one = |text: &str, label: Value| json!({"prompt": "Write.", "text": text, "label": label});
+    let pair = |a: &str, b: &str| json!({"prompt": "Write.", "a": a, "b": b, "better": "a"});
+    let labelled = [
+        one("A splendid text.", json!(true)),
+        one("Another splendid text.", json!(0.9)),
+        one("A passable text.", json!(false)),
+        one("A poor text.", json!(false)),
+        pair("A splendid one.", "A terrible one."),
+        pair("One.", "Two."),
+    ];
+    let labelled = labelled.map(|line| format!("{line}\n")).concat();
+    let command = ["bench", "judge", "labelled.jsonl", "-c", "criteria.toml"];
+    let test = with_server(&server, Protocol::OpenAi).file("labelled.jsonl", labelled);
+    let ran = test.args(command).arg("--json").run();
+    let report = ran.json();
+    let joint = &report["modes"][0];
+    assert_eq!(
+        (&joint["mode"], &joint["texts"]),
+        (&json!("joint"), &json!(4))
+    );
+    let confusion = json!({"true_pass": 2, "false_pass": 1, "false_fail": 0, "true_fail": 1});
+    assert_eq!(joint["confusion"], confusion);
+    assert_eq!(
+        (&joint["false_pass_rate"], &joint["repeat_difference"]),
+        (&json!(0.5), &json!(0.0))
+    );
+    assert_eq!(joint["best_threshold"]["kappa"], 1.0);
+    assert_eq!(report["pairs"]["pairs"], 2);
+    // The text in front wins in both orders: that is no choice.
+    assert_eq!(
+        (&report["pairs"]["right"], &report["pairs"]["undecided"]),
+        (&json!(1), &json!(1))
+    );
+    let ran = ran
+        .then(command)
+        .file("criteria.toml", format!("# mine\n{CRITERIA}"))
+        .arg("--write")
+        .stderr_has("`criteria.toml` has the recommended settings now")
+        .run();
+    let written = ran.read("criteria.toml");
+    assert!(written.starts_with("# mine\n"), "{written}");
+    assert!(
+        written.contains("[judge]\nmode = \"joint\"\nsamples = 1\nscore = \"verdict\""),
+        "{written}"
+    );
+    let best = joint["best_threshold"]["score"]
+        .as_f64()
+        .expect("a threshold");
+    assert!(
+        written.contains(&format!("threshold = {best}\n")),
+        "{written}"
+    );
+    ran.then(["criteria", "check", "criteria.toml"]).run();
+    ran.then([
+        "bench",
+        "judge",
+        "labelled.jsonl",
+        "-c",
+        "writing",
+        "--write",
+    ])
+    .code(2)
+    .stderr_has("--write: `writing` is built in and has no file")
+    .run();
+    ran.then(command)
+        .file("labelled.jsonl", "{\"text\": \"x\"}\n")
+        .code(2)
+        .stderr_has("labelled.jsonl:1: not a labelled text")
         .run();
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 
 use super::{JudgeArgs, KnowledgeArgs, LoopArgs, LoopsArgs, ModelArgs};
@@ -16,20 +16,27 @@ use crate::cli::complete;
     after_help = "\
 Examples:
   reflect bench starter -m ollama:qwen3:8b
-  reflect bench tasks.jsonl -c blog.toml
   reflect bench tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o rows.jsonl --report bench.html
   reflect bench tasks.jsonl --arms reflect,best-of-n --seeds 5 --holdout 1
 
 Exit codes: 0, or 3 if reflect is significantly worse than another arm.",
     after_long_help = BENCH_HELP,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    mut_arg("evidence", |arg| arg.hide_short_help(true)),
     mut_arg("max_total_tokens", |arg| arg.help("Start no more trials once all together have used this many tokens")),
     mut_arg("max_cost", |arg| arg.help("Start no more trials once all together have cost this much, by the prices in your configuration")),
     mut_arg("max_time", |arg| arg.help("Stop after this time, for example 90s or 2h; unfinished trials run again next time"))
 )]
 pub(in crate::cli) struct BenchArgs {
+    /// What else is measured.
+    #[command(subcommand)]
+    pub command: Option<BenchCommand>,
+
     /// The set `starter` or `ifeval`, or a file with tasks: JSON lines as for `reflect batch`, or CSV
-    #[arg(value_name = "SET|TASKS", value_hint = ValueHint::FilePath)]
-    pub tasks: String,
+    #[arg(value_name = "SET|TASKS", required = true, value_hint = ValueHint::FilePath)]
+    pub tasks: Option<String>,
 
     /// The criteria for tasks without their own: a file, or a built-in set
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
@@ -178,12 +185,62 @@ Examples:
 
 Exit codes: 0, or 3 if reflect is significantly worse than another arm (p < 0.05); 130, 4, 5 as for `reflect batch`.";
 
+/// What `reflect bench` measures besides the loop.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum BenchCommand {
+    /// Measure how far a judge can be trusted, against people's labels
+    Judge(Box<JudgeBenchArgs>),
+}
+
+/// `reflect bench judge`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reflect bench judge labelled.jsonl -c blog.toml
+  reflect bench judge labelled.jsonl -c blog.toml --judge-model openai:gpt-4o-mini --write
+
+A line is a text with a label (true, false, or 0 to 1), or a pair of texts:
+  {\"prompt\": \"…\", \"text\": \"…\", \"label\": true}
+  {\"prompt\": \"…\", \"a\": \"…\", \"b\": \"…\", \"better\": \"a\"}
+
+Each text is judged in each judge mode: twice, and once with padding. Each pair is compared in both orders.")]
+pub(in crate::cli) struct JudgeBenchArgs {
+    /// Texts with labels, one JSON object a line
+    #[arg(value_name = "LABELLED", value_hint = ValueHint::FilePath)]
+    pub labelled: PathBuf,
+
+    /// The criteria that the judge applies: a file, or a built-in set
+    #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
+    pub criteria: String,
+
+    /// Write the recommended [judge] settings and threshold into the criteria file
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Let the criteria run programs on this machine
+    #[arg(long, hide_short_help = true)]
+    pub allow_exec: bool,
+
+    /// Which model judges, and how it is asked.
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
 impl BenchArgs {
+    /// The set or the file with tasks.
+    pub(in crate::cli) fn tasks(&self) -> &str {
+        self.tasks.as_deref().unwrap_or_default()
+    }
+
     /// What its loops are made of. Runs are not recorded, and nothing is recalled: trials must not help each other.
     pub(in crate::cli) fn loops<'a>(&'a self, criteria: Option<&'a str>) -> LoopsArgs<'a> {
         LoopsArgs {
             criteria,
-            tasks: Path::new(&self.tasks),
+            tasks: Path::new(self.tasks()),
             knowledge: &self.knowledge,
             memory: Some(false),
             model: &self.model,

@@ -1,5 +1,6 @@
 //! `reflect bench`: whether the loop helps.
 
+mod judge;
 mod tasks;
 
 use std::path::Path;
@@ -12,7 +13,7 @@ use crate::batch::{
     self, Entry, Flow, Gate, Hands, Now, Options, Output, Pace, Results, Row, Status, Stop, Tally,
 };
 use crate::bench::{Arm, Bench, Measured, Plan, Summary};
-use crate::cli::args::{BenchArgs, BenchFormat, GlobalArgs, ReportFormat};
+use crate::cli::args::{BenchArgs, BenchCommand, BenchFormat, GlobalArgs, ReportFormat};
 use crate::cli::error::CliError;
 use crate::cli::output::{self, named_file};
 use crate::cli::{input, interrupt, printer, settings};
@@ -23,11 +24,19 @@ use crate::types::{ExitCode, Task};
 /// The seed of the first trials where the user names none.
 const FIRST_SEED: u64 = 1;
 
-/// Runs the trials, and prints the report.
+/// Measures the loop, or a judge.
 pub(in crate::cli) async fn run(
     args: &BenchArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
+    match &args.command {
+        Some(BenchCommand::Judge(args)) => judge::run(args, global).await,
+        None => run_trials(args, global).await,
+    }
+}
+
+/// Runs the trials, and prints the report.
+async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
     let begun = Instant::now();
     check_arms(args)?;
     let rows = named_file(args.output.as_deref());
@@ -84,7 +93,7 @@ pub(in crate::cli) async fn run(
     let loops = interrupt::unless_cancelled(&drain, opening).await?;
     let bench = Bench::prepare(&loops, how.clone(), tasks.clone(), &measured).await;
     let bench = bench.map_err(|error| CliError::usage(error.to_string()))?;
-    let (results, _) = open_results(rows, true, Path::new(&args.tasks), global.quiet)?;
+    let (results, _) = open_results(rows, true, Path::new(args.tasks()), global.quiet)?;
     let keys = bench.keys();
     let entries = bench.entries(&measured);
     let mut output = Rows {
@@ -102,7 +111,7 @@ pub(in crate::cli) async fn run(
     output.progress.end();
     measured.append(&mut output.measured);
     if let Some(stop) = &ending.stop {
-        let tasks = Path::new(&args.tasks);
+        let tasks = Path::new(args.tasks());
         say_why(stop, "", tasks, rows.is_some(), global.quiet);
     }
     let summary = Summary::new(&how, &keys, &measured);

@@ -42,7 +42,7 @@ pub(super) async fn go(
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
     match prepared {
-        Ok(prepared) => prepared.run(args, global).await,
+        Ok(prepared) => Box::pin(prepared.run(args, global)).await,
         Err(error) => {
             if args.format == Format::Ndjson {
                 // A reader of events waits for exactly one end, also of a run that never began.

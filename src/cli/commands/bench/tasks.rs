@@ -25,8 +25,8 @@ pub(super) async fn read(
     offline: bool,
     quiet: bool,
 ) -> Result<Vec<Entry>, CliError> {
-    let path = Path::new(&args.tasks);
-    let set = Set::named(&args.tasks);
+    let path = Path::new(args.tasks());
+    let set = Set::named(args.tasks());
     let (text, format) = match set {
         Some(set) => (lines(set, offline, quiet).await?, InputFormat::Jsonl),
         None => (read_file(path)?, InputFormat::of(path)),
@@ -57,7 +57,7 @@ pub(super) async fn read(
     if left_out > 0 && !quiet {
         printer::say(&format!(
             "{}: {left_out} tasks run programs and are skipped; add `--allow-exec` to include them",
-            args.tasks
+            args.tasks()
         ));
     }
     if tasks.is_empty() {
