@@ -1,4 +1,4 @@
-use std::{collections::HashMap, ops::Range};
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use regex_automata::meta::Regex;
 
@@ -42,49 +42,69 @@ pub fn warnings(criteria: &Criteria) -> Vec<String> {
     found
 }
 
-/// The most memory that the patterns of a file may take together, in bytes. A criteria file is not ours, and thousands
-/// of patterns that are small enough each would take gigabytes.
+/// The most memory that the patterns of a file may take together, in bytes. Criteria files are untrusted, and
+/// thousands of patterns that are small enough each would take gigabytes.
 pub(super) const PATTERNS_SIZE_LIMIT: usize = 128 << 20;
 
 /// So few patterns stay below that limit, since each of them has one of its own.
 const FEW_PATTERNS: usize = 32;
 
-/// The patterns of `regex` and `contains` must not take too much memory together. Criteria come with the places of
-/// their names.
+/// What a pattern counts that the regex crate cannot compile, in bytes: JSON Schemas may use look-around.
+const UNKNOWN_SIZE: usize = 2 << 20;
+
+/// Checks that the patterns of `regex`, `contains` and `schema` do not take too much memory together. Criteria come
+/// with the places of their names.
 pub(super) fn patterns(
     source: &Source,
     criteria: &[(Criterion, Range<usize>)],
     limit: usize,
 ) -> Result<(), SourceError> {
-    let mut patterns: Vec<(String, &Range<usize>)> = Vec::new();
+    let mut patterns: Vec<(Cow<'_, str>, &Range<usize>)> = Vec::new();
     for (criterion, place) in criteria {
         match &criterion.evaluator {
-            Evaluator::Regex(config) => patterns.push((config.pattern.clone(), place)),
+            Evaluator::Regex(config) => patterns.push((Cow::from(&config.pattern), place)),
             Evaluator::Contains(config) => {
                 let texts = [&config.all, &config.any, &config.none];
                 let texts = texts.into_iter().flatten();
-                patterns.extend(texts.map(|text| (config.pattern(text), place)));
+                patterns.extend(texts.map(|text| (config.pattern(text).into(), place)));
+            }
+            Evaluator::Schema(config) => {
+                patterns.extend(config.patterns().into_iter().map(|it| (it.into(), place)));
             }
             _ => {}
         }
     }
-    if patterns.len() <= FEW_PATTERNS {
-        return Ok(());
-    }
-    let mut size = 0;
-    for (pattern, place) in patterns {
-        size += Regex::new(&pattern).map_or(0, |regex| regex.memory_usage());
-        if size > limit {
-            let message = format!(
-                "with this criterion, the patterns of the file take more than {} MB of memory",
-                limit >> 20
-            );
-            return Err(source.error(place.clone(), &message).help(
-                "use fewer or simpler patterns: `\\w` and repetitions such as `{1,50}` take the most",
-            ));
+    let texts: Vec<&str> = patterns.iter().map(|(pattern, _)| &**pattern).collect();
+    match first_beyond(&texts, limit) {
+        None => Ok(()),
+        Some(index) => {
+            let message = format!("with this criterion, {}", too_much_memory(limit));
+            Err(source
+                .error(patterns[index].1.clone(), &message)
+                .help(FEWER_PATTERNS))
         }
     }
-    Ok(())
+}
+
+/// What to do about patterns that take too much memory.
+pub(super) const FEWER_PATTERNS: &str =
+    "use fewer or simpler patterns: `\\w` and repetitions such as `{1,50}` take the most";
+
+/// Says that patterns take more than `limit` bytes.
+pub(super) fn too_much_memory(limit: usize) -> String {
+    format!("the patterns take more than {} MB of memory", limit >> 20)
+}
+
+/// The index of the first pattern with which they take more than `limit` bytes together.
+pub(super) fn first_beyond(patterns: &[&str], limit: usize) -> Option<usize> {
+    if patterns.len() <= FEW_PATTERNS {
+        return None;
+    }
+    let mut size = 0;
+    patterns.iter().position(|pattern| {
+        size += Regex::new(pattern).map_or(UNKNOWN_SIZE, |regex| regex.memory_usage());
+        size > limit
+    })
 }
 
 /// The largest weight: sums of larger ones would lose their digits.

@@ -9,6 +9,7 @@ use reqwest::Url;
 use serde_json::Value;
 
 pub(crate) use self::files::{gather, open};
+use super::check;
 use crate::source;
 use crate::types::SchemaConfig;
 
@@ -68,6 +69,11 @@ impl Compiled {
         let draft = check_document(None, &config.schema, Draft::default())?;
         for (name, document) in &config.documents {
             check_document(Some(name), document, draft)?;
+        }
+        let limit = check::PATTERNS_SIZE_LIMIT;
+        if check::first_beyond(&config.patterns(), limit).is_some() {
+            let problem = Problem::new(None, "", check::too_much_memory(limit));
+            return Err(Box::new(problem.hint(check::FEWER_PATTERNS)));
         }
         let folder = folder_of(config);
         let whole = |message: String| Box::new(Problem::new(None, "", message));

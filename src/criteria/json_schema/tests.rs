@@ -237,3 +237,25 @@ fn chains_and_bushes_of_schemas_are_bounded() {
     assert!(long.validator().is_valid(&json!({ "x": { "x": {} } })));
     assert!(started.elapsed().as_secs() < 60);
 }
+
+#[test]
+fn the_patterns_of_a_schema_have_a_limit_together() {
+    let of = |pattern: &str| {
+        let properties: Map<_, _> = (0..100)
+            .map(|n| {
+                let schema = json!({"type": "string", "pattern": format!("{pattern}{n}")});
+                (format!("p{n}"), schema)
+            })
+            .collect();
+        let schema = json!({"type": "object", "properties": properties});
+        Compiled::new(&SchemaConfig::new(schema)).map(|_| ())
+    };
+    assert!(of("^[a-z]+").is_ok());
+    for pattern in [r"^\w{200}", "^(?=[a-z])[a-z]{1,20}"] {
+        let problem = of(pattern).unwrap_err();
+        assert_eq!(
+            problem.message,
+            "the patterns take more than 128 MB of memory"
+        );
+    }
+}

@@ -50,6 +50,28 @@ impl SchemaConfig {
         }
     }
 
+    /// The regular expressions of the schema and its documents: the values of `pattern` and the names in
+    /// `patternProperties`, wherever they stand.
+    pub(crate) fn patterns(&self) -> Vec<&str> {
+        let mut found = Vec::new();
+        let mut left: Vec<&Value> = std::iter::once(&self.schema)
+            .chain(self.documents.values())
+            .collect();
+        while let Some(value) = left.pop() {
+            match value {
+                Value::Object(fields) => {
+                    found.extend(fields.get("pattern").and_then(Value::as_str));
+                    let named = fields.get("patternProperties").and_then(Value::as_object);
+                    found.extend(named.into_iter().flat_map(|it| it.keys()).map(|it| &**it));
+                    left.extend(fields.values());
+                }
+                Value::Array(items) => left.extend(items),
+                _ => {}
+            }
+        }
+        found
+    }
+
     /// The rule in words, as writers and judges read it.
     pub fn describe(&self) -> String {
         let mut text = format!(
