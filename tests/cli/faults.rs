@@ -476,6 +476,30 @@ fn tls_that_is_none() {
     assert_eq!(server.calls(), 0);
 }
 
+/// The file that should make TLS work is named where it cannot.
+#[test]
+fn certificates_that_are_not_there_are_named() {
+    let server = usual_server();
+    with_address(&server.url().replace("http:", "https:"), Protocol::OpenAi)
+        .env("SSL_CERT_FILE", "/nowhere/ca.pem")
+        .args(["draft", "Write a line."])
+        .code(4)
+        .stderr_has("hint: SSL_CERT_FILE names /nowhere/ca.pem, which does not exist")
+        .run();
+}
+
+#[test]
+fn a_proxy_that_fails_is_named_without_its_password() {
+    with_address("https://somewhere.example/v1", Protocol::OpenAi)
+        .env("HTTPS_PROXY", "http://me:secret@127.0.0.1:1")
+        .args(["draft", "Write a line.", "--retries", "0"])
+        .code(4)
+        .stderr_has("the connection through the proxy http://127.0.0.1:1 of HTTPS_PROXY failed")
+        .stderr_has("NO_PROXY=somewhere.example")
+        .stderr_lacks("secret")
+        .run();
+}
+
 /// A call that goes on and on is ended by its limit, retries included.
 #[test]
 fn a_call_has_a_limit_in_all() {

@@ -17,7 +17,15 @@ impl Failure {
         let hint = match class {
             ErrorClass::ContextTooLong => Some(self.context_hint()),
             ErrorClass::Auth => Some(match self.status {
-                Some(407) => "the proxy asks for a password".to_owned(),
+                Some(407) => "the proxy requests a password: put it into the proxy's address, as in \
+                     HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
+                    .to_owned(),
+                Some(401) if self.wants_password => {
+                    "the server requests a user name and a password: set the header `Authorization` under \
+                     `headers` of the provider in the configuration, as in \
+                     headers = { Authorization = \"Basic BASE64\" }"
+                        .to_owned()
+                }
                 Some(403) => {
                     "the key is known, but may not do this: check the model and the account"
                         .to_owned()
@@ -28,6 +36,11 @@ impl Failure {
                 Some("add credit at the provider, or use another model".to_owned())
             }
             ErrorClass::Unable => Some(self.unable_hint().to_owned()),
+            _ if self.is_gateway_limit() => Some(
+                "a gateway before the server limits the size of requests (nginx: `client_max_body_size`): raise \
+                 that limit, or shorten the prompt or its context"
+                    .to_owned(),
+            ),
             _ => None,
         };
         ModelError {
@@ -68,7 +81,7 @@ impl Failure {
             return ErrorClass::Quota;
         }
         if called(&["context_length_exceeded", "exceed_context_size_error"])
-            || self.status == Some(413)
+            || self.status == Some(413) && !self.is_gateway_limit()
             || matches!(self.status, None | Some(400 | 422 | 500))
                 && says(&[
                     "context length",
@@ -89,7 +102,8 @@ impl Failure {
             "model_decommissioned",
             "not_found_error",
             "NOT_FOUND",
-        ]) {
+        ]) || self.status == Some(400) && says(&["invalid model name"])
+        {
             return ErrorClass::NotFound;
         }
         if matches!(self.status, None | Some(500)) {
@@ -138,6 +152,11 @@ impl Failure {
             }
             _ => ErrorClass::Transient,
         }
+    }
+
+    /// Whether the size of the request itself was refused, and not by the model's server.
+    fn is_gateway_limit(&self) -> bool {
+        self.status == Some(413) && self.is_plain
     }
 
     fn lacks_memory(&self) -> bool {
@@ -216,6 +235,19 @@ mod tests {
     }
 
     #[test]
+    fn a_gateway_is_told_from_the_model_behind_it() {
+        let nginx = b"<html><head><title>413 Request Entity Too Large</title></head></html>";
+        let error = Failure::of_body(413, nginx).into_error();
+        assert_eq!(error.class, ErrorClass::Rejected);
+        assert!(error.hint.unwrap().contains("client_max_body_size"));
+        let error = Failure {
+            wants_password: true,
+            ..Failure::of_body(401, b"<html>401 Authorization Required</html>")
+        };
+        assert!(error.into_error().hint.unwrap().contains("`headers`"));
+    }
+
+    #[test]
     fn classes_by_name_status_and_words() {
         use ErrorClass::{Auth, ContextTooLong, NotFound, Quota, Rate, Rejected, Transient};
         let error =
@@ -271,6 +303,14 @@ mod tests {
                 ContextTooLong,
             ),
             (413, json!({}), ContextTooLong),
+            (
+                400,
+                error(
+                    "/chat/completions: Invalid model name passed in model=x",
+                    "",
+                ),
+                NotFound,
+            ),
             (
                 400,
                 error(

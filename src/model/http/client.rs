@@ -247,10 +247,8 @@ pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, streaming: bool
         .map(ToString::to_string)
         .or_else(|| handshake_eof.then(|| last.clone()));
     let mut failure = if let Some(tls) = tls {
-        ModelError::new(ErrorClass::Unreachable, format!("TLS failed: {tls}")).with_hint(
-            "if the server uses a certificate of its own, name it in SSL_CERT_FILE; \
-             if it speaks plain HTTP, write http:// in the base URL",
-        )
+        ModelError::new(ErrorClass::Unreachable, format!("TLS failed: {tls}"))
+            .with_hint(tls::advice(&tls))
     } else if dns {
         let host = url.host_str().unwrap_or_default();
         // A resolver that is itself out of reach says "Temporary failure in name resolution".
@@ -271,11 +269,37 @@ pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, streaming: bool
         ModelError::new(ErrorClass::Transient, "no connection in time")
     } else if streaming {
         ModelError::new(ErrorClass::CutOff, format!("the connection broke: {last}"))
+    } else if let Some(proxy) = proxy_of(url).filter(|_| error.is_connect()) {
+        ModelError::new(
+            ErrorClass::Transient,
+            format!("the connection through the proxy {proxy} failed: {last}"),
+        )
+        .with_hint(format!(
+            "check the proxy's address and password; NO_PROXY={} goes there without it",
+            url.host_str().unwrap_or_default()
+        ))
     } else {
         ModelError::new(ErrorClass::Transient, last)
     };
     failure.url = Some(shown(url));
     failure
+}
+
+/// The variable that names the proxy for an address, and the proxy without its password; `None` if there is none.
+fn proxy_of(url: &Url) -> Option<String> {
+    if is_loopback(url) {
+        return None;
+    }
+    let names = if url.scheme() == "https" {
+        ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    } else {
+        ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
+    };
+    names.into_iter().find_map(|name| {
+        let proxy = std::env::var(name).ok().filter(|it| !it.is_empty())?;
+        let proxy = Url::parse(&proxy).map_or_else(|_| "(no URL)".to_owned(), |it| shown(&it));
+        Some(format!("{} of {name}", proxy.trim_end_matches('/')))
+    })
 }
 
 #[cfg(test)]

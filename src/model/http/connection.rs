@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{
+    AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE,
+};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
@@ -192,6 +194,12 @@ pub(crate) async fn failure_of(
 ) -> (Failure, Option<Duration>) {
     let status = response.status().as_u16();
     let wait = retry_after(response.headers(), jiff::Timestamp::now());
+    let wants_password = response
+        .headers()
+        .get_all(WWW_AUTHENTICATE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.to_ascii_lowercase().starts_with("basic"));
     if (300..400).contains(&status) {
         let target = response
             .headers()
@@ -214,7 +222,11 @@ pub(crate) async fn failure_of(
         Ok(Ok(body)) => body,
         _ => Vec::new(),
     };
-    (Failure::of_body(status, &body), wait)
+    let failure = Failure {
+        wants_password,
+        ..Failure::of_body(status, &body)
+    };
+    (failure, wait)
 }
 
 /// The error, with the wait that the headers ask for.

@@ -22,6 +22,10 @@ pub(crate) struct Failure {
     pub(crate) status: Option<u16>,
     /// How long it asks to wait.
     pub(crate) wait: Option<Duration>,
+    /// Whether the body is no JSON: then a gateway before the server has most likely written it.
+    pub(crate) is_plain: bool,
+    /// Whether a user name and a password are requested.
+    pub(crate) wants_password: bool,
 }
 
 impl Failure {
@@ -44,6 +48,7 @@ impl Failure {
             Ok(value) => Self::in_answer(&value).unwrap_or_else(|| Self::from_error(&value)),
             Err(_) => Self {
                 message: plain_text(&String::from_utf8_lossy(body)),
+                is_plain: true,
                 ..Self::default()
             },
         };
@@ -108,6 +113,7 @@ impl Failure {
                 .map(str::to_owned),
             status,
             wait: object.get("details").and_then(retry_delay),
+            ..Self::default()
         };
         if failure.message.is_empty()
             && let Some(detail) = object.get("detail").or_else(|| object.get("message"))

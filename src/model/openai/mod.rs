@@ -4,6 +4,9 @@ mod presets;
 mod request;
 mod wire;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -46,6 +49,8 @@ pub struct OpenAiOptions {
     /// Fields that are added to every request's body, and go before ours of the same name. `model`,
     /// `messages` and `stream` cannot be set.
     pub extra_body: Map<String, Value>,
+    /// Whether answers are streamed. Default: true.
+    pub stream: bool,
 }
 
 impl OpenAiOptions {
@@ -56,6 +61,7 @@ impl OpenAiOptions {
             connection,
             structured_output: None,
             extra_body: Map::new(),
+            stream: true,
         }
     }
 }
@@ -67,6 +73,8 @@ pub struct OpenAiModel {
     options: OpenAiOptions,
     dialect: Dialect,
     endpoint: Endpoint<Quirks>,
+    /// Whether it was reported that the server cuts prompts.
+    cut_reported: Arc<AtomicBool>,
 }
 
 impl OpenAiModel {
@@ -86,11 +94,12 @@ impl OpenAiModel {
         }
         let connection = options.connection.clone();
         let dialect = Dialect::of(&options.id.provider, &connection.base_url);
-        let quirks = Quirks::new(dialect, options.structured_output);
+        let quirks = Quirks::new(dialect, &options);
         Ok(Self {
             options,
             dialect,
             endpoint: Endpoint::new(connection, "chat/completions", quirks),
+            cut_reported: Arc::default(),
         })
     }
 
@@ -187,7 +196,8 @@ impl Adapter for OpenAiModel {
     }
 
     fn decoder(&self, request: &ChatRequest) -> Decoder<OpenAiWire> {
-        Decoder::new(Framing::events_or_json(), OpenAiWire::default(), request)
+        let wire = OpenAiWire::new(&request.messages, Arc::clone(&self.cut_reported));
+        Decoder::new(Framing::events_or_json(), wire, request)
     }
 
     fn adjust(

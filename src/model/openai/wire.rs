@@ -1,18 +1,58 @@
 //! Reads the frames of an answer.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::Value;
 
 use crate::model::http::answer::{Answer, Wire};
 use crate::model::http::clean::one_line;
 use crate::model::http::failure::Failure;
 use crate::model::http::json::{Surrogates, count, logprob, texts};
-use crate::model::{EndReason, ErrorClass, ModelError};
+use crate::model::ollama::surely;
+use crate::model::{EndReason, ErrorClass, Message, ModelError};
 use crate::types::TokenUsage;
 
 /// Reads chunks of a stream, and whole answers of servers that do not stream.
 #[derive(Debug, Default)]
 pub(crate) struct OpenAiWire {
     surrogates: Surrogates,
+    /// Tokens that the prompt surely has.
+    surely: u64,
+    /// Whether it was reported before that the server cuts prompts.
+    reported: Arc<AtomicBool>,
+}
+
+impl OpenAiWire {
+    /// For the answer to these messages. `reported` is shared by the answers of a server.
+    pub(crate) fn new(messages: &[Message], reported: Arc<AtomicBool>) -> Self {
+        Self {
+            surrogates: Surrogates::default(),
+            surely: surely(messages),
+            reported,
+        }
+    }
+
+    /// Says so, once, if the server has read less than it was sent: some drop the beginning of a prompt that is too
+    /// long without an error, Ollama among them.
+    fn report_cut(&self, chunk: &Value, tokens: TokenUsage, answer: &mut Answer) {
+        /// Smaller prompts fit any window.
+        const LEAST: u64 = 2000;
+        let read = tokens.prompt.unwrap_or(u64::MAX);
+        if self.surely < LEAST || read >= self.surely || self.reported.swap(true, Ordering::Relaxed)
+        {
+            return;
+        }
+        let advice = if chunk["system_fingerprint"] == "fp_ollama" {
+            "use `--model ollama:NAME`, which sets the window, or a shorter prompt"
+        } else {
+            "use a larger window on the server, or a shorter prompt"
+        };
+        answer.notice(format!(
+            "the server read {read} tokens of a prompt that has at least {}: it has cut off the rest; {advice}",
+            self.surely
+        ));
+    }
 }
 
 impl Wire for OpenAiWire {
@@ -33,59 +73,63 @@ impl Wire for OpenAiWire {
             } else if let Some(after) = rest.strip_prefix("data:") {
                 rest = after.trim_start();
             } else {
-                rest = rest[value(rest, answer)?..].trim_start();
+                rest = rest[self.value(rest, answer)?..].trim_start();
             }
         }
         Ok(())
     }
 }
 
-/// Reads the JSON value at the beginning, and says how long it is.
-fn value(text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let Some(Ok(chunk)) = values.next() else {
-        return Err(no_json(text));
-    };
-    let choices = &chunk["choices"];
-    let known = chunk.is_object() && (choices.is_array() || choices.is_null());
-    if !known || chunk["object"] == "error" || is_error(&chunk["error"]) {
-        let failure = Failure::in_answer(&chunk);
-        return Err(failure.map_or_else(|| no_json(text), Failure::into_error));
+impl OpenAiWire {
+    /// Reads the JSON value at the beginning, and says how long it is.
+    fn value(&self, text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let Some(Ok(chunk)) = values.next() else {
+            return Err(no_json(text));
+        };
+        let choices = &chunk["choices"];
+        let known = chunk.is_object() && (choices.is_array() || choices.is_null());
+        if !known || chunk["object"] == "error" || is_error(&chunk["error"]) {
+            let failure = Failure::in_answer(&chunk);
+            return Err(failure.map_or_else(|| no_json(text), Failure::into_error));
+        }
+        self.read(&chunk, answer)?;
+        Ok(values.byte_offset())
     }
-    read(&chunk, answer)?;
-    Ok(values.byte_offset())
-}
 
-fn read(chunk: &Value, answer: &mut Answer) -> Result<(), ModelError> {
-    // The one that is asked for: number 0, or one without a number.
-    let ours = |choice: &&Value| count(&choice["index"]).is_none_or(|index| index == 0);
-    let mut choices = chunk["choices"].as_array().into_iter().flatten();
-    if let Some(choice) = choices.find(ours) {
-        if is_error(&choice["error"]) {
-            return Err(Failure::from_error(&choice["error"]).into_error());
+    fn read(&self, chunk: &Value, answer: &mut Answer) -> Result<(), ModelError> {
+        // The one that is asked for: number 0, or one without a number.
+        let ours = |choice: &&Value| count(&choice["index"]).is_none_or(|index| index == 0);
+        let mut choices = chunk["choices"].as_array().into_iter().flatten();
+        if let Some(choice) = choices.find(ours) {
+            if is_error(&choice["error"]) {
+                return Err(Failure::from_error(&choice["error"]).into_error());
+            }
+            // The whole answer, of a server that does not stream.
+            let message = &choice["message"];
+            if !message.is_null() {
+                answer.is_whole();
+            }
+            let delta = &choice["delta"];
+            said(if delta.is_null() { message } else { delta }, answer);
+            if let Some(tokens) = choice["logprobs"]["content"].as_array() {
+                answer.logprobs(tokens.iter().filter_map(logprob));
+            }
+            if let Some(reason) = choice["finish_reason"].as_str().filter(|it| !it.is_empty()) {
+                answer.stop(end_reason(reason)?);
+            }
         }
-        // The whole answer, of a server that does not stream.
-        let message = &choice["message"];
-        if !message.is_null() {
-            answer.is_whole();
+        // Groq puts the token counts of a stream elsewhere.
+        for usage in [&chunk["usage"], &chunk["x_groq"]["usage"]] {
+            if usage.is_object() {
+                let tokens = tokens(usage);
+                self.report_cut(chunk, tokens, answer);
+                answer.usage(tokens);
+                break;
+            }
         }
-        let delta = &choice["delta"];
-        said(if delta.is_null() { message } else { delta }, answer);
-        if let Some(tokens) = choice["logprobs"]["content"].as_array() {
-            answer.logprobs(tokens.iter().filter_map(logprob));
-        }
-        if let Some(reason) = choice["finish_reason"].as_str().filter(|it| !it.is_empty()) {
-            answer.stop(end_reason(reason)?);
-        }
+        Ok(())
     }
-    // Groq puts the token counts of a stream elsewhere.
-    for usage in [&chunk["usage"], &chunk["x_groq"]["usage"]] {
-        if usage.is_object() {
-            answer.usage(tokens(usage));
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// What a message says, or a piece of one: text, or a list of parts (Mistral's reasoning models).
