@@ -154,7 +154,7 @@ impl Prompts {
 }
 
 /// What a preference looks like.
-const PREFERENCE: &str = r#"{"reason":"...","better":"tie"}"#;
+const PREFERENCE: &str = r#"{"analysis":"...","better":"tie"}"#;
 
 fn has_checks(criterion: &Criterion) -> bool {
     config(criterion).is_some_and(|config| !config.checks.is_empty())
@@ -269,23 +269,23 @@ fn form(criteria: &[&Criterion]) -> String {
             let answers: Map<_, _> = (1..=checks.len())
                 .map(|number| (number.to_string(), json!(number % 2 == 1)))
                 .collect();
-            json!({ "reason": "...", "answers": answers })
+            json!({ "analysis": "...", "answers": answers })
         } else if let Some(scale) = config.and_then(|config| config.scale) {
-            json!({ "reason": "...", "score": f64::midpoint(scale.low(), scale.high()) })
+            json!({ "analysis": "...", "score": f64::midpoint(scale.low(), scale.high()) })
         } else {
-            json!({ "reason": "...", "score": 3 })
+            json!({ "analysis": "...", "score": 3 })
         };
         scores.insert(criterion.name.clone(), entry);
     }
     json!({
-        "scores": scores,
+        "criteria": scores,
         "issues": [{
-            "type": "...",
-            "severity": "...",
             "criterion": "...",
-            "quote": "...",
             "description": "...",
-            "suggested_fix": "..."
+            "quote": "...",
+            "severity": "...",
+            "suggested_fix": "...",
+            "type": "..."
         }],
     })
     .to_string()

@@ -226,7 +226,7 @@ fn the_built_in_sets() {
         // It judges what it is asked to judge.
         server.on(Purpose::Judge, |request| {
             let schema = request.body["format"].to_string();
-            let names: Vec<String> = request.body["format"]["properties"]["scores"]["properties"]
+            let names: Vec<String> = request.body["format"]["properties"]["criteria"]["properties"]
                 .as_object()
                 .unwrap_or_else(|| panic!("a schema: {schema}"))
                 .keys()
@@ -234,9 +234,9 @@ fn the_built_in_sets() {
                 .collect();
             let scores: serde_json::Map<_, _> = names
                 .into_iter()
-                .map(|name| (name, serde_json::json!({"reason": "", "score": 5})))
+                .map(|name| (name, serde_json::json!({"analysis": "", "score": 5})))
                 .collect();
-            Reply::text(&serde_json::json!({"scores": scores, "issues": []}).to_string())
+            Reply::text(&serde_json::json!({"criteria": scores, "issues": []}).to_string())
         });
         let ran = crate::plan::with_server(&server, Protocol::Ollama)
             .args(["draft", "Write a line.", "--format", "json", "-c", name])

@@ -59,6 +59,14 @@ pub enum ComparisonError {
     Unparsed(String),
 }
 
+/// The JSON Schema of a choice; its keys stand in alphabetical order, as those of a verdict do.
+pub(super) fn schema() -> Value {
+    closed(object([
+        ("analysis", text(400)),
+        ("better", one_of(&["A", "B", "tie"])),
+    ]))
+}
+
 /// Asks a judge which of two texts meets the criteria, or one of them, better, in both orders at the same time: many judges
 /// prefer the text that stands first (`reflection-anchors.md` §0.6), and a choice that depends on the order is a
 /// tie. The task and the criteria are in the server's prompt cache already if the judge has judged before.
@@ -72,13 +80,7 @@ pub async fn prefer(
     observer: &CallObserver<'_>,
 ) -> Result<Comparison, ComparisonError> {
     let asker = judge.asker(None);
-    let schema = Arc::new(ResponseSchema::new(
-        "preference",
-        closed(object([
-            ("reason", text(400)),
-            ("better", one_of(&["A", "B", "tie"])),
-        ])),
-    ));
+    let schema = Arc::new(ResponseSchema::new("preference", schema()));
     let ask = async |a: &str, b: &str| {
         let enforced = asker.enforces();
         let inquiry = Inquiry {
@@ -154,7 +156,7 @@ fn read(said: &Said) -> Result<Choice, String> {
             ));
         }
     };
-    let reason = ["reason", "explanation", "feedback"]
+    let reason = ["analysis", "reason", "explanation", "feedback"]
         .iter()
         .find_map(|key| object.get(*key)?.as_str());
     Ok(Choice {

@@ -58,12 +58,16 @@ impl Question {
                 ("answers", closed(answers))
             }
         };
-        closed(object([("reason", text(400)), answer]))
+        closed(object([("analysis", text(400)), answer]))
     }
 }
 
 /// The JSON Schema of a verdict; of the strict kind, so that every server that enforces schemas takes it. The
 /// limits on lengths keep a small model from rambling; adapters leave out what their server does not know.
+///
+/// The keys of every object stand in alphabetical order, and their names are chosen so that this is the order in which
+/// a judge should write them (the analysis before the score). Some servers sort them: Ollama does, for models whose
+/// own chat template it uses.
 pub(super) fn schema(questions: &[Question]) -> Value {
     let scores: Map<String, Value> = questions
         .iter()
@@ -71,12 +75,12 @@ pub(super) fn schema(questions: &[Question]) -> Value {
         .collect();
     let names: Vec<&str> = questions.iter().map(|q| q.name.as_str()).collect();
     let issue = closed(object([
-        ("type", one_of(&["missing", "unsupported", "incorrect"])),
-        ("severity", one_of(&["minor", "major", "critical"])),
         ("criterion", one_of(&names)),
-        ("quote", text(200)),
         ("description", text(400)),
+        ("quote", text(200)),
+        ("severity", one_of(&["minor", "major", "critical"])),
         ("suggested_fix", text(400)),
+        ("type", one_of(&["missing", "unsupported", "incorrect"])),
     ]));
     let issues = object([
         ("type", "array".into()),
@@ -84,7 +88,7 @@ pub(super) fn schema(questions: &[Question]) -> Value {
         ("maxItems", ASKED_ISSUES.into()),
     ]);
     closed(object([
-        ("scores", closed(scores)),
+        ("criteria", closed(scores)),
         ("issues", issues.into()),
     ]))
 }

@@ -9,7 +9,7 @@ use crate::prompt::{MAX_ISSUES, SCALE};
 use crate::types::{Issue, IssueType, Place, Severity};
 
 /// Keys under which scores per criterion stand.
-const SCORES: [&str; 4] = ["scores", "criteria", "criteria_scores", "evaluation"];
+const SCORES: [&str; 4] = ["criteria", "scores", "criteria_scores", "evaluation"];
 /// Keys of a score (seeds 000 to 003 differ).
 const SCORE: [&str; 5] = ["score", "overall_score", "quality_score", "rating", "value"];
 /// Keys of a word on whether the draft is good enough.
@@ -30,7 +30,8 @@ const DESCRIPTION: [&str; 6] = [
     "reason",
 ];
 /// Keys of a reason.
-const REASON: [&str; 6] = [
+const REASON: [&str; 7] = [
+    "analysis",
     "reason",
     "feedback",
     "evidence",
@@ -40,7 +41,14 @@ const REASON: [&str; 6] = [
 ];
 
 /// Keys of a verdict that say nothing of a criterion.
-const OTHER: [&str; 5] = ["confidence", "suggestions", "reason", "feedback", "comment"];
+const OTHER: [&str; 6] = [
+    "confidence",
+    "suggestions",
+    "analysis",
+    "reason",
+    "feedback",
+    "comment",
+];
 
 /// Why a verdict is refused that is the form itself.
 const REPEATS_FORM: &str = "it repeats the form of a verdict and says nothing";

@@ -27,9 +27,9 @@ fn single(reply: &str) -> Result<Verdict, String> {
 
 fn good() -> Value {
     json!({
-        "scores": {
-            "clarity": { "reason": "Line 1 is clear.", "score": 5 },
-            "edge-cases": { "reason": "No word on empty input.", "score": 3 },
+        "criteria": {
+            "clarity": { "analysis": "Line 1 is clear.", "score": 5 },
+            "edge-cases": { "analysis": "No word on empty input.", "score": 3 },
         },
         "issues": [{
             "type": "missing", "severity": "major", "criterion": "edge-cases",
@@ -552,4 +552,26 @@ proptest! {
             Err(_) => prop_assert!(!(1.0..=5.0).contains(&score)),
         }
     }
+}
+
+/// Some servers sort the keys of a schema: then the judge writes them in that order.
+#[test]
+fn the_keys_of_a_verdict_stand_in_alphabetical_order() {
+    fn check(schema: &Value) {
+        if let Some(properties) = schema["properties"].as_object() {
+            let keys: Vec<&String> = properties.keys().collect();
+            assert!(keys.is_sorted(), "{keys:?}");
+        }
+        match schema {
+            Value::Object(fields) => fields.values().for_each(check),
+            Value::Array(items) => items.iter().for_each(check),
+            _ => {}
+        }
+    }
+    let questions = [
+        question("clear", Scale::Steps),
+        question("short", Scale::Checks(3)),
+    ];
+    check(&schema(&questions));
+    check(&super::super::pairwise::schema());
 }
