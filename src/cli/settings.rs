@@ -473,6 +473,7 @@ fn judge_flags(args: &JudgeArgs) -> JudgeSettings {
         probe: args.judge_probe.then_some(true),
         always: args.judge_always.then_some(true),
         cache: args.no_cache.then_some(false),
+        think: None,
     }
 }
 

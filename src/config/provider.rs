@@ -31,6 +31,8 @@ pub struct Provider {
     pub headers: BTreeMap<String, SecretString>,
     /// Fields that are added to the body of every request.
     pub extra_body: BTreeMap<String, serde_json::Value>,
+    /// Whether answers are streamed. Default: true; false for gateways that cannot.
+    pub stream: Option<bool>,
 }
 
 /// The protocol that a server speaks.

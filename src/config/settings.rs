@@ -196,6 +196,7 @@ impl Settings {
                 probe: Some(judge.probe()),
                 always: Some(judge.always()),
                 cache: Some(judge.cache()),
+                think: Some(judge.think()),
             },
             reflector: ReflectorSettings::defaults(),
             timeouts: TimeoutSettings {

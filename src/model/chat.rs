@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::error::ModelError;
 use super::journal::{Exchange, Journal};
 use super::openai::StructuredOutput;
-use crate::types::{ModelId, TokenUsage};
+use crate::types::{ModelId, Think, TokenUsage};
 
 /// The events of one call: any number of pieces, then exactly one [`ChatEvent::End`] or one error,
 /// then nothing. Dropping the stream cancels the call.
@@ -68,6 +68,26 @@ pub struct ModelInfo {
     pub known: bool,
     /// The host that runs it, if that is another one than the server: a cloud model of Ollama.
     pub remote: Option<String>,
+    /// Whether it reasons before it answers.
+    pub reasoning: Reasoning,
+    /// Whether it comes with a system message of its own, which ours replaces.
+    pub sets_system: bool,
+    /// Whether it comes with messages of its own, which stand before ours.
+    pub sets_messages: bool,
+}
+
+/// Whether a model reasons before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reasoning {
+    /// The server does not say.
+    #[default]
+    Unknown,
+    /// It cannot.
+    Never,
+    /// Unless it is switched off.
+    Optional,
+    /// In levels, none of which is off, as in the gpt-oss family.
+    Always,
 }
 
 /// One question to a model.
@@ -183,27 +203,6 @@ impl Sampling {
             max_tokens: self.max_tokens.or(below.max_tokens),
         }
     }
-}
-
-/// How much a model reasons before it answers.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Think {
-    /// As the server does by itself.
-    #[default]
-    Auto,
-    /// With reasoning.
-    On,
-    /// Without.
-    Off,
-    /// A little.
-    Low,
-    /// Some.
-    Medium,
-    /// Much.
-    High,
 }
 
 /// The JSON that an answer has to be.

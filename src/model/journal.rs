@@ -7,14 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::call::CallReport;
 use super::chat::{
-    ChatModel, ChatRequest, ChatStream, Message, ModelInfo, Purpose, ResponseSchema, Role,
-    Sampling, Think,
+    ChatModel, ChatRequest, ChatStream, Message, ModelInfo, Purpose, ResponseSchema, Role, Sampling,
 };
 use super::error::ModelError;
 use super::openai::StructuredOutput;
 use super::reply::Reply;
 use crate::source;
-use crate::types::ModelId;
+use crate::types::{ModelId, Think};
 
 impl ChatRequest {
     /// A hash of all that the answer depends on, for whichever model: the messages, how tokens are chosen, how

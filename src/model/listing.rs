@@ -11,6 +11,10 @@ pub struct ListedModel {
     pub size: Option<u64>,
     /// The host that runs it, if that is another one than the server: a cloud model of Ollama.
     pub remote: Option<String>,
+    /// How many parameters it has, if the server tells.
+    pub parameters: Option<u64>,
+    /// Whether it writes text, and not only vectors or pictures, if the server tells.
+    pub writes: Option<bool>,
     /// Parameters and quantization, such as `8.0B Q4_K_M`, if the server tells.
     pub details: Option<String>,
 }

@@ -25,7 +25,7 @@ pub use base_url::{BaseUrl, BaseUrlError};
 pub use call::{CallEvent, CallObserver, CallReport, call, call_until};
 pub use chat::{
     ChatEvent, ChatModel, ChatRequest, ChatStream, EndReason, Message, ModelInfo, Purpose,
-    ResponseSchema, Role, Sampling, Think, TokenLogprob,
+    Reasoning, ResponseSchema, Role, Sampling, TokenLogprob,
 };
 pub use error::{ErrorClass, ModelError};
 pub(crate) use fence::fence_marker;
@@ -37,3 +37,5 @@ pub use listing::{ListedModel, nearest};
 pub use measure::{Beginning, InJson, JsonAnswer, Writing, cost, measure_json, measure_writing};
 pub use reply::{Reply, complete};
 pub use scripted::{ScriptError, ScriptedModel};
+
+pub use crate::types::Think;

@@ -1,6 +1,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Think;
+
 /// How the judge is asked. As [`LoopSettings`](super::LoopSettings), every field is optional, since each layer
 /// sets only some; the accessors give the default where no layer spoke.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +33,10 @@ pub struct JudgeSettings {
     /// Whether verdicts are kept, so that the same draft is not judged twice. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<bool>,
+    /// How much the judge reasons before its verdict. Default: auto, which is not at all where that can be switched
+    /// off, and as little as possible where it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<Think>,
 }
 
 /// The most samples: beyond, they cost more than they tell.
@@ -53,6 +59,7 @@ impl JudgeSettings {
             probe: self.probe.or(below.probe),
             always: self.always.or(below.always),
             cache: self.cache.or(below.cache),
+            think: self.think.or(below.think),
         }
     }
 
@@ -106,6 +113,11 @@ impl JudgeSettings {
     /// Whether verdicts are kept.
     pub fn cache(&self) -> bool {
         self.cache.unwrap_or(true)
+    }
+
+    /// How much the judge reasons before its verdict.
+    pub fn think(&self) -> Think {
+        self.think.unwrap_or_default()
     }
 }
 

@@ -20,6 +20,7 @@ mod reflection;
 mod settings;
 mod setup;
 mod task;
+mod think;
 mod usage;
 mod version;
 
@@ -53,5 +54,6 @@ pub use reflection::{Reflection, Trigger};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
 pub use setup::Setup;
 pub use task::{ContextBlock, Fact, Insight, PastMessage, Procedure, Recollection, Task};
+pub use think::Think;
 pub use usage::{CHARACTERS_PER_TOKEN, TokenUsage};
 pub use version::{EditCounts, Version};

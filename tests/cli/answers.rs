@@ -9,7 +9,9 @@ use crate::support::server::{Planned, Protocol, Purpose, Reply, Server};
 
 /// With reasoning off, so that a reply that is all reasoning is not asked for again by the adapter.
 fn draft(server: &Server, protocol: Protocol) -> Test {
-    plan::draft(server, protocol).args(["--think", "off"])
+    plan::draft(server, protocol)
+        .file(".reflect.toml", "[judge]\nthink = 'off'\n")
+        .args(["--think", "off"])
 }
 
 fn judged(step: u8) -> Reply {
@@ -287,6 +289,22 @@ fn a_verdict_that_cannot_be_read_is_asked_for_again() {
             assert_eq!(ran.drafts(), [FIRST, SECOND]);
         },
     );
+}
+
+/// Some servers take a whole reply for reasoning: then the verdict is in there.
+#[test]
+fn a_verdict_in_the_reasoning_is_read_where_there_is_no_other_text() {
+    for protocol in BOTH {
+        let reasoned = |step| Reply::reasoning_only(&verdict(step).to_string());
+        let server = answering([
+            Reply::text(FIRST),
+            reasoned(2),
+            Reply::text(SECOND),
+            reasoned(5),
+        ]);
+        draft(&server, protocol).stdout("The second draft.\n").run();
+        assert_eq!(server.calls(), 4);
+    }
 }
 
 /// Two tries, each with a repair. What cannot be read is no zero: the draft was not found bad.

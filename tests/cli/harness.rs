@@ -145,6 +145,7 @@ pub(crate) struct Test {
     code: i32,
     stdout: Option<String>,
     stderr: Option<String>,
+    stdout_has: Vec<String>,
     stderr_has: Vec<String>,
     stderr_lacks: Vec<String>,
     uid: Option<u32>,
@@ -167,6 +168,7 @@ impl Test {
             code: 0,
             stdout: None,
             stderr: None,
+            stdout_has: Vec::new(),
             stderr_has: Vec::new(),
             stderr_lacks: Vec::new(),
             uid: None,
@@ -299,6 +301,11 @@ impl Test {
     /// The exact bytes.
     pub(crate) fn stderr(mut self, text: &str) -> Self {
         self.stderr = Some(text.to_owned());
+        self
+    }
+
+    pub(crate) fn stdout_has(mut self, text: &str) -> Self {
+        self.stdout_has.push(text.to_owned());
         self
     }
 
@@ -509,6 +516,9 @@ impl Ran {
         }
         if let Some(expected) = &test.stderr {
             assert_eq!(stderr, expected, "stderr{all}");
+        }
+        for part in &test.stdout_has {
+            assert!(stdout.contains(part), "stdout lacks {part:?}{all}");
         }
         for part in &test.stderr_has {
             assert!(stderr.contains(part), "stderr lacks {part:?}{all}");

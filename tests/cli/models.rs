@@ -25,8 +25,8 @@ fn a_running_ollama_is_used_by_itself() {
         // A cloud key alone does not make the prompt leave the machine.
         .env("OPENAI_API_KEY", KEY)
         .stdout("The second draft.\n")
-        .stderr_has("model: ollama:qwen3:8b, since Ollama runs at http://127.0.0.1:")
-        .stderr_has("; choose another with `--model PROVIDER:MODEL`")
+        .stderr_has("model: ollama:qwen3:8b, the only model installed (Ollama at http://127.0.0.1:")
+        .stderr_has("); choose another with `--model PROVIDER:MODEL`")
         .run();
     for request in server.requests() {
         assert_eq!(
@@ -321,6 +321,34 @@ fn a_model_that_ollama_does_not_have() {
         .run();
 }
 
+/// A judge that does not exist is found out before the first draft is paid for.
+#[test]
+fn other_models_are_looked_up_before_the_first_call() {
+    let server = usual_server();
+    server.models(&[("writer-large", 8192), ("judge-small", 8192)]);
+    let of = |args: &[&str]| {
+        draft()
+            .env("OPENAI_BASE_URL", server.openai_url())
+            .env("OPENAI_API_KEY", KEY)
+            .args(["-m", "openai:writer-large"])
+            .args(args)
+    };
+    for args in [
+        ["--judge-model", "judge-smal"],
+        ["--stronger-model", "judge-smal"],
+    ] {
+        of(&args)
+            .code(4)
+            .stderr_has("judge-smal")
+            .stderr_has("did you mean `judge-small`")
+            .run();
+    }
+    assert_eq!(server.calls(), 0);
+    of(&["--judge-model", "judge-small"])
+        .stdout("The second draft.\n")
+        .run();
+}
+
 #[test]
 fn models_list() {
     let server = Server::start();
@@ -328,7 +356,7 @@ fn models_list() {
     Test::new()
         .env("OLLAMA_HOST", server.url())
         .args(["models", "list", "--provider", "ollama"])
-        .stdout("ollama:gemma     1.0B Q4_K_M, 1 MB\nollama:qwen3:8b  1.0B Q4_K_M, 1 MB\n")
+        .stdout("ollama:qwen3:8b  1.0B Q4_K_M, 1 MB\nollama:gemma     1.0B Q4_K_M, 1 MB\n")
         .run();
     let listed = Test::new()
         .env("OPENAI_API_KEY", KEY)

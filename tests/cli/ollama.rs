@@ -134,6 +134,125 @@ fn the_doctor_and_the_list_say_where_a_model_runs() {
     );
 }
 
+/// The recorded list, changed.
+fn tags(change: impl FnOnce(&mut serde_json::Value)) -> String {
+    let mut tags = serde_json::from_str(TAGS).expect("JSON");
+    change(&mut tags);
+    tags.to_string()
+}
+
+#[test]
+fn without_a_name_a_loaded_model_comes_before_the_newest() {
+    let size = |tags: &mut serde_json::Value, name: &str, size: &str| {
+        for model in tags["models"].as_array_mut().expect("a list") {
+            if model["name"] == name {
+                model["details"]["parameter_size"] = size.into();
+            }
+        }
+    };
+    let loaded = serde_json::json!([{"name": "smollm2:1t", "context_length": 8192}]);
+    for (list, model, why) in [
+        // All are small: the newest that runs here, which the server lists first.
+        (
+            TAGS.to_owned(),
+            "parrot:latest",
+            "the newest model installed",
+        ),
+        (
+            tags(|tags| tags["loaded"] = loaded.clone()),
+            "smollm2:1t",
+            "which is loaded",
+        ),
+        // Below a billion parameters only where there is nothing larger.
+        (
+            tags(|tags| {
+                tags["loaded"] = loaded.clone();
+                size(tags, "thinker:135m", "8.2B");
+            }),
+            "thinker:135m",
+            "the newest model installed",
+        ),
+    ] {
+        for args in [&[][..], &["-m", "ollama:"]] {
+            let server = usual_server();
+            server.tags(&list);
+            draft(&server)
+                .args(args)
+                .stdout("The second draft.\n")
+                .stderr_has(&format!("model: ollama:{model}, "))
+                .stderr_has(why)
+                .run();
+            assert_eq!(server.chats()[0].body["model"], model, "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn an_ollama_without_models_is_named() {
+    let server = Server::start();
+    server.tags(r#"{"models": []}"#);
+    let of = |args: &[&str]| Test::new().env("OLLAMA_HOST", server.url()).args(args);
+    of(&["models", "list"])
+        .stderr_has("ollama: no model is installed; get one, for instance with `ollama pull")
+        .run();
+    // The weights of the embedded model are not here either.
+    of(&["doctor", "--no-calls", "--offline"])
+        .reports()
+        .code(4)
+        .stdout_has("has no model (`ollama pull qwen3:4b`)")
+        .stdout_has("its weights are not on this machine, and offline nothing is fetched")
+        .run();
+}
+
+#[test]
+fn the_doctor_says_which_ollama_it_is() {
+    let server = Server::start();
+    server.tags(TAGS);
+    Test::new()
+        .env("OLLAMA_HOST", server.url())
+        .args(["doctor", "--no-calls"])
+        .stdout_has("Ollama 0.32.1 at http://127.0.0.1:")
+        .run();
+}
+
+/// A model that reasons by itself writes as it likes and judges without; `judge.think` changes that, and makes room.
+#[test]
+fn how_much_a_judge_reasons_is_a_setting_of_its_own() {
+    let run = |model: &str, config: &str| {
+        let server = usual_server();
+        server.tags(TAGS);
+        draft(&server)
+            .file("config.toml", config)
+            .args(["--config", "config.toml", "-m", &format!("ollama:{model}")])
+            .stdout("The second draft.\n")
+            .run();
+        let mut chats = server.chats().into_iter().map(|chat| chat.body);
+        (
+            chats.next().expect("a draft"),
+            chats.next().expect("a verdict"),
+        )
+    };
+    let (writes, judges) = run("thinker:135m", "");
+    assert!(writes.get("think").is_none());
+    assert_eq!(judges["think"], false);
+    assert_eq!(judges["options"]["temperature"], 0.0);
+    let short = judges["options"]["num_predict"].as_u64().expect("a limit");
+
+    let (writes, judges) = run("thinker:135m", "think = 'high'\n[judge]\nthink = 'on'\n");
+    assert_eq!(
+        (&writes["think"], &judges["think"]),
+        (&"high".into(), &true.into())
+    );
+    // Reasoning loops at temperature 0, and needs room.
+    assert!(judges["options"].get("temperature").is_none());
+    let long = judges["options"]["num_predict"].as_u64().expect("a limit");
+    assert!(long >= short + 4096 || long > 4096, "{short} {long}");
+
+    // A model that cannot reason is not told not to.
+    let (_, judges) = run("smollm2:1t", "");
+    assert!(judges.get("think").is_none());
+}
+
 /// What is slow is there: the prompt does not go elsewhere for that.
 #[test]
 fn an_ollama_that_does_not_answer_is_no_missing_one() {
@@ -158,4 +277,43 @@ fn an_ollama_that_does_not_answer_is_no_missing_one() {
         .stderr_has("hint: ")
         .stderr_lacks("OPENAI_API_KEY")
         .run();
+}
+
+/// The main paths against a real server: `OLLAMA_HOST` names it, and `REFLECT_TEST_MODEL` a model that it has (else the
+/// one is used that `reflect` chooses). Any model will do, since only hard checks decide.
+#[test]
+#[ignore = "needs a real Ollama: OLLAMA_HOST=… cargo test --test cli -- --ignored real_ollama"]
+fn the_main_paths_work_with_a_real_ollama() {
+    let host = std::env::var("OLLAMA_HOST").expect("OLLAMA_HOST names a server");
+    let model = std::env::var("REFLECT_TEST_MODEL").unwrap_or_default();
+    let run = |args: &[&str]| {
+        Test::new()
+            .file(
+                "criteria.toml",
+                "[[criteria]]\nname = 'some'\nevaluator = 'length'\nmin = 1\n",
+            )
+            .file(
+                "judged.toml",
+                "threshold = 0.0\n[[criteria]]\nname = 'clear'\nthreshold = 0.0\n",
+            )
+            .file("draft.txt", "Ollama serves models.\n")
+            .env("OLLAMA_HOST", &host)
+            .args(args)
+            .args(["-m", &format!("ollama:{model}")])
+    };
+    run(&["doctor"]).stdout_has("A run would work").run();
+    let ran = run(&["draft", "Say hello in a sentence.", "-c", "criteria.toml"]).run();
+    assert!(!ran.stdout.trim().is_empty());
+    run(&["revise", "draft.txt", "-c", "criteria.toml"]).run();
+    // However harshly it judges.
+    let ran = run(&[
+        "evaluate",
+        "draft.txt",
+        "-c",
+        "judged.toml",
+        "--format",
+        "json",
+    ])
+    .run();
+    assert!(ran.json()["total_llm_calls"].as_u64() > Some(0));
 }

@@ -34,7 +34,7 @@ pub(crate) fn verdict(step: u8) -> Value {
     } else {
         json!([])
     };
-    json!({"scores": {"clear": {"reason": "As it reads.", "score": step}}, "issues": issues,
+    json!({"criteria": {"clear": {"analysis": "As it reads.", "score": step}}, "issues": issues,
         "confidence": 0.8})
 }
 

@@ -211,6 +211,50 @@ fn replies_under_a_schema_do_without_reasoning_unless_the_user_says_otherwise() 
     assert!(server.chats()[0].body.get("think").is_none());
 }
 
+/// Ollama's `/v1` drops the beginning of a prompt that is too long, without an error.
+#[test]
+fn a_prompt_that_was_cut_is_reported() {
+    let long = || {
+        let mut request = writing();
+        request.messages[0].content = "word ".repeat(12_000);
+        request
+    };
+    for (version, read) in [("2026-05", 4096), ("2026-08", 2050)] {
+        let (outcome, _) = replay(Protocol::OpenAi, version, &["v1-too-long"], long()).unwrap();
+        let notices = outcome.notices().join("\n");
+        let says = format!("the server read {read} tokens of a prompt that has at least 75");
+        assert!(notices.contains(&says), "{version}: {notices}");
+        assert!(notices.contains("`--model ollama:NAME`"), "{notices}");
+        let (outcome, _) = replay(Protocol::OpenAi, version, &["v1-too-long"], writing()).unwrap();
+        assert!(outcome.notices().is_empty(), "{version}");
+    }
+    let (outcome, _) =
+        replay(Protocol::OpenAi, "2026-08-native", &["v1-too-long"], long()).unwrap();
+    assert_eq!(outcome.error().class, ErrorClass::ContextTooLong);
+}
+
+/// For gateways that cannot stream.
+#[test]
+fn an_answer_need_not_be_streamed() {
+    for protocol in [Protocol::Ollama, Protocol::OpenAi] {
+        let server = Server::start();
+        if protocol == Protocol::Ollama {
+            let whole = json!({"message": {"role": "assistant", "content": "whole"}, "done": true,
+                "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 1});
+            server.fault(Fault::Raw(whole.to_string().into_bytes()));
+        } else {
+            server.reply_text("whole");
+        }
+        let setup = Setup {
+            stream: false,
+            ..setup(protocol)
+        };
+        let reply = ask(&setup, &server, writing()).ok();
+        assert_eq!((reply.text.as_str(), reply.attempts), ("whole", 1));
+        assert_eq!(server.chats()[0].body["stream"], false, "{protocol:?}");
+    }
+}
+
 #[test]
 fn every_error_has_its_class() {
     use ErrorClass::{Auth, ContextTooLong, NotFound, Rejected, Transient};

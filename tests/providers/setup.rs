@@ -25,6 +25,7 @@ pub(crate) struct Setup {
     pub(crate) structured: Option<StructuredOutput>,
     pub(crate) extra_body: Value,
     pub(crate) num_ctx: NumCtx,
+    pub(crate) stream: bool,
 }
 
 impl Setup {
@@ -41,6 +42,7 @@ impl Setup {
             structured: None,
             extra_body: json!({}),
             num_ctx: NumCtx::default(),
+            stream: true,
         }
     }
 
@@ -65,11 +67,13 @@ impl Setup {
             Protocol::Ollama => {
                 let mut options = OllamaOptions::new(id("ollama"), connection);
                 options.num_ctx = self.num_ctx.clone();
+                options.stream = self.stream;
                 Box::new(OllamaModel::new(options))
             }
             Protocol::OpenAi => {
                 let mut options = OpenAiOptions::new(id("openai"), connection);
                 options.structured_output = self.structured;
+                options.stream = self.stream;
                 options
                     .extra_body
                     .clone_from(self.extra_body.as_object().unwrap());

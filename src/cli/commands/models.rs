@@ -76,7 +76,14 @@ async fn list(
     } else {
         // Nobody asks for one: what is on this machine, and at the providers of the user's own file.
         match of_provider(&providers, "ollama").await {
-            Ok(models) => found.extend(models),
+            Ok(models) => {
+                if models.is_empty() && !global.quiet {
+                    printer::say(
+                        "ollama: no model is installed; get one, for instance with `ollama pull qwen3:4b`",
+                    );
+                }
+                found.extend(models);
+            }
             Err(error) => unlisted("ollama", &error, global),
         }
         found.extend(embedded()?);

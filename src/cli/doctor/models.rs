@@ -12,7 +12,7 @@ use crate::model::{
     Beginning, ChatModel, ErrorClass, InJson, JsonAnswer, ListedModel, ModelError, Think, Writing,
     cost, measure_json, measure_writing, ollama, openai,
 };
-use crate::types::JudgeScore;
+use crate::types::{ExitCode, JudgeScore};
 
 /// A smaller window does not hold a longer draft with what is said about it, and the next one.
 const WINDOW: u64 = 8_192;
@@ -127,6 +127,17 @@ impl Examination<'_> {
                 .advice("use a model that Ollama runs itself if your prompts must stay");
             add(check);
         }
+        let own = match (info.sets_system, info.sets_messages) {
+            (true, true) => Some(
+                "its Modelfile's SYSTEM is replaced by reflect's, and its MESSAGE entries come first",
+            ),
+            (true, false) => Some("its Modelfile's SYSTEM is replaced by reflect's"),
+            (false, true) => Some("its Modelfile's MESSAGE entries come before reflect's prompts"),
+            (false, false) => None,
+        };
+        if let Some(finding) = own {
+            add(Check::new("prompts", Level::Note, finding));
+        }
         let num_ctx = matches!(backend, Backend::Ollama(_))
             .then(|| self.team.num_ctx())
             .flatten();
@@ -160,6 +171,15 @@ impl Examination<'_> {
         let local = crate::cli::models::local().ok()?;
         if local.iter().any(|model| model.spec == spec) {
             return None;
+        }
+        if self.plan.settings().offline == Some(true) {
+            let finding = "its weights are not on this machine, and offline nothing is fetched";
+            return Some(
+                Check::new("model", Level::Failed(ExitCode::Provider), finding).advice(format!(
+                    "run `reflect models pull {text}` once without `--offline`, or get a model for a local \
+                     Ollama, for instance with `ollama pull qwen3:4b`"
+                )),
+            );
         }
         let finding = match spec {
             ModelSpec::Default => format!(
@@ -229,10 +249,20 @@ async fn endpoint(backend: &Backend) -> Result<Check, ModelError> {
         }
     };
     let latency = begun.elapsed().as_millis();
+    let version = match backend {
+        Backend::Ollama(connection) => ollama::version(connection).await,
+        _ => None,
+    };
     let address = &connection.base_url;
     let encrypted = connection.base_url.is_loopback() || address.url().scheme() == "https";
     let check = match listed {
-        Ok(models) => said(&models, latency, &address.to_string(), encrypted),
+        Ok(models) => {
+            let who = version.map_or_else(
+                || address.to_string(),
+                |version| format!("Ollama {version} at {address}"),
+            );
+            said(&models, latency, &who, encrypted)
+        }
         // A server without a list may still have the model.
         Err(error) if matches!(error.class, ErrorClass::NotFound | ErrorClass::Rejected) => {
             let finding = format!("{address} answers in {latency} ms, and has no list of models");

@@ -32,6 +32,7 @@ pub(super) async fn first_request(
             let other = OtherModel {
                 model: Arc::clone(&model),
                 sampling: sampling.clone(),
+                think: Think::default(),
             };
             judge.others.insert(name.clone(), other);
         }

@@ -329,3 +329,32 @@ impl Drawn {
         printer::draw("\r\n");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_models_on_the_users_own_hardware_prefetch_by_default() {
+        let of = |model: &str, in_cloud, prefetch| {
+            let args = AskingArgs {
+                interactive: true,
+                yes: false,
+                prefetch,
+            };
+            let (provider, model) = model.split_once(':').unwrap();
+            let id = ModelId {
+                provider: provider.to_owned(),
+                model: model.to_owned(),
+            };
+            args.prefetch(&id, in_cloud)
+        };
+        assert!(of("ollama:qwen3", false, None));
+        assert!(of("embedded:smollm2", false, None));
+        // Ollama passes the prompt on to its cloud.
+        assert!(!of("ollama:gpt-oss:120b-cloud", true, None));
+        assert!(!of("openai:gpt-5-mini", false, None));
+        assert!(of("openai:gpt-5-mini", false, Some(true)));
+        assert!(!of("ollama:qwen3", false, Some(false)));
+    }
+}

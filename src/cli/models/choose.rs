@@ -216,12 +216,17 @@ async fn found(
             at_given_address: false,
         }
     };
+    let mut no_ollama = "no Ollama is running".to_owned();
     if let Some((address, installed)) = providers.running_ollama().await? {
-        let name = model.clone().or(installed);
-        if name.is_some() {
+        if model.is_some() {
             let why = format!("since Ollama runs at {address}");
-            return Ok(chosen("ollama", name, why));
+            return Ok(chosen("ollama", model, why));
         }
+        if let Some(installed) = installed {
+            let why = format!("{} (Ollama at {address})", installed.why);
+            return Ok(chosen("ollama", Some(installed.name), why));
+        }
+        no_ollama = format!("the Ollama at {address} has no model (`ollama pull qwen3:4b`)");
     }
     if let Some(meant) = misspelt_provider(model.as_deref(), &plan.config) {
         let model = model.unwrap_or_default();
@@ -243,12 +248,14 @@ async fn found(
         return Err(CliError::usage(format!(
             "it is not known which provider has the model `{model}`"
         ))
-        .hint(
-            "no Ollama is running and no provider's key is set; say which one is meant, for \
-             instance `--model openai:NAME`, or give `--base-url`",
-        ));
+        .hint(format!(
+            "{no_ollama} and no provider's key is set; say which one is meant, for instance \
+             `--model openai:NAME`, or give `--base-url`"
+        )));
     }
-    let why = "since no Ollama with a model is running and no provider's key is set; it is tiny, good for \
-               trying things out and not for real drafts";
-    Ok(chosen("embedded", None, why.to_owned()))
+    let why = format!(
+        "since {no_ollama} and no provider's key is set; it is tiny, good for trying things out and not \
+         for real drafts"
+    );
+    Ok(chosen("embedded", None, why))
 }

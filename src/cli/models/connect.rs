@@ -19,8 +19,8 @@ use crate::config::{
 use crate::model::ollama::{self, OllamaModel, OllamaOptions};
 use crate::model::openai::{self, OpenAiModel, OpenAiOptions, Preset};
 use crate::model::{
-    ApiKey, BaseUrl, BaseUrlError, ChatModel, Connection, ErrorClass, HttpClient, ListedModel,
-    ModelError, RetryPolicy, ScriptedModel,
+    ApiKey, BaseUrl, BaseUrlError, ChatModel, Connection, ErrorClass, HttpClient, ModelError,
+    Reasoning, RetryPolicy, ScriptedModel,
 };
 use crate::types::{ExitCode, ModelId};
 
@@ -37,14 +37,20 @@ pub(super) struct OpenModel {
     pub(super) in_cloud: bool,
     /// Where it is, if that is not on this machine.
     pub(super) remote: Option<String>,
+    /// Whether its reasoning cannot be switched off.
+    pub(super) always_reasons: bool,
+    /// Why it was chosen of those that its server has, where none was named.
+    pub(super) why: Option<&'static str>,
 }
 
 impl OpenModel {
-    /// What people must know of where their prompt goes.
-    pub(super) fn leaves(&self) -> String {
-        self.remote.as_ref().map_or_else(String::new, |address| {
+    /// What people must know of it, to follow its name: why it was chosen by itself, and where their prompt goes.
+    pub(super) fn about(&self) -> String {
+        let why = self.why.map_or_else(String::new, |why| format!(", {why}"));
+        let leaves = self.remote.as_ref().map_or_else(String::new, |address| {
             format!("; your prompt leaves this machine for {address}")
-        })
+        });
+        why + &leaves
     }
 }
 
@@ -217,7 +223,7 @@ impl<'a> Providers<'a> {
     /// If it is there and does not answer: the prompt must not go elsewhere for that.
     pub(super) async fn running_ollama(
         &self,
-    ) -> Result<Option<(String, Option<String>)>, CliError> {
+    ) -> Result<Option<(String, Option<ollama::Preferred>)>, CliError> {
         let Ok(Backend::Ollama(connection)) = self.backend("ollama") else {
             return Ok(None);
         };
@@ -241,12 +247,10 @@ impl<'a> Providers<'a> {
                 "wait until it is idle or restart it; or name a model elsewhere with `--model PROVIDER:MODEL`",
             )
         })?;
-        Ok(found.map(|installed| {
-            (
-                address,
-                installed.into_iter().find(writes).map(|it| it.name),
-            )
-        }))
+        Ok(match found {
+            Some(installed) => Some((address, ollama::preferred(&connection, &installed).await)),
+            None => None,
+        })
     }
 
     /// The same, with an address that the user lets a file set for this provider. No key goes there but the provider's
@@ -356,6 +360,24 @@ impl<'a> Providers<'a> {
         }
     }
 
+    /// Opens a model that is asked later than the writer, and makes sure that it exists before anything is paid for:
+    /// servers that list their models are asked. (Ollama is asked about every model.)
+    pub(super) async fn open_beside(
+        &self,
+        name: &ModelName,
+        window: &RunWindow,
+        quiet: bool,
+    ) -> Result<OpenModel, CliError> {
+        let opened = self.open(name, window, quiet).await?;
+        if matches!(self.backend(&name.provider)?, Backend::OpenAi(_))
+            && let Err(error) = opened.model.info().await
+            && error.class == ErrorClass::NotFound
+        {
+            return Err(self.meant(name, error));
+        }
+        Ok(opened)
+    }
+
     /// Opens a model.
     pub(super) async fn open(
         &self,
@@ -376,33 +398,7 @@ impl<'a> Providers<'a> {
         };
         match self.backend(&name.provider)? {
             Backend::Ollama(connection) => {
-                let elsewhere = elsewhere(&connection);
-                let model = match wanted {
-                    Some(model) => model,
-                    None => installed_model(&connection).await?,
-                };
-                if ollama::is_cloud(&model) {
-                    self.permit_remote(name, "ollama.com")?;
-                }
-                let mut options = OllamaOptions::new(id(model), connection);
-                options.num_ctx = window.num_ctx.clone();
-                options.keep_alive.clone_from(&settings.keep_alive);
-                let model = OllamaModel::new(options);
-                let info = model
-                    .info()
-                    .await
-                    .map_err(|error| self.meant(name, error))?;
-                if let Some(host) = &info.remote {
-                    self.permit_remote(name, host)?;
-                } else if window.num_ctx.get().is_none() {
-                    window.decide(&info);
-                }
-                Ok(OpenModel {
-                    model: Arc::new(model),
-                    local: info.remote.is_none(),
-                    in_cloud: info.remote.is_some(),
-                    remote: info.remote.or(elsewhere),
-                })
+                self.ollama(name, wanted, connection, window, quiet).await
             }
             Backend::OpenAi(connection) => {
                 let at_home = connection.base_url.is_loopback();
@@ -419,6 +415,7 @@ impl<'a> Providers<'a> {
                 options.structured_output = settings
                     .structured_output
                     .and_then(StructuredOutputMode::get);
+                options.stream = entry.and_then(|entry| entry.stream).unwrap_or(true);
                 if let Some(entry) = entry {
                     options.extra_body = entry
                         .extra_body
@@ -431,6 +428,8 @@ impl<'a> Providers<'a> {
                     local: at_home,
                     in_cloud: false,
                     remote,
+                    always_reasons: false,
+                    why: None,
                 })
             }
             Backend::Scripted => {
@@ -445,10 +444,68 @@ impl<'a> Providers<'a> {
                     local: true,
                     in_cloud: false,
                     remote: None,
+                    always_reasons: false,
+                    why: None,
                 })
             }
             Backend::Embedded => self.embedded(wanted, quiet).await,
         }
+    }
+
+    /// Opens a model of an Ollama server, and decides the window of the run by what the server says of it.
+    async fn ollama(
+        &self,
+        name: &ModelName,
+        wanted: Option<String>,
+        connection: Connection,
+        window: &RunWindow,
+        quiet: bool,
+    ) -> Result<OpenModel, CliError> {
+        let elsewhere = elsewhere(&connection);
+        let (model, why) = if let Some(model) = wanted {
+            (model, None)
+        } else {
+            let preferred = installed_model(&connection).await?;
+            (preferred.name, Some(preferred.why))
+        };
+        if ollama::is_cloud(&model) {
+            self.permit_remote(name, "ollama.com")?;
+        }
+        let id = ModelId {
+            provider: name.provider.clone(),
+            model,
+        };
+        let entry = self.config.provider(&name.provider);
+        let mut options = OllamaOptions::new(id, connection);
+        options.num_ctx = window.num_ctx.clone();
+        options.keep_alive.clone_from(&self.settings.keep_alive);
+        options.stream = entry.and_then(|entry| entry.stream).unwrap_or(true);
+        let model = OllamaModel::new(options);
+        let info = model
+            .info()
+            .await
+            .map_err(|error| self.meant(name, error))?;
+        if let Some(host) = &info.remote {
+            self.permit_remote(name, host)?;
+        } else if window.num_ctx.get().is_none() {
+            window.decide(&info);
+        } else if let (Some(wanted), Some(most)) = (self.settings.num_ctx, info.context_window)
+            && wanted > most
+            && !quiet
+        {
+            printer::say(&format!(
+                "warning: num_ctx is {wanted}, but {} holds at most {most} tokens; Ollama uses {most}",
+                model.id()
+            ));
+        }
+        Ok(OpenModel {
+            model: Arc::new(model),
+            local: info.remote.is_none(),
+            in_cloud: info.remote.is_some(),
+            remote: info.remote.or(elsewhere),
+            always_reasons: info.reasoning == Reasoning::Always,
+            why,
+        })
     }
 
     #[cfg(feature = "embedded")]
@@ -479,6 +536,8 @@ impl<'a> Providers<'a> {
             local: true,
             in_cloud: false,
             remote: None,
+            always_reasons: false,
+            why: None,
         })
     }
 
@@ -631,28 +690,17 @@ pub(super) fn openai_env_url() -> Option<String> {
     paths::env_text("OPENAI_BASE_URL").or_else(|| paths::env_text("OPENAI_API_BASE"))
 }
 
-/// Whether a model is chosen by itself: embedding models cannot write, and the prompt would leave the machine for a
-/// remote one.
-fn writes(model: &ListedModel) -> bool {
-    let embeds = ["embed", "bge-", "minilm", "rerank"]
-        .iter()
-        .any(|part| model.name.to_lowercase().contains(part));
-    !embeds && model.remote.is_none()
-}
-
-async fn installed_model(connection: &Connection) -> Result<String, CliError> {
+/// The model of an Ollama server to use where none is named.
+async fn installed_model(connection: &Connection) -> Result<ollama::Preferred, CliError> {
     let installed = ollama::list_installed(connection).await?;
-    installed
-        .into_iter()
-        .find(writes)
-        .map(|model| model.name)
-        .ok_or_else(|| {
-            CliError::new(
-                ExitCode::Provider,
-                format!("Ollama at {} has no model", connection.base_url),
-            )
-            .hint("get one, for instance with `ollama pull qwen3:4b`")
-        })
+    let preferred = ollama::preferred(connection, &installed).await;
+    preferred.ok_or_else(|| {
+        CliError::new(
+            ExitCode::Provider,
+            format!("Ollama at {} has no model", connection.base_url),
+        )
+        .hint("get one, for instance with `ollama pull qwen3:4b`")
+    })
 }
 
 /// The model of a server that has just one, as local servers do.

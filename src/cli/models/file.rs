@@ -10,7 +10,7 @@ use super::connect::Providers;
 use super::name::{ModelName, Written, is_known};
 use super::trust::NamedBy;
 use super::window::RunWindow;
-use super::{choose, judge_sampling};
+use super::{choose, judge_model};
 use crate::cli::error::CliError;
 use crate::cli::exec::trust_entry;
 use crate::cli::settings::Plan;
@@ -218,18 +218,24 @@ impl FileModels {
         )?;
         if !self.quiet {
             let what = if choice.judges { "judge" } else { "model" };
-            printer::say(&format!("{what}: {}{}", opened.model.id(), opened.leaves()));
+            printer::say(&format!("{what}: {}{}", opened.model.id(), opened.about()));
         }
-        let sampling = if choice.judges {
-            judge_sampling(&settings, opened.local)
+        let decided = self.decided();
+        Ok(if choice.judges {
+            let judge = judge_model(opened, &settings);
+            ChosenModel {
+                model: judge.model,
+                sampling: judge.sampling,
+                decided,
+                think: judge.think,
+            }
         } else {
-            self.window.writer_sampling(&settings, &name.provider)
-        };
-        Ok(ChosenModel {
-            model: opened.model,
-            sampling,
-            decided: self.decided(),
-            think: settings.think.unwrap_or_default(),
+            ChosenModel {
+                model: opened.model,
+                sampling: self.window.writer_sampling(&settings, &name.provider),
+                decided,
+                think: settings.think.unwrap_or_default(),
+            }
         })
     }
 }

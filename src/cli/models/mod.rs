@@ -23,6 +23,7 @@ use crate::evaluate::{JudgeModel, OtherModel, VerdictCache};
 use crate::model::{ChatModel, Exchange, HttpClient, Journal, Sampling, Think};
 use crate::types::{Criteria, Evaluator, ModelId, Task};
 
+use self::connect::OpenModel;
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
 pub(super) use self::embedded::{fetch, local};
@@ -154,14 +155,14 @@ pub(super) async fn open_on(
         printer::say(&format!(
             "model: {}, {why}{}",
             writer.model.id(),
-            writer.leaves()
+            writer.about()
         ));
     }
     let judge = match choose::judge(plan, &providers, &writer_name)? {
         Some(name) if !name.is(&writer_name) && plan.judged => {
-            let judge = providers.open(&name, &window, quiet).await?;
+            let judge = providers.open_beside(&name, &window, quiet).await?;
             if !quiet {
-                printer::say(&format!("judge: {}{}", judge.model.id(), judge.leaves()));
+                printer::say(&format!("judge: {}{}", judge.model.id(), judge.about()));
             }
             judge
         }
@@ -170,12 +171,12 @@ pub(super) async fn open_on(
     let others = other_judges(plan, &providers, &writer_name, &window, quiet).await?;
     let stronger = match choose::stronger(plan, &providers, &writer_name)? {
         Some(name) if !name.is(&writer_name) && plan.judged => {
-            let stronger = providers.open(&name, &window, quiet).await?;
+            let stronger = providers.open_beside(&name, &window, quiet).await?;
             if !quiet {
                 printer::say(&format!(
                     "stronger model, where there is no progress: {}{}",
                     stronger.model.id(),
-                    stronger.leaves()
+                    stronger.about()
                 ));
             }
             Some(stronger.model)
@@ -190,7 +191,7 @@ pub(super) async fn open_on(
         stronger,
         judge: JudgeModel {
             others,
-            ..JudgeModel::new(judge.model, judge_sampling(settings, judge.local), think)
+            ..judge_model(judge, settings)
         },
         at_given_address,
         writer_in_cloud: writer.in_cloud,
@@ -220,13 +221,11 @@ pub(super) async fn open_judge(
     let judge = providers.open(&name, &window, quiet).await?;
     if !quiet {
         let id = judge.model.id();
-        printer::say(&format!("judge: {id}{why}{}", judge.leaves()));
+        printer::say(&format!("judge: {id}{why}{}", judge.about()));
     }
-    let sampling = judge_sampling(settings, judge.local);
-    let think = settings.think.unwrap_or_default();
     Ok(JudgeModel {
         others,
-        ..JudgeModel::new(judge.model, sampling, think)
+        ..judge_model(judge, settings)
     })
 }
 
@@ -245,7 +244,7 @@ pub(super) async fn open_alone(
     let opened = providers.open(&chosen.name, &window, quiet).await?;
     if !quiet {
         let id = opened.model.id();
-        printer::say(&format!("model: {id}, {}{}", chosen.why, opened.leaves()));
+        printer::say(&format!("model: {id}, {}{}", chosen.why, opened.about()));
     }
     let sampling = window.writer_sampling(plan.settings(), &chosen.name.provider);
     Ok((opened.model, sampling))
@@ -277,27 +276,34 @@ async fn other_judges(
         };
         let by = trust::NamedBy::criterion(&config.origin, &plan.config);
         let name = choose::beside(text, by, &plan.config, main);
-        let opened = providers.open(&name, window, quiet).await?;
+        let opened = providers.open_beside(&name, window, quiet).await?;
         if !quiet {
-            let (id, leaves) = (opened.model.id(), opened.leaves());
+            let (id, leaves) = (opened.model.id(), opened.about());
             printer::say(&format!("judge of `{}`: {id}{leaves}", criterion.name));
         }
+        let judge = judge_model(opened, plan.settings());
         let other = OtherModel {
-            sampling: judge_sampling(plan.settings(), opened.local),
-            model: opened.model,
+            sampling: judge.sampling,
+            think: judge.think,
+            model: judge.model,
         };
         others.insert(text.clone(), other);
     }
     Ok(others)
 }
 
-/// A judge should say the same of the same text. Where the model runs with default settings of somebody's
-/// own, the likeliest token is asked for; cloud models often refuse to be told.
-fn judge_sampling(settings: &Settings, local: bool) -> Sampling {
-    Sampling {
-        temperature: local.then_some(0.0),
+/// A model as a judge. It should say the same of the same text: where the model runs with default settings of somebody's
+/// own, the likeliest token is asked for; cloud models often refuse to be told, and reasoning loops without chance.
+fn judge_model(opened: OpenModel, settings: &Settings) -> JudgeModel {
+    let think = match settings.judge.think() {
+        Think::Auto if opened.always_reasons => Think::Low,
+        think => think,
+    };
+    let sampling = Sampling {
+        temperature: (opened.local && !think.is_requested()).then_some(0.0),
         top_p: None,
-        seed: settings.seed.or(local.then_some(0)),
+        seed: settings.seed.or(opened.local.then_some(0)),
         max_tokens: None,
-    }
+    };
+    JudgeModel::new(opened.model, sampling, think)
 }

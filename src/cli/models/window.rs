@@ -7,7 +7,7 @@ use crate::evaluate;
 use crate::evidence::DEFAULT_TOKENS;
 use crate::memory;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
-use crate::model::{ModelInfo, Sampling};
+use crate::model::{ModelInfo, Reasoning, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{Against, CompareConfig, Evaluator, LengthUnit, Strategy, Task};
 
@@ -25,7 +25,12 @@ pub(super) struct RunWindow {
     need: u64,
     /// Tokens that the longest draft has that the criteria allow, if they say.
     longest_draft: Option<u64>,
+    /// Whether a model that can reason is left to.
+    may_reason: bool,
 }
+
+/// Tokens that a model may spend on reasoning in one call.
+const REASONING: u64 = 4096;
 
 /// The most tokens that the embedded model writes for one draft, unless the user says otherwise: it is
 /// slow, and what it writes beyond some lines is of no use.
@@ -122,6 +127,8 @@ impl RunWindow {
                 + verdict
                 + instructions as u64,
             longest_draft,
+            may_reason: plan.settings().think != Some(Think::Off)
+                || plan.criteria.judge_settings.think().is_requested(),
         }
     }
 
@@ -148,8 +155,11 @@ impl RunWindow {
     /// Decides the window, for this model. Ollama loads a model again for any other window, a smaller one too: so a
     /// model that is loaded with a large enough window is used as it is.
     pub(super) fn decide(&self, model: &ModelInfo) -> u64 {
-        let enough = num_ctx_for(self.need, model.context_window);
-        let need = self.need.min(enough);
+        let reasons =
+            self.may_reason && matches!(model.reasoning, Reasoning::Optional | Reasoning::Always);
+        let need = self.need + if reasons { REASONING } else { 0 };
+        let enough = num_ctx_for(need, model.context_window);
+        let need = need.min(enough);
         let window = match model.loaded_window {
             Some(loaded) if loaded >= need => loaded,
             _ => enough.max(model.set_window.unwrap_or_default()),
@@ -198,6 +208,7 @@ mod tests {
                 num_ctx: NumCtx::default(),
                 need: 0,
                 longest_draft,
+                may_reason: true,
             };
             let settings = Settings {
                 max_tokens,
@@ -213,19 +224,22 @@ mod tests {
 
     #[test]
     fn a_loaded_model_is_used_as_it_is_where_it_can_be() {
-        let decide = |need, context_window, loaded_window, set_window| {
+        let of = |reasoning, need, context_window, loaded_window, set_window| {
             let window = RunWindow {
                 num_ctx: NumCtx::default(),
                 need,
                 longest_draft: None,
+                may_reason: true,
             };
             window.decide(&ModelInfo {
                 context_window,
                 loaded_window,
                 set_window,
+                reasoning,
                 ..ModelInfo::default()
             })
         };
+        let decide = |need, context, loaded, set| of(Reasoning::Never, need, context, loaded, set);
         assert_eq!(decide(5000, Some(32_768), None, None), 6144);
         // Loaded with enough, be it odd or much more than needed.
         assert_eq!(decide(5000, Some(32_768), Some(5001), None), 5001);
@@ -235,5 +249,10 @@ mod tests {
         assert_eq!(decide(50_000, Some(8192), Some(8192), None), 8192);
         // Never less than the model's own parameters set.
         assert_eq!(decide(5000, Some(32_768), Some(4096), Some(16_384)), 16_384);
+        // Reasoning needs room of its own.
+        assert_eq!(
+            of(Reasoning::Optional, 5000, Some(32_768), Some(6144), None),
+            12_288
+        );
     }
 }

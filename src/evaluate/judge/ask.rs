@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::model::{
     ResponseSchema, Sampling, Think, call,
 };
 use crate::prompt::Prompts;
-use crate::types::MAX_SAMPLES;
+use crate::types::{CHARACTERS_PER_TOKEN, MAX_SAMPLES};
 
 /// A reply that reaches its limit is asked for once more with so many times as much, for reasoning models spend
 /// many tokens before the first one of the answer.
@@ -27,12 +27,18 @@ const SHOWN: usize = 200;
 /// answers would all be the same, and their spread nothing.
 const SAMPLING_TEMPERATURE: f64 = 0.7;
 
+/// Tokens that a judge that reasons may spend on it, next to its verdict; more where a reply has shown that it needs
+/// more.
+const REASONING_ROOM: u32 = 4096;
+
 /// A model that answers in JSON, and how it is asked.
 #[derive(Clone)]
 pub(super) struct Asker {
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) sampling: Sampling,
     pub(super) think: Think,
+    /// See [`REASONING_ROOM`]; 0 as long as no reply came with reasoning.
+    pub(super) reasoning_room: Arc<AtomicU32>,
     /// Keeps what it said.
     pub(super) cache: Option<Arc<dyn VerdictCache>>,
     /// Whether an answer came that its server should not have let through.
@@ -78,7 +84,12 @@ impl Said {
                 .map(|name| expected(&reply.logprobs, name, only))
                 .collect(),
             has_probabilities: !reply.logprobs.is_empty(),
-            text: reply.text.clone(),
+            // Where a server takes the whole reply for reasoning, the verdict is in there.
+            text: if reply.text.trim().is_empty() {
+                reply.reasoning.clone()
+            } else {
+                reply.text.clone()
+            },
         }
     }
 }
@@ -125,8 +136,9 @@ impl Asker {
         for try_number in 0..TRIES {
             let offset = attempt.saturating_mul(MAX_SAMPLES * TRIES) + try_number;
             let mut request = self.request(inquiry, conversation.clone(), offset);
-            request.sampling.max_tokens = Some(cap);
+            request.sampling.max_tokens = Some(cap.saturating_add(self.reasoning_room()));
             let reply = call(&*self.model, request, observer).await?;
+            self.learn_reasoning(&reply);
             problem = match &reply.end {
                 Some(EndReason::Length) => {
                     // What is left of a verdict that was cut off must not be pieced together.
@@ -169,6 +181,24 @@ impl Asker {
         Ok(Err(format!(
             "the judge's reply could not be used: {problem}"
         )))
+    }
+
+    /// How many tokens a reply may have beyond its verdict.
+    fn reasoning_room(&self) -> u32 {
+        match self.reasoning_room.load(Relaxed) {
+            0 if self.think.is_requested() => REASONING_ROOM,
+            room => room,
+        }
+    }
+
+    /// Makes room for twice the reasoning of this reply in those to come.
+    fn learn_reasoning(&self, reply: &Reply) {
+        let tokens = reply.reasoning.len() / CHARACTERS_PER_TOKEN;
+        if tokens > 0 {
+            let room = u32::try_from(tokens.saturating_mul(2)).unwrap_or(u32::MAX);
+            self.reasoning_room
+                .fetch_max(room.max(REASONING_ROOM), Relaxed);
+        }
     }
 
     fn keep(&self, inquiry: &Inquiry, said: &Said) {

@@ -19,6 +19,7 @@ mod verdict;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use futures_util::future::try_join_all;
 use tokio::sync::OnceCell;
@@ -47,6 +48,8 @@ pub struct JudgeModel {
     pub others: BTreeMap<String, OtherModel>,
     /// Keeps verdicts; `None` to ask each time.
     pub cache: Option<Arc<dyn VerdictCache>>,
+    /// Tokens that a reply is allowed for reasoning, next to its verdict, once a model has been seen to reason.
+    pub reasoning_room: Arc<AtomicU32>,
 }
 
 /// A model that judges some criteria only.
@@ -56,6 +59,8 @@ pub struct OtherModel {
     pub model: Arc<dyn ChatModel>,
     /// How it chooses tokens.
     pub sampling: Sampling,
+    /// How much it reasons.
+    pub think: Think,
 }
 
 impl JudgeModel {
@@ -67,18 +72,20 @@ impl JudgeModel {
             think,
             others: BTreeMap::new(),
             cache: None,
+            reasoning_room: Arc::default(),
         }
     }
 
     /// The model that judges a criterion with this configuration.
     fn asker(&self, other: Option<&OtherModel>) -> Asker {
-        let (model, sampling) = other.map_or((&self.model, &self.sampling), |other| {
-            (&other.model, &other.sampling)
-        });
+        let own = (&self.model, &self.sampling, self.think);
+        let (model, sampling, think) =
+            other.map_or(own, |other| (&other.model, &other.sampling, other.think));
         Asker {
             model: Arc::clone(model),
             sampling: sampling.clone(),
-            think: self.think,
+            think,
+            reasoning_room: Arc::clone(&self.reasoning_room),
             cache: self.cache.clone(),
             ignores_schemas: Arc::default(),
         }

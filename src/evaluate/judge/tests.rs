@@ -350,6 +350,7 @@ async fn a_criterion_may_have_a_judge_of_its_own() {
         OtherModel {
             model: strict.clone(),
             sampling: Sampling::default(),
+            think: Think::Auto,
         },
     );
     let judged = evaluate(&criteria(&text), judge, "x").await;

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::model::Reasoning;
+
 /// What the adapter needs to know of a model to ask it well.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Details {
@@ -11,8 +13,12 @@ pub(crate) struct Details {
     pub(crate) num_ctx: Option<u64>,
     /// Whether the Modelfile sets `repeat_penalty`.
     pub(crate) sets_repeat_penalty: bool,
-    /// Whether reasoning has levels and cannot be switched off, as in the gpt-oss family.
-    pub(crate) reasons_in_levels: bool,
+    /// Whether the Modelfile has a `SYSTEM` entry.
+    pub(crate) sets_system: bool,
+    /// Whether the Modelfile has `MESSAGE` entries.
+    pub(crate) sets_messages: bool,
+    /// Servers that are too old do not say.
+    pub(crate) reasoning: Reasoning,
 }
 
 impl Details {
@@ -46,14 +52,31 @@ impl Details {
             context_window,
             num_ctx: parameter("num_ctx").and_then(|value| value.parse().ok()),
             sets_repeat_penalty: parameter("repeat_penalty").is_some(),
-            reasons_in_levels: matches!(family, "gptoss" | "gpt-oss"),
+            sets_system: shown
+                .get("system")
+                .and_then(Value::as_str)
+                .is_some_and(|text| !text.trim().is_empty()),
+            sets_messages: shown
+                .get("messages")
+                .and_then(Value::as_array)
+                .is_some_and(|messages| !messages.is_empty()),
+            reasoning: match shown.get("capabilities").and_then(Value::as_array) {
+                _ if matches!(family, "gptoss" | "gpt-oss") => Reasoning::Always,
+                None => Reasoning::Unknown,
+                Some(all) if all.iter().any(|it| it == "thinking") => Reasoning::Optional,
+                Some(_) => Reasoning::Never,
+            },
         }
     }
 
     /// What is assumed of a model that was not looked up: the family by the model's name.
     pub(crate) fn by_name(model: &str) -> Self {
         Self {
-            reasons_in_levels: model.contains("gpt-oss"),
+            reasoning: if model.contains("gpt-oss") {
+                Reasoning::Always
+            } else {
+                Reasoning::Unknown
+            },
             ..Self::default()
         }
     }
@@ -68,7 +91,10 @@ mod tests {
     #[test]
     fn parameters_and_family_are_read() {
         let shown = json!({
+            "capabilities": ["completion", "tools", "thinking"],
             "details": {"family": "gptoss"},
+            "system": "Be brief.",
+            "messages": [{"role": "user", "content": "Hi"}],
             "model_info": {"general.architecture": "gptoss", "gptoss.context_length": 131_072},
             "parameters": "num_ctx                        8192\nrepeat_penalty 1.2\nstop \"<|end|>\"",
         });
@@ -78,9 +104,15 @@ mod tests {
                 context_window: Some(131_072),
                 num_ctx: Some(8192),
                 sets_repeat_penalty: true,
-                reasons_in_levels: true,
+                sets_system: true,
+                sets_messages: true,
+                reasoning: Reasoning::Always,
             }
         );
         assert_eq!(Details::read(&json!({"parameters": 7})), Details::default());
+        let plain = Details::read(&json!({"capabilities": ["completion"]}));
+        assert_eq!(plain.reasoning, Reasoning::Never);
+        let thinks = Details::read(&json!({"capabilities": ["completion", "thinking"]}));
+        assert_eq!(thinks.reasoning, Reasoning::Optional);
     }
 }

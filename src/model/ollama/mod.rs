@@ -2,6 +2,7 @@
 
 mod context;
 mod details;
+mod preferred;
 mod request;
 mod wire;
 
@@ -11,7 +12,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+pub(crate) use context::surely;
 pub use context::{NumCtx, estimate_tokens, num_ctx_for};
+pub use preferred::{Preferred, preferred};
 
 use self::details::Details;
 use self::request::Quirks;
@@ -41,6 +44,8 @@ pub struct OllamaOptions {
     /// How long the model stays loaded after a call: a duration such as `15m`, or seconds. Default: as the server
     /// is set up.
     pub keep_alive: Option<String>,
+    /// Whether answers are streamed. Default: true.
+    pub stream: bool,
 }
 
 impl OllamaOptions {
@@ -51,6 +56,7 @@ impl OllamaOptions {
             connection,
             num_ctx: NumCtx::default(),
             keep_alive: None,
+            stream: true,
         }
     }
 }
@@ -89,7 +95,7 @@ pub fn is_keep_alive(time: &str) -> bool {
     !size.is_empty() && (time.parse::<i64>().is_ok() || duration_with_units(size).is_some())
 }
 
-/// The models that are installed, by name.
+/// The models that are installed, in the server's order: the newest first.
 ///
 /// # Errors
 /// If the server cannot be reached or refuses the key.
@@ -166,7 +172,7 @@ async fn installed(
         error.url = Some(redact(url.as_str()).into_owned());
         error
     })?;
-    let mut models: Vec<ListedModel> = items
+    Ok(items
         .iter()
         .filter_map(|item| {
             let detail = |name: &str| item.pointer(&format!("/details/{name}"))?.as_str();
@@ -181,26 +187,75 @@ async fn installed(
                 remote: remote_host(name, item),
                 context_window: None,
                 size: item.get("size").and_then(Value::as_u64),
+                parameters: detail("parameter_size").and_then(parameters),
+                writes: item
+                    .get("capabilities")
+                    .and_then(Value::as_array)
+                    .map(|all| {
+                        let can = |what: &str| all.iter().any(|it| it == what);
+                        can("completion") && !can("embedding") && !can("image")
+                    }),
                 details: (!details.is_empty()).then(|| details.join(" ")),
             })
         })
-        .collect();
-    models.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(models)
+        .collect())
+}
+
+/// Reads a number of parameters such as `134.52M` or `8.0B`.
+fn parameters(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let factor = match unit {
+        "K" => 1e3,
+        "M" => 1e6,
+        "B" => 1e9,
+        "T" => 1e12,
+        _ => return None,
+    };
+    let number: f64 = number.parse().ok()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast saturates, and a fraction of a parameter does not matter"
+    )]
+    Some((number * factor) as u64)
+}
+
+/// The server's version, such as `0.32.1`; `None` if it does not say.
+pub async fn version(connection: &Connection) -> Option<String> {
+    let url = connection.base_url.join("api/version");
+    let value = connection.json(&url, None, None).await.ok()?;
+    Some(value.get("version")?.as_str()?.to_owned())
+}
+
+/// A model that the server has in memory now.
+pub(super) struct Loaded {
+    pub(super) name: String,
+    /// The window that it is loaded with, in tokens; `None` if the server does not say.
+    pub(super) window: Option<u64>,
+}
+
+/// The models that are loaded now; `None` if the server does not say.
+pub(super) async fn loaded(connection: &Connection) -> Option<Vec<Loaded>> {
+    let url = connection.base_url.join("api/ps");
+    let value = connection.json(&url, None, None).await.ok()?;
+    let models = value.get("models")?.as_array()?.iter();
+    Some(
+        models
+            .filter_map(|model| {
+                Some(Loaded {
+                    name: model.get("name")?.as_str()?.to_owned(),
+                    window: model.get("context_length").and_then(Value::as_u64),
+                })
+            })
+            .collect(),
+    )
 }
 
 /// The window that a model is loaded with now; `None` if it is not loaded, or the server does not say.
 async fn loaded_window(connection: &Connection, model: &str) -> Option<u64> {
-    let url = connection.base_url.join("api/ps");
-    let value = connection.json(&url, None, None).await.ok()?;
     let names = [model.to_owned(), format!("{model}:latest")];
-    let loaded = value.get("models")?.as_array()?.iter().find(|loaded| {
-        loaded
-            .get("name")
-            .and_then(Value::as_str)
-            .is_some_and(|name| names.iter().any(|wanted| wanted == name))
-    })?;
-    loaded.get("context_length")?.as_u64()
+    let mut loaded = loaded(connection).await?.into_iter();
+    loaded.find(|it| names.contains(&it.name))?.window
 }
 
 fn with_serve_hint(mut error: ModelError) -> ModelError {
@@ -233,7 +288,7 @@ impl Adapter for OllamaModel {
     }
 
     fn decoder(&self, request: &ChatRequest) -> Decoder<OllamaWire> {
-        let surely = context::surely(&request.messages);
+        let surely = surely(&request.messages);
         let wire = OllamaWire {
             overflow: self
                 .options
@@ -263,7 +318,8 @@ impl Adapter for OllamaModel {
             ErrorClass::NotFound if error.message.contains("model") => {
                 let installed = installed(&self.endpoint.connection, None).await;
                 let installed = installed.unwrap_or_default();
-                let near = nearest(model, installed.iter().map(|model| model.name.as_str()), 3);
+                let names = installed.iter().map(|model| model.name.as_str());
+                let near = nearest(model, names.filter(|name| name != model), 3);
                 let pull = format!("run `ollama pull {model}`");
                 error.with_hint(if near.is_empty() {
                     pull
@@ -337,6 +393,9 @@ impl ChatModel for OllamaModel {
             set_window: details.num_ctx,
             known: true,
             remote: remote_host(&self.options.id.model, &value),
+            reasoning: details.reasoning,
+            sets_system: details.sets_system,
+            sets_messages: details.sets_messages,
             loaded_window: loaded_window(connection, &self.options.id.model).await,
         })
     }
@@ -345,6 +404,19 @@ impl ChatModel for OllamaModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_parameters_are_read() {
+        for (text, number) in [
+            ("134.52M", Some(134_520_000)),
+            ("8.0B", Some(8_000_000_000)),
+            ("", None),
+            ("8é", None),
+            ("big", None),
+        ] {
+            assert_eq!(parameters(text), number, "{text}");
+        }
+    }
 
     #[test]
     fn times_to_keep_a_model_loaded() {

@@ -9,7 +9,7 @@ use super::OllamaOptions;
 use super::context::estimate_tokens;
 use super::details::Details;
 use crate::model::http::failure::Failure;
-use crate::model::{ChatRequest, Message, Purpose, ResponseSchema, Think};
+use crate::model::{ChatRequest, Message, Purpose, Reasoning, ResponseSchema, Think};
 
 /// What was learned about a server and its model.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -90,7 +90,7 @@ pub(crate) fn body(
     serde_json::to_vec(&Body {
         model: &options.id.model,
         messages: &request.messages,
-        stream: true,
+        stream: options.stream,
         truncate: false,
         keep_alive: options
             .keep_alive
@@ -155,9 +155,11 @@ fn wanted_reasoning(request: &ChatRequest) -> Think {
 }
 
 fn think(model: &Details, think: Think, quirks: &Quirks) -> Option<ThinkValue> {
-    let levels_only = model.reasons_in_levels;
+    let levels_only = model.reasoning == Reasoning::Always;
     Some(match think {
         Think::Auto => return None,
+        // There is nothing to switch off.
+        Think::Off if model.reasoning == Reasoning::Never => return None,
         Think::On if levels_only => ThinkValue::Level("medium"),
         Think::Off if levels_only => ThinkValue::Level("low"),
         Think::On => ThinkValue::Switch(true),

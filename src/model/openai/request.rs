@@ -33,13 +33,13 @@ impl Quirks {
         }
     }
 
-    pub(crate) fn new(dialect: Dialect, wanted: Option<StructuredOutput>) -> Self {
+    pub(crate) fn new(dialect: Dialect, options: &OpenAiOptions) -> Self {
         Self {
-            structured: wanted.unwrap_or(dialect.structured),
+            structured: options.structured_output.unwrap_or(dialect.structured),
             max_completion_tokens: dialect.max_completion_tokens,
             limit_renamed: false,
             effort_lowered: false,
-            dropped: BTreeSet::new(),
+            dropped: (!options.stream).then_some("stream").into_iter().collect(),
         }
     }
 }
@@ -181,8 +181,7 @@ pub(crate) fn body(
         top_logprobs: logprobs.filter(|&count| count > 0),
         reasoning_effort: effort(request.think, dialect, quirks)
             .filter(|_| free("reasoning_effort")),
-        chat_template_kwargs: template(request.think, dialect)
-            .filter(|_| free("chat_template_kwargs")),
+        chat_template_kwargs: template(request, dialect).filter(|_| free("chat_template_kwargs")),
         prediction: request
             .prediction
             .as_deref()
@@ -209,11 +208,14 @@ fn effort(think: Think, dialect: Dialect, quirks: &Quirks) -> Option<&'static st
     }
 }
 
-fn template(think: Think, dialect: Dialect) -> Option<Value> {
-    if dialect.think != ThinkStyle::Template || think == Think::Auto {
+/// Templates that know no reasoning ignore this. A reply under a schema does without, unless it is requested: servers
+/// apply the schema behind the reasoning, or not at all.
+fn template(request: &ChatRequest, dialect: Dialect) -> Option<Value> {
+    let think = request.think;
+    if dialect.think != ThinkStyle::Template || think == Think::Auto && request.schema.is_none() {
         return None;
     }
-    Some(json!({"enable_thinking": think != Think::Off}))
+    Some(json!({"enable_thinking": think.is_requested()}))
 }
 
 /// The parameters that can be left out, the longer names first.
@@ -338,7 +340,7 @@ mod tests {
             model: "m".to_owned(),
         };
         let options = OpenAiOptions::new(id, Connection::new(base_url));
-        let quirks = Quirks::new(dialect, None);
+        let quirks = Quirks::new(dialect, &options);
         serde_json::from_slice(&body(&options, dialect, request, &quirks).unwrap()).unwrap()
     }
 

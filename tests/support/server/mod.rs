@@ -204,7 +204,8 @@ impl Server {
         self
     }
 
-    /// What `/api/tags` answers, as a server was recorded; `/api/show` knows these models.
+    /// What `/api/tags` answers, as a server was recorded; `/api/show` knows these models. `/api/ps` answers with the
+    /// models under `loaded`.
     pub fn tags(&self, recorded: &str) -> &Self {
         self.state().tags = serde_json::from_str(recorded).ok();
         self
@@ -311,6 +312,8 @@ fn answer(request: &Recorded, shared: &Shared) -> Response {
 fn recorded(request: &Recorded, tags: &Value) -> Option<Response> {
     match request.path.as_str() {
         "/api/tags" => Some(Response::json(200, tags)),
+        "/api/ps" => Some(Response::json(200, &json!({"models": tags["loaded"]}))),
+        "/api/version" => Some(Response::json(200, &json!({"version": "0.32.1"}))),
         "/api/show" => {
             let wanted = &request.body["model"];
             let mut models = tags["models"].as_array()?.iter();
