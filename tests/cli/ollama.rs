@@ -215,6 +215,33 @@ fn the_doctor_says_which_ollama_it_is() {
         .run();
 }
 
+#[test]
+fn what_a_modelfile_brings_along_is_said_by_the_doctor() {
+    let server = Server::start();
+    server.tags(&tags(|tags| {
+        tags["models"][2]["system"] = "You are a pirate.".into();
+        tags["models"][2]["messages"] = serde_json::json!([{"role": "user", "content": "Ahoy"}]);
+    }));
+    Test::new()
+        .env("OLLAMA_HOST", server.url())
+        .args(["doctor", "--no-calls", "-m", "ollama:smollm2:1t"])
+        .stdout_has(
+            "its Modelfile's SYSTEM is replaced by reflect's, and its MESSAGE entries come first",
+        )
+        .run();
+}
+
+#[test]
+fn a_window_beyond_the_model_is_reported() {
+    let server = usual_server();
+    server.tags(TAGS);
+    draft(&server)
+        .args(["-m", "ollama:smollm2:1t", "--num-ctx", "16384"])
+        .stdout("The second draft.\n")
+        .stderr_has("warning: num_ctx is 16384, but ollama:smollm2:1t holds at most 8192 tokens")
+        .run();
+}
+
 /// A model that reasons by itself writes as it likes and judges without; `judge.think` changes that, and makes room.
 #[test]
 fn how_much_a_judge_reasons_is_a_setting_of_its_own() {

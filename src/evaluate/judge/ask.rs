@@ -25,7 +25,7 @@ const SHOWN: usize = 200;
 
 /// The temperature of a judge that is asked several times, where it would always take the likeliest token: the
 /// answers would all be the same, and their spread nothing.
-const SAMPLING_TEMPERATURE: f64 = 0.7;
+pub(super) const SAMPLING_TEMPERATURE: f64 = 0.7;
 
 /// Tokens that a judge that reasons may spend on it, next to its verdict; more where a reply has shown that it needs
 /// more.
@@ -136,17 +136,29 @@ impl Asker {
         for try_number in 0..TRIES {
             let offset = attempt.saturating_mul(MAX_SAMPLES * TRIES) + try_number;
             let mut request = self.request(inquiry, conversation.clone(), offset);
-            request.sampling.max_tokens = Some(cap.saturating_add(self.reasoning_room()));
+            let limit = cap.saturating_add(self.reasoning_room());
+            request.sampling.max_tokens = Some(limit);
+            if try_number > 0 && conversation == inquiry.messages {
+                // Nothing in the prompt differs, and without chance the reply would be the same.
+                let temperature = request.sampling.temperature;
+                request.sampling.temperature = temperature.map(|it| it.max(SAMPLING_TEMPERATURE));
+            }
             let reply = call(&*self.model, request, observer).await?;
             self.learn_reasoning(&reply);
             problem = match &reply.end {
                 Some(EndReason::Length) => {
                     // What is left of a verdict that was cut off must not be pieced together.
                     cap = cap.saturating_mul(CAP_FACTOR);
-                    format!(
-                        "it was cut off after {} characters",
-                        reply.text.chars().count()
-                    )
+                    let characters = reply.text.chars().count();
+                    let written = reply.usage.completion.unwrap_or(u64::MAX);
+                    if written < u64::from(limit) {
+                        format!(
+                            "it was cut off after {characters} characters because the context window was full; \
+                             `--num-ctx` sets a larger one on Ollama"
+                        )
+                    } else {
+                        format!("it was cut off after {characters} characters, at {limit} tokens")
+                    }
                 }
                 Some(EndReason::Repetition) => {
                     format!("it repeats itself: {}", clip(&reply.text))

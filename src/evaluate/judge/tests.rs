@@ -6,6 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::{Value, json};
 
+use super::ask::SAMPLING_TEMPERATURE;
 use super::pairwise::{Comparison, ComparisonError, Pair, Preference, prefer};
 use super::*;
 use crate::evaluate::{Panel, Subject, Tools};
@@ -533,4 +534,34 @@ async fn a_comparison_that_could_not_be_read_is_asked_for_with_other_seeds() {
     let (first, second) = seeds.split_at(seeds.len() / 2);
     assert!(first.iter().all(|seed| !second.contains(seed)), "{seeds:?}");
     assert!(Panel::new(set, None, &Tools::none()).is_err());
+}
+
+/// The same request at temperature 0 has the same reply, whatever its seed.
+#[tokio::test]
+async fn an_empty_reply_is_asked_for_again_with_some_chance() {
+    let model = Fake::new(|prompt, number| match number {
+        0 => String::new(),
+        _ => step(prompt, 4),
+    });
+    let judged = evaluate(&criteria(TWO), judge(&model), "x").await;
+    assert_eq!(judged.evaluation.criteria_scores["clear"], Some(0.85));
+    let temperatures: Vec<_> = (model.asked.lock().unwrap().iter())
+        .map(|request| request.sampling.temperature)
+        .collect();
+    // The third confirms a narrow pass.
+    assert_eq!(temperatures[..2], [Some(0.0), Some(SAMPLING_TEMPERATURE)]);
+}
+
+/// What cannot be read is shown to the judge: the prompt differs, and the temperature stays.
+#[tokio::test]
+async fn an_unreadable_reply_is_repaired_at_the_same_temperature() {
+    let model = Fake::new(|_, number| match number {
+        0 => "Good!".to_owned(),
+        _ => step("and no other: clear short", 4),
+    });
+    let judged = evaluate(&criteria(TWO), judge(&model), "x").await;
+    assert_eq!(judged.evaluation.criteria_scores["clear"], Some(0.85));
+    let asked = model.asked.lock().unwrap();
+    assert_eq!(asked[1].sampling.temperature, Some(0.0));
+    assert_ne!(asked[0].messages, asked[1].messages);
 }

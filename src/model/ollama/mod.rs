@@ -334,7 +334,7 @@ impl Adapter for OllamaModel {
                 error.with_hint("run `ollama signin`, or use a model that Ollama runs itself")
             }
             ErrorClass::NotFound => error.with_hint(
-                "nothing is at that address: check OLLAMA_HOST; \
+                "nothing is at that address: check `--base-url` or OLLAMA_HOST; \
                  is this an Ollama server, or one that speaks OpenAI's chat completions?",
             ),
             ErrorClass::ContextTooLong => {
