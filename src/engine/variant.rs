@@ -151,13 +151,14 @@ impl Loop {
     /// does.
     pub fn fingerprint(&self) -> String {
         format!(
-            "{} {} {:?} {:?} {:?} {:?}",
+            "{} {} {:?} {:?} {:?} {:?} {:?}",
             self.writer.id(),
             self.judge.model.id(),
             self.settings,
             self.writer_sampling,
             self.think,
-            self.criteria
+            self.criteria,
+            self.experience
         )
     }
 }
