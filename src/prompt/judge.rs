@@ -278,8 +278,8 @@ fn form(criteria: &[&Criterion]) -> String {
         scores.insert(criterion.name.clone(), entry);
     }
     json!({
-        "criteria": scores,
-        "issues": [{
+        "scores": scores,
+        "to_fix": [{
             "criterion": "...",
             "description": "...",
             "quote": "...",

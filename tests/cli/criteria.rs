@@ -226,7 +226,7 @@ fn the_built_in_sets() {
         // It judges what it is asked to judge.
         server.on(Purpose::Judge, |request| {
             let schema = request.body["format"].to_string();
-            let names: Vec<String> = request.body["format"]["properties"]["criteria"]["properties"]
+            let names: Vec<String> = request.body["format"]["properties"]["scores"]["properties"]
                 .as_object()
                 .unwrap_or_else(|| panic!("a schema: {schema}"))
                 .keys()
@@ -236,7 +236,7 @@ fn the_built_in_sets() {
                 .into_iter()
                 .map(|name| (name, serde_json::json!({"analysis": "", "score": 5})))
                 .collect();
-            Reply::text(&serde_json::json!({"criteria": scores, "issues": []}).to_string())
+            Reply::text(&serde_json::json!({"scores": scores, "to_fix": []}).to_string())
         });
         let ran = crate::plan::with_server(&server, Protocol::Ollama)
             .args(["draft", "Write a line.", "--format", "json", "-c", name])

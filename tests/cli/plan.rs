@@ -34,7 +34,7 @@ pub(crate) fn verdict(step: u8) -> Value {
     } else {
         json!([])
     };
-    json!({"criteria": {"clear": {"analysis": "As it reads.", "score": step}}, "issues": issues,
+    json!({"scores": {"clear": {"analysis": "As it reads.", "score": step}}, "issues": issues,
         "confidence": 0.8})
 }
 

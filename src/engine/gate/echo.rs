@@ -188,7 +188,7 @@ fn is_critique(text: &str, occasion: &Occasion<'_>) -> bool {
         && !occasion.prompt_has(&["json", "review", "critique"])
         && let Ok(serde_json::Value::Object(object)) = serde_json::from_str(text)
         && object.contains_key("scores")
-        && object.contains_key("issues")
+        && (object.contains_key("to_fix") || object.contains_key("issues"))
     {
         return true;
     }

@@ -88,8 +88,8 @@ pub(super) fn schema(questions: &[Question]) -> Value {
         ("maxItems", ASKED_ISSUES.into()),
     ]);
     closed(object([
-        ("criteria", closed(scores)),
-        ("issues", issues.into()),
+        ("scores", closed(scores)),
+        ("to_fix", issues.into()),
     ]))
 }
 

@@ -9,7 +9,7 @@ use crate::prompt::{MAX_ISSUES, SCALE};
 use crate::types::{Issue, IssueType, Place, Severity};
 
 /// Keys under which scores per criterion stand.
-const SCORES: [&str; 4] = ["criteria", "scores", "criteria_scores", "evaluation"];
+const SCORES: [&str; 4] = ["scores", "criteria", "criteria_scores", "evaluation"];
 /// Keys of a score (seeds 000 to 003 differ).
 const SCORE: [&str; 5] = ["score", "overall_score", "quality_score", "rating", "value"];
 /// Keys of a word on whether the draft is good enough.
@@ -19,7 +19,7 @@ const SUCCESS: &str = "success";
 /// Keys of answers of yes or no.
 const ANSWERS: [&str; 3] = ["answers", "checks", "results"];
 /// Keys of issues.
-const ISSUES: [&str; 2] = ["issues", "errors"];
+const ISSUES: [&str; 3] = ["to_fix", "issues", "errors"];
 /// Keys of what an issue is.
 const DESCRIPTION: [&str; 6] = [
     "description",

@@ -27,11 +27,11 @@ fn single(reply: &str) -> Result<Verdict, String> {
 
 fn good() -> Value {
     json!({
-        "criteria": {
+        "scores": {
             "clarity": { "analysis": "Line 1 is clear.", "score": 5 },
             "edge-cases": { "analysis": "No word on empty input.", "score": 3 },
         },
-        "issues": [{
+        "to_fix": [{
             "type": "missing", "severity": "major", "criterion": "edge-cases",
             "quote": "", "description": "Empty input.", "suggested_fix": "Say what happens.",
         }],
