@@ -851,8 +851,6 @@ pub(super) struct LoopsArgs<'a> {
     pub allow_exec: bool,
     pub tools: &'a [String],
     pub no_log: bool,
-    /// Whether runs that are not kept themselves use what kept ones have shown about the writer.
-    pub learned: bool,
 }
 
 impl BatchArgs {
@@ -869,7 +867,6 @@ impl BatchArgs {
             allow_exec: self.allow_exec,
             tools: &self.tools,
             no_log: self.no_log,
-            learned: false,
         }
     }
 }

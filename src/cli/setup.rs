@@ -8,7 +8,7 @@ use crate::config::{Config, Resolved, Settings};
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
 use crate::source::redact;
-use crate::types::{Criteria, Evaluator, Experience, JudgeSettings, LoopSettings, Prices, Setup};
+use crate::types::{Criteria, Evaluator, JudgeSettings, LoopSettings, Prices, Setup};
 
 /// What a run is given besides its plan.
 pub(super) struct Given<'a> {
@@ -20,8 +20,6 @@ pub(super) struct Given<'a> {
     pub(super) tools: &'a [String],
     /// What evidence is looked for in.
     pub(super) evidence: &'a [PathBuf],
-    /// What earlier runs have shown about the writer.
-    pub(super) experience: Experience,
 }
 
 /// What is recorded of a run that begins.
@@ -64,7 +62,6 @@ pub(super) fn of(
         prices: plan.config.prices().clone(),
         evidence: given.evidence.to_vec(),
         evidence_hash: evidence.map(Gatherer::hash),
-        experience: given.experience,
     })
 }
 

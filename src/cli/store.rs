@@ -7,7 +7,7 @@ use super::settings::Plan;
 use super::{paths, printer};
 use crate::evaluate::{MemoryCache, VerdictCache};
 use crate::store::{Retention, Store};
-use crate::types::{Criteria, Experience};
+use crate::types::Criteria;
 
 /// The open store of a command, for the run log and the verdicts alike.
 #[derive(Clone)]
@@ -49,18 +49,6 @@ impl SharedStore {
     pub(super) fn lock(&self) -> MutexGuard<'_, Store> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What earlier runs have shown about a writer. Nothing where a seed asks for the same run again: it must not depend
-/// on what has been run in between.
-pub(super) fn experience(plan: &Plan, store: Option<&SharedStore>, writer: &str) -> Experience {
-    if plan.settings().seed.is_some() {
-        return Experience::default();
-    }
-    // What cannot be read is no reason not to run.
-    store
-        .and_then(|store| store.lock().experience(writer).ok())
-        .unwrap_or_default()
 }
 
 /// The cache of a command's verdicts: in the store; for this run alone where there is none; no cache if the judge is

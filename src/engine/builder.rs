@@ -7,7 +7,7 @@ use crate::evaluate::{JudgeModel, Tools};
 use crate::evidence::Gatherer;
 use crate::model::{ChatModel, Sampling, Think};
 use crate::prompt::Templates;
-use crate::types::{Criteria, Experience, LoopSettings, Prices, Setup};
+use crate::types::{Criteria, LoopSettings, Prices, Setup};
 
 /// What a [`Loop`] is made of. Everything has a default but the model that writes and the criteria.
 pub struct LoopBuilder {
@@ -121,14 +121,6 @@ impl LoopBuilder {
     #[must_use]
     pub fn templates(mut self, templates: impl Into<Option<Arc<Templates>>>) -> Self {
         self.plan.templates = templates.into();
-        self
-    }
-
-    /// What earlier runs have shown about the writer: whether it revises or draws again follows from it, too. Default:
-    /// nothing is known.
-    #[must_use]
-    pub fn experience(mut self, experience: Experience) -> Self {
-        self.plan.experience = experience;
         self
     }
 

@@ -43,8 +43,8 @@ use crate::model::{
 use crate::prompt::{Prompts, Templates};
 use crate::revise::{self, Revision};
 use crate::types::{
-    ConvergenceReason, Criteria, EditCounts, Evaluation, Evaluator, Event, ExitCode, Experience,
-    Issue, LoopSettings, Models, Phase, Prices, RunRecord, SCHEMA_VERSION, Setup, Strategy, Task,
+    ConvergenceReason, Criteria, EditCounts, Evaluation, Evaluator, Event, ExitCode, Issue,
+    LoopSettings, Models, Phase, Prices, RunRecord, SCHEMA_VERSION, Setup, Strategy, Task,
     UserDecision, Version,
 };
 
@@ -81,8 +81,6 @@ pub struct Loop {
     pub(super) templates: Option<Arc<Templates>>,
     /// Programs whose output the writer is shown before it writes.
     pub(super) writer_tools: Vec<WriterTool>,
-    /// What earlier runs have shown about the writer.
-    pub(super) experience: Experience,
     /// What it takes to go on with a run later: it is recorded with the start. `None` where nobody will.
     pub(super) setup: Option<Setup>,
     /// Whether the writer is asked ahead while somebody decides.
@@ -114,7 +112,6 @@ impl Loop {
             evidence: None,
             templates: None,
             writer_tools: Vec::new(),
-            experience: Experience::default(),
             setup: None,
             prefetch: false,
             panel: OnceLock::new(),
@@ -503,7 +500,6 @@ impl Run<'_, '_> {
             decide: self.decider.is_some() || self.log.was_decided(),
             resumed: self.log.resumed_without_draft(),
             varied: self.plan.writer_sampling.temperature != Some(0.0),
-            experience: self.plan.experience,
         });
         let begin = (state, self.begin());
         let (log, settings) = (self.log, self.settings.clone());

@@ -8,9 +8,7 @@ use super::spent::Spent;
 use super::triggers::{self, Setback};
 use super::verdict::Verdict;
 use crate::evaluate::Preference;
-use crate::types::{
-    Choice, ConvergenceReason, Experience, LoopSettings, Rank, Strategy, UserDecision,
-};
+use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy, UserDecision};
 
 /// How often a first draft is requested before the best rejected reply is taken instead.
 const FIRST_DRAFT_TRIES: u32 = 2;
@@ -34,8 +32,6 @@ pub(super) struct Abilities {
     pub(super) resumed: u32,
     /// The same prompt brings another draft: it is worth asking again.
     pub(super) varied: bool,
-    /// What earlier runs have shown about the writer.
-    pub(super) experience: Experience,
 }
 
 /// Where a run stands.
@@ -236,7 +232,6 @@ impl State {
     /// The state of a run that has not begun.
     pub(super) fn new(abilities: Abilities) -> Self {
         Self {
-            odds: Odds::after(abilities.experience),
             abilities,
             ..Self::default()
         }
@@ -430,7 +425,7 @@ impl State {
             };
         }
         self.first = None;
-        self.odds = Odds::after(self.abilities.experience);
+        self.odds = Odds::default();
         self.only_revise = true;
         self.stronger = false;
     }

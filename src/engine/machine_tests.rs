@@ -142,10 +142,6 @@ const JUDGED: Abilities = Abilities {
     stronger: false,
     decide: false,
     varied: true,
-    experience: Experience {
-        revisions: 0,
-        helped: 0,
-    },
 };
 
 /// The settings with which the loop learns what helps.
@@ -207,16 +203,6 @@ fn what_a_run_draws_follows_from_what_helped() {
     };
     let played = play_verdicts(scores([0.3, 0.4, 0.5, 0.9]), &[], checked, &learning(4, 9));
     assert_eq!(played.bases, [0, 2, 3]);
-    // Earlier runs count as well: revisions of this writer hardly ever helped.
-    let weak = Abilities {
-        experience: Experience {
-            revisions: 40,
-            helped: 4,
-        },
-        ..JUDGED
-    };
-    let played = play_verdicts(scores([0.3, 0.4, 0.5, 0.9]), &[], weak, &learning(4, 9));
-    assert_eq!(played.bases, [0, 0, 3]);
     // Nobody else's text is drawn anew, and nothing is where the user does not want it.
     let played = play_verdicts(scores([0.5, 0.4, 0.4, 0.4]), &[], checked, &settings(4, 9));
     assert_eq!(played.bases, [1, 1, 1]);

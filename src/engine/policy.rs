@@ -3,15 +3,12 @@
 //! The choice follows from how likely each is to become the best version, and from what each costs; see
 //! `docs/loop.md` for the evidence.
 
-use crate::types::{Experience, Strategy};
+use crate::types::Strategy;
 
 /// Revisions that a run counts as helpful and as made before its first one. Feedback of a judge helps more often than not.
 /// What checks say, small models cannot use: so a revision that did not help weighs more there.
 const PRIOR_WITH_JUDGE: (f64, f64) = (3.0, 4.0);
 const PRIOR_WITH_CHECKS: (f64, f64) = (1.5, 2.0);
-
-/// The revisions of earlier runs count as so many of this run, at most: this task may be another one.
-const MOST_EXPERIENCE: f64 = 8.0;
 
 /// How many fresh drafts a revision is expected to cost, with its evaluation, before the run has measured one. A
 /// revision's prompt holds the draft and the feedback, a fresh draft's prompt is in the server's cache. Where a judge
@@ -49,8 +46,6 @@ impl Approach {
 /// What a run has learned about its writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Odds {
-    /// What earlier runs have shown.
-    earlier: Experience,
     /// Fresh drafts, rejected replies included.
     pub(super) draws: u32,
     /// Revisions, rejected replies included.
@@ -64,14 +59,6 @@ pub(super) struct Odds {
 }
 
 impl Odds {
-    /// Before a run, after what earlier runs have shown.
-    pub(super) fn after(earlier: Experience) -> Self {
-        Self {
-            earlier,
-            ..Self::default()
-        }
-    }
-
     /// The chance that one more fresh draft becomes the best version. The best of `n` drafts of one kind is beaten by
     /// the next one with a chance of 1 in `n + 1`; each revision that helped counts as one more draft that was beaten.
     fn draw(self) -> f64 {
@@ -85,11 +72,7 @@ impl Odds {
         } else {
             PRIOR_WITH_CHECKS
         };
-        let known = f64::from(self.earlier.revisions);
-        let weight = known.min(MOST_EXPERIENCE);
-        let share = f64::from(self.earlier.helped) / known.max(1.0);
-        (helped + weight * share + f64::from(self.helped))
-            / (made + weight + f64::from(self.revisions))
+        (helped + f64::from(self.helped)) / (made + f64::from(self.revisions))
     }
 
     /// How many fresh drafts a revision costs: the mean of what the run has measured and one revision of the expected
@@ -117,15 +100,9 @@ impl Odds {
 
     /// Why a fresh draft is written.
     pub(super) fn why_draw(self) -> String {
-        let Experience { revisions, helped } = self.earlier;
-        match (self.revisions + revisions, self.helped + helped) {
+        match (self.revisions, self.helped) {
             (0, _) => "drawing again: a fresh draft costs less than a revision".to_owned(),
-            (made, helped) if revisions == 0 => {
-                format!("drawing again: revisions helped in {helped} of {made}")
-            }
-            (made, helped) => {
-                format!("drawing again: revisions of this model helped in {helped} of {made}")
-            }
+            (made, helped) => format!("drawing again: revisions helped in {helped} of {made}"),
         }
     }
 }

@@ -151,14 +151,13 @@ impl Loop {
     /// does.
     pub fn fingerprint(&self) -> String {
         format!(
-            "{} {} {:?} {:?} {:?} {:?} {:?}",
+            "{} {} {:?} {:?} {:?} {:?}",
             self.writer.id(),
             self.judge.model.id(),
             self.settings,
             self.writer_sampling,
             self.think,
-            self.criteria,
-            self.experience
+            self.criteria
         )
     }
 }

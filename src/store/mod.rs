@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use uuid::Uuid;
 
-use crate::types::{Event, Experience, Stamped};
+use crate::types::{Event, Stamped};
 
 /// An open run log. For one thread at a time; each process and thread opens its own.
 #[derive(Debug)]
@@ -194,12 +194,6 @@ impl Store {
             None => None,
         };
         summary::list(&self.connection, filter, sought.as_deref()).map_err(wrap)
-    }
-
-    /// What the last runs of a writer (`provider:model`) have shown about it.
-    pub fn experience(&self, writer: &str) -> Result<Experience, StoreError> {
-        summary::experience(&self.connection, writer)
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
     /// The run that is meant by `last`, by a whole id, or by its beginning or its end. The end tells runs

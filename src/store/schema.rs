@@ -78,14 +78,10 @@ const MIGRATIONS: &[&str] = &[
         body TEXT NOT NULL
     );",
     // What runs gained and what they took: the list shows it, and reads no event for it.
-    "ALTER TABLE run ADD COLUMN first_score REAL;
-    ALTER TABLE run ADD COLUMN tokens INTEGER;
-    ALTER TABLE run ADD COLUMN cost REAL;",
-    // How often revisions helped: later runs of the same model choose by it.
     concat!(
-        "ALTER TABLE run ADD COLUMN revisions INTEGER;
-        ALTER TABLE run ADD COLUMN helped INTEGER;
-        CREATE INDEX run_writer ON run (writer, n DESC);",
+        "ALTER TABLE run ADD COLUMN first_score REAL;
+        ALTER TABLE run ADD COLUMN tokens INTEGER;
+        ALTER TABLE run ADD COLUMN cost REAL;",
         include_str!("totals.sql"),
         "WHERE ended IS NOT NULL;",
     ),

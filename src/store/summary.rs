@@ -3,7 +3,7 @@ use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
-use crate::types::{ConvergenceReason, Event, ExitCode, Experience, ModelId, Stamped};
+use crate::types::{ConvergenceReason, Event, ExitCode, ModelId, Stamped};
 
 /// The longest title that is kept, in characters.
 const TITLE_LENGTH: usize = 200;
@@ -166,24 +166,6 @@ pub(super) fn update(connection: &Connection, run: &str, event: &Stamped) -> rus
             .map(drop),
         _ => Ok(()),
     }
-}
-
-/// What the last runs of a writer have shown about it.
-pub(super) fn experience(connection: &Connection, writer: &str) -> rusqlite::Result<Experience> {
-    /// Runs that count: a model may be another one next year, under the same name.
-    const RUNS: u32 = 50;
-    connection
-        .prepare_cached(
-            "SELECT coalesce(sum(revisions), 0), coalesce(sum(helped), 0) FROM (
-                 SELECT revisions, helped FROM run
-                 WHERE writer = ?1 AND revisions > 0 ORDER BY n DESC LIMIT ?2)",
-        )?
-        .query_row(params![writer, RUNS], |row| {
-            Ok(Experience {
-                revisions: row.get(0)?,
-                helped: row.get(1)?,
-            })
-        })
 }
 
 pub(super) fn list(

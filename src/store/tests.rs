@@ -671,8 +671,7 @@ fn a_log_of_an_older_version_is_searched_as_well() {
         .execute_batch(
             "DROP TABLE words; DROP TABLE upkeep; ALTER TABLE run DROP COLUMN indexed;
              ALTER TABLE run DROP COLUMN first_score; ALTER TABLE run DROP COLUMN tokens;
-             ALTER TABLE run DROP COLUMN cost; DROP INDEX run_writer;
-             ALTER TABLE run DROP COLUMN revisions; ALTER TABLE run DROP COLUMN helped;
+             ALTER TABLE run DROP COLUMN cost;
              DROP TABLE memory; DROP TABLE call; DROP TABLE message; PRAGMA user_version = 2;",
         )
         .unwrap();

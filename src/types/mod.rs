@@ -52,7 +52,7 @@ pub use price::{Price, Prices};
 pub use reflecting::{ReflectionCriteria, ReflectorSettings};
 pub use reflection::{Reflection, Trigger};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
-pub use setup::{Experience, Setup};
+pub use setup::Setup;
 pub use task::{ContextBlock, Fact, Insight, PastMessage, Procedure, Recollection, Task};
 pub use think::Think;
 pub use usage::{CHARACTERS_PER_TOKEN, TokenUsage};

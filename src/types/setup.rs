@@ -30,23 +30,4 @@ pub struct Setup {
     /// What these held: a hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence_hash: Option<String>,
-    /// What earlier runs had shown about the writer.
-    #[serde(default, skip_serializing_if = "Experience::is_none")]
-    pub experience: Experience,
-}
-
-/// What earlier runs have shown about a writer: how often its revisions helped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Experience {
-    /// Revisions that it made.
-    pub revisions: u32,
-    /// Those that became the best version of their run.
-    pub helped: u32,
-}
-
-impl Experience {
-    /// Whether nothing is known.
-    pub fn is_none(&self) -> bool {
-        self.revisions == 0
-    }
 }

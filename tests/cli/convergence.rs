@@ -185,52 +185,6 @@ fn where_checks_alone_evaluate_the_second_draft_is_drawn_from_the_same_prompt() 
     assert_eq!(bases, [Value::Null, Value::Null, json!(2)]);
 }
 
-/// What a writer's revisions came to in earlier runs decides in later ones. A seed asks for the same run again, whatever
-/// was run in between.
-#[test]
-fn what_earlier_runs_have_shown_about_a_model_counts() {
-    let worse = [3, 2, 2, 2, 2, 2];
-    let (_, drafts, mut ran) = stopped(&worse, &["-n", "5", "--plateau-iterations", "9"]);
-    assert_eq!(drafts, 5);
-    let first_choice = |ran: &Ran| ran.json()["history"]["versions"][1]["based_on"].clone();
-    assert_eq!(first_choice(&ran), 1);
-    let again = [
-        "draft",
-        "Write a line.",
-        "-c",
-        "criteria.toml",
-        "--provider",
-        "scripted:script.toml",
-        "--judge-confirm",
-        "0",
-        "-n",
-        "5",
-        "--plateau-iterations",
-        "9",
-        "--no-cache",
-        "--format",
-        "json",
-    ];
-    for _ in 0..3 {
-        ran = ran.then(again).code(3).run();
-    }
-    assert_eq!(first_choice(&ran), Value::Null);
-    assert!(
-        ran.stderr
-            .contains("drawing again: revisions of this model helped in 0 of "),
-        "{}",
-        ran.stderr
-    );
-    // The run is recorded with what it knew: it can be resumed.
-    let resumed = ran
-        .then(["history", "resume", "last", "-n", "6", "--format", "json"])
-        .code(3)
-        .run();
-    assert_eq!(first_choice(&resumed), Value::Null);
-    let seeded = ran.then(again).args(["--seed", "7"]).code(3).run();
-    assert_eq!(first_choice(&seeded), 1);
-}
-
 #[test]
 fn a_stronger_model_takes_over_at_last() {
     draft(CLEAR, script(&TEXTS, &[3, 3, 3, 5]))

@@ -138,7 +138,6 @@ pub(super) mod tests {
                     prices: crate::types::Prices::default(),
                     evidence: Vec::new(),
                     evidence_hash: None,
-                    experience: crate::types::Experience::default(),
                 },
             },
             rates: Rates::default(),

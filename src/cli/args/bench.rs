@@ -60,10 +60,6 @@ pub(in crate::cli) struct BenchArgs {
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Benchmark")]
     pub budget: Option<u64>,
 
-    /// Let `reflect` use what the runs in your log have shown about the model; by default it starts without
-    #[arg(long, help_heading = "Benchmark", hide_short_help = true)]
-    pub learned: bool,
-
     /// Hide this many checks of each task from the arms, and use them only for scoring
     #[arg(
         long,
@@ -253,7 +249,6 @@ impl BenchArgs {
             allow_exec: self.allow_exec,
             tools: &self.tools,
             no_log: true,
-            learned: self.learned,
         }
     }
 }

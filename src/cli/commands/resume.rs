@@ -431,7 +431,6 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         .writer_tools(writer_tools)
         .evidence(evidence)
         .templates(templates)
-        .experience(past.setup.experience)
         .prefetch(prefetch)
         .build()?;
     Ok(Prepared {

@@ -117,7 +117,6 @@ async fn prepare(
         opened.asked(&plan),
         global.quiet,
     )?;
-    let experience = store::experience(&plan, store.as_ref(), &writer);
     let setup = match store {
         Some(_) => Some(setup::of(
             &plan,
@@ -126,7 +125,6 @@ async fn prepare(
                 at_given_address: opened.at_given_address,
                 tools: &args.tools,
                 evidence: &args.knowledge.evidence,
-                experience,
             },
             evidence.as_deref(),
             templates.as_deref(),
@@ -151,7 +149,6 @@ async fn prepare(
         .writer_tools(writer_tools)
         .evidence(evidence)
         .templates(templates)
-        .experience(experience)
         .setup(setup)
         .prefetch(prefetch)
         .build()?;

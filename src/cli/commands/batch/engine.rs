@@ -14,7 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::settings::{self, Plan};
 use crate::cli::{knowledge, models, printer, setup};
 use crate::evidence::Gatherer;
-use crate::types::{Experience, ReflectionCriteria};
+use crate::types::ReflectionCriteria;
 
 /// The most sets of criteria that are kept ready; more of them are read again and again.
 const MOST: usize = 64;
@@ -215,7 +215,6 @@ fn way(mut plan: Plan, args: &BatchArgs, evidence: Option<&Gatherer>) -> Result<
         at_given_address: foreseen.at_given_address,
         tools: &args.tools,
         evidence: &paths,
-        experience: Experience::default(),
     };
     let setup = setup::of(&plan, given, evidence, templates.as_deref())?;
     let settings = plan.settings().loop_settings.clone();

@@ -20,7 +20,7 @@ use crate::engine::{Loop, Observer};
 use crate::evidence::Gatherer;
 use crate::model::HttpClient;
 use crate::prompt::Templates;
-use crate::types::{Evaluator, Experience, LoopSettings, ReflectionCriteria, Stamped, Task};
+use crate::types::{Evaluator, LoopSettings, ReflectionCriteria, Stamped, Task};
 
 /// The most sets of criteria that are kept ready; more of them are read again and again.
 const MOST: usize = 64;
@@ -37,8 +37,6 @@ pub(in crate::cli::commands) struct Loops<'a> {
     longest: Task,
     opened: Opened,
     store: Option<SharedStore>,
-    /// What earlier runs have shown about the writer: the same for all tasks.
-    experience: Experience,
     evidence: Option<Arc<Gatherer>>,
     templates: Option<Arc<Templates>>,
     /// What tasks are told from memory; `None` if they are told nothing.
@@ -67,13 +65,6 @@ impl<'a> Loops<'a> {
             .transpose()?;
         let quiet = global.quiet;
         let opened = models::open_on(client.clone(), &plan, &longest, None, quiet).await?;
-        let known = if args.learned {
-            SharedStore::open_existing()?
-        } else {
-            store.clone()
-        };
-        let writer = opened.writer.id().to_string();
-        let experience = store::experience(&plan, known.as_ref(), &writer);
         let mut loops = Self {
             args,
             global,
@@ -83,7 +74,6 @@ impl<'a> Loops<'a> {
             longest,
             opened: paced(opened, gate),
             store,
-            experience,
             evidence,
             templates: settings::templates(&plan)?,
             memories,
@@ -168,7 +158,6 @@ impl<'a> Loops<'a> {
             .writer_tools(writer_tools)
             .evidence(self.evidence.clone())
             .templates(self.templates.clone())
-            .experience(self.experience)
             .build()?;
         Ok(built)
     }

@@ -33,7 +33,6 @@ pub(super) async fn run(args: &JudgeBenchArgs, global: &GlobalArgs) -> Result<Ex
         allow_exec: args.allow_exec,
         tools: &[],
         no_log: true,
-        learned: false,
     };
     let plan = settings::batch(loops, None, global)?;
     if !plan.criteria.need_judge() {
