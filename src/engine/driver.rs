@@ -860,7 +860,10 @@ impl Run<'_, '_> {
         };
         let messages = asked.as_ref().map(|asked| asked.messages.clone());
         let reply = match asked {
-            Some(request) => self.continued(work, request, reply).await,
+            Some(request) => {
+                let reply = self.continued(work, request, reply).await;
+                self.cut_back(work, reply)
+            }
             None => reply,
         };
         let stopped = reading.and_then(|reading| reading.verdict(&reply.text));

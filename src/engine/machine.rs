@@ -584,7 +584,13 @@ impl State {
             // Somebody who asked for one more is told that nothing came of it.
             return self.consult(rules, decisions);
         }
-        if self.rejections < FIRST_DRAFT_TRIES * (1 + self.abilities.resumed) {
+        // Where checks alone evaluate, another try costs no more than another draft.
+        let tries = if self.abilities.varied && !self.abilities.judge && self.given.is_none() {
+            FIRST_DRAFT_TRIES.max(rules.settings.max_iterations())
+        } else {
+            FIRST_DRAFT_TRIES
+        };
+        if self.rejections < tries.saturating_mul(1 + self.abilities.resumed) {
             return self.first();
         }
         match self.given {

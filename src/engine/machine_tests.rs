@@ -424,6 +424,23 @@ fn a_first_draft_is_asked_for_twice_a_revision_once() {
 }
 
 #[test]
+fn where_checks_alone_evaluate_a_first_draft_is_asked_for_as_often_as_drafts_are_allowed() {
+    let settings = settings(4, 2);
+    let checked = Abilities {
+        judge: false,
+        ..JUDGED
+    };
+    for (abilities, tries) in [(checked, 4), (JUDGED, 2)] {
+        let (mut state, mut next, _) = step(State::new(abilities), Happened::Begun, &settings, 0);
+        for _ in 0..tries {
+            assert_eq!(next, Next::Draft { iteration: 1 });
+            (state, next, _) = step(state, Happened::Rejected, &settings, 0);
+        }
+        assert_eq!(next, Next::TakeRejected { iteration: 1 });
+    }
+}
+
+#[test]
 fn a_run_that_is_resumed_without_a_draft_requests_one_again() {
     let settings = settings(3, 2);
     let resumed = Abilities {

@@ -1,4 +1,5 @@
-//! Going on with a reply that the token limit cut off, with one more call.
+//! What becomes of a reply that the token limit cut off: one more call goes on with it; if that does not end either, the
+//! reply is cut back to its last whole sentence.
 
 use std::sync::atomic::Ordering;
 
@@ -6,11 +7,14 @@ use super::{Run, Work};
 use crate::engine::gate;
 use crate::model::{ChatRequest, EndReason, Reply, call_until};
 use crate::prompt::Prompts;
+use crate::types::Event;
 
 /// The end of a text that is looked at for what the continuation repeats, in bytes.
 const MOST_OVERLAP: usize = 400;
 /// A shorter overlap is chance, in bytes.
 const LEAST_OVERLAP: usize = 12;
+/// The least share of a reply that is left where it is cut back, in percent: less would be another text.
+const LEAST_KEPT: usize = 60;
 /// A continuation that begins like the text, for so many bytes, is the text from its beginning.
 const BEGINNING: usize = 60;
 
@@ -57,6 +61,65 @@ impl Run<'_, '_> {
             _ => reply,
         }
     }
+}
+
+impl Run<'_, '_> {
+    /// The reply up to its last whole sentence if the token limit cut it off; as it is if little would be left, or if
+    /// it is code or data, which would be broken.
+    pub(super) fn cut_back(&self, work: &Work, reply: Reply) -> Reply {
+        let loops = gate::without_loop(&reply.text).len() < reply.text.len();
+        if reply.end != Some(EndReason::Length) || loops {
+            return reply;
+        }
+        let Some(kept) = whole_sentences(&reply.text) else {
+            return reply;
+        };
+        let removed = reply.text[kept.len()..].trim();
+        if !removed.is_empty() {
+            self.log.emit(Event::Cleaned {
+                iteration: work.iteration,
+                what: "a sentence that the token limit cut off".to_owned(),
+                removed: removed.to_owned(),
+            });
+        }
+        Reply {
+            text: kept.to_owned(),
+            end: Some(EndReason::Stop),
+            ..reply
+        }
+    }
+}
+
+/// The text up to the end of its last whole sentence or line; `None` if that is less than [`LEAST_KEPT`], or if the text
+/// is code or data.
+fn whole_sentences(text: &str) -> Option<&str> {
+    if text.trim_start().starts_with(['{', '[', '<']) || text.contains("```") {
+        return None;
+    }
+    let closing = ['"', '\'', '”', '’', ')', '»', '*', '_'];
+    let ends_sentence = |part: &str| {
+        let part = part.trim_end_matches(closing);
+        part.ends_with(['!', '?', '…', '。', '！', '？'])
+            // The number of a list item ends no sentence.
+            || part.strip_suffix('.').is_some_and(|rest| !rest.ends_with(|c: char| c.is_ascii_digit()))
+    };
+    let sentence = text
+        .char_indices()
+        .filter(|(_, c)| c.is_whitespace())
+        .map(|(at, _)| at)
+        .chain([text.len()])
+        .rev()
+        .find(|&at| ends_sentence(&text[..at]))
+        .unwrap_or_default();
+    let line = text.rfind('\n').unwrap_or_default();
+    let mut kept = text[..sentence.max(line)].trim_end();
+    // A heading or an introduction without what it introduces.
+    while let Some((before, last)) = kept.rsplit_once('\n')
+        && (last.trim_start().starts_with('#') || last.trim_end().ends_with(':'))
+    {
+        kept = before.trim_end();
+    }
+    (!kept.is_empty() && kept.len() * 100 >= text.len() * LEAST_KEPT).then_some(kept)
 }
 
 /// The text up to its last whole word, and the space behind that.
@@ -109,6 +172,37 @@ mod tests {
             "The storm.\n\nIt came."
         );
         assert_eq!(join("- one", " ", "\n- two"), "- one\n- two");
+    }
+
+    #[test]
+    fn a_cut_text_ends_with_its_last_whole_sentence_or_line() {
+        for (text, kept) in [
+            (
+                "The storm came at night. It took the ro",
+                Some("The storm came at night."),
+            ),
+            ("He said \"Go!\" and th", Some("He said \"Go!\"")),
+            (
+                "Leaves fall on the pond,\nring after ring,\nthe fro",
+                Some("Leaves fall on the pond,\nring after ring,"),
+            ),
+            ("The storm came.", Some("The storm came.")),
+            // Too little would be left.
+            ("Yes. The storm that came at night took the ro", None),
+            (
+                "One thing. Two things. Three things.\n\n## Next\n\nIn",
+                Some("One thing. Two things. Three things."),
+            ),
+            (
+                "It has three parts, as said. They are here.\n1. The ro",
+                Some("It has three parts, as said. They are here."),
+            ),
+            ("{\"a\": \"One. Two. Thr", None),
+            ("```\na. b.\nc", None),
+            ("no sentence at all", None),
+        ] {
+            assert_eq!(whole_sentences(text), kept, "{text}");
+        }
     }
 
     #[test]
