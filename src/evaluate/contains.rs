@@ -212,4 +212,39 @@ mod tests {
         assert_eq!(finding.faults.len(), MAX_FAULTS + 1);
         assert_eq!(said(&finding)[MAX_FAULTS], "and 19 more of this kind");
     }
+
+    proptest::proptest! {
+        /// Adding a missing text or removing a banned one never lowers the score.
+        #[test]
+        fn a_repair_never_lowers_the_score(
+            there in proptest::collection::vec(proptest::bool::ANY, 4),
+            banned in proptest::collection::vec(proptest::bool::ANY, 3),
+        ) {
+            let names = |prefix: &str, count: usize| -> Vec<String> {
+                (0..count).map(|n| format!("{prefix}{n}")).collect()
+            };
+            let config = ContainsConfig {
+                all: names("good", 4),
+                none: names("bad", 3),
+                ..ContainsConfig::default()
+            };
+            let score = |there: &[bool], banned: &[bool]| {
+                let good = (0..).zip(there).filter(|(_, it)| **it).map(|(n, _)| format!("good{n}"));
+                let bad = (0..).zip(banned).filter(|(_, it)| **it).map(|(n, _)| format!("bad{n}"));
+                let draft: Vec<String> = good.chain(bad).collect();
+                measure(&config, &draft.join(" ")).score.unwrap()
+            };
+            let now = score(&there, &banned);
+            for at in 0..there.len() {
+                let mut more = there.clone();
+                more[at] = true;
+                proptest::prop_assert!(score(&more, &banned) >= now);
+            }
+            for at in 0..banned.len() {
+                let mut fewer = banned.clone();
+                fewer[at] = false;
+                proptest::prop_assert!(score(&there, &fewer) >= now);
+            }
+        }
+    }
 }

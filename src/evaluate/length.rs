@@ -150,4 +150,24 @@ mod tests {
             Some(0.0)
         );
     }
+
+    proptest::proptest! {
+        /// A step towards the bounds never lowers the score, and the score is full within them only.
+        #[test]
+        fn a_repair_never_lowers_the_score(words in 0usize..60, min in 1u64..40, more in 0u64..20) {
+            let (min, max) = (Some(min), Some(min + more));
+            let score = |words: usize| {
+                let draft = vec!["word"; words].join(" ");
+                check(LengthUnit::Words, min, max, &draft).score.unwrap()
+            };
+            let (now, count) = (score(words), words as u64);
+            let within = min <= Some(count) && Some(count) <= max;
+            proptest::prop_assert_eq!(now >= 1.0, within);
+            if Some(count) < min {
+                proptest::prop_assert!(score(words + 1) > now);
+            } else if Some(count) > max {
+                proptest::prop_assert!(score(words - 1) > now);
+            }
+        }
+    }
 }

@@ -330,4 +330,25 @@ mod tests {
         assert_eq!(finding.faults[1].place.line, Some(4));
         assert_eq!(finding.faults[1].place.quote, None);
     }
+
+    proptest::proptest! {
+        /// One match more where there are too few, or fewer where there are too many, never lowers the score.
+        #[test]
+        fn a_repair_never_lowers_the_score(count in 0usize..12, min in 0u64..8, more in 0u64..4) {
+            let ranged = RegexConfig {
+                min_count: Some(min),
+                max_count: Some(min + more),
+                ..config("x", Expect::Present)
+            };
+            let score = |count: usize| measure(&ranged, &"x ".repeat(count)).score.unwrap();
+            let (now, found) = (score(count), count as u64);
+            if found < min {
+                proptest::prop_assert!(score(count + 1) > now);
+            } else if found > min + more {
+                proptest::prop_assert!(score(count - 1) > now);
+            } else {
+                proptest::prop_assert!(now >= 1.0);
+            }
+        }
+    }
 }
