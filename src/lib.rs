@@ -1,5 +1,5 @@
-//! Iterative drafting: a language model writes a draft, criteria judge it, and it is revised until it
-//! is good enough or no longer gets better.
+//! Iterative drafting: a language model writes a draft, hard checks and a judge evaluate it, and it is revised until
+//! it meets the criteria or stops improving.
 //!
 //! The rooms, from the top down; each knows those below it and never those above:
 //!

@@ -558,7 +558,7 @@ Examples:
   reflect doctor --base-url http://127.0.0.1:8080/v1 --no-calls
   reflect doctor --json | jq '.checks[] | select(.level != \"ok\")'
 
-It asks each model that a run would use two small questions, and says so first; --no-calls leaves that out.",
+It asks each model that a run would use two small questions, and says so first; --no-calls skips that.",
     after_long_help = DOCTOR_HELP
 )]
 pub(super) struct DoctorArgs {
@@ -582,7 +582,7 @@ Examples:
   reflect doctor --base-url http://127.0.0.1:8080/v1 --no-calls
   reflect doctor --json | jq '.checks[] | select(.level != \"ok\")'
 
-It asks each model that a run would use two small questions, and says so first; --no-calls leaves that out.
+It asks each model that a run would use two small questions, and says so first; --no-calls skips that.
 
 Signs:
   ✓  as it should be
@@ -889,7 +889,7 @@ error_category, execution_time, and what was `adjusted` for the next one.
 
 At the end the reflector judges the batch as a plan (`reflect assess`, `[reflector]` in the configuration), on \
 standard error. --replan tries again after failures of the categories timeout, not_found, network and resource: the \
-writer is told what helps, long revisions become edits, the model of --stronger-model takes over. With --memory, \
+writer receives advice, long revisions become edits, the model of --stronger-model takes over. With --memory, \
 what failures and runs of the batch teach is kept for later ones (`reflect memory list`).
 
 Examples:
@@ -1189,7 +1189,7 @@ pub(super) struct AskingArgs {
     #[arg(short, long, visible_alias = "no-input", hide_short_help = true)]
     pub yes: bool,
 
-    /// Whether to make the next revision while you decide; if you want another one, its tokens are spent in vain
+    /// Whether to make the next revision while you decide; if you want another one, its tokens are wasted
     /// [default: true for models of Ollama and the embedded one]
     #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub prefetch: Option<bool>,

@@ -244,3 +244,39 @@ fn each_is_without_fault_and_has_its_texts() {
         "an example without texts, or the other way round"
     );
 }
+
+/// The project's own README meets the criteria that it ships, stays short, and names only files that exist.
+#[test]
+fn the_readme_meets_its_own_criteria() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let words = readme.split_whitespace().count();
+    assert!(words <= 900, "{words} words");
+    let scores: Map<String, Value> = ["purpose", "start", "honesty"]
+        .map(|name| (name.to_owned(), json!({"analysis": "", "score": 5})))
+        .into_iter()
+        .collect();
+    let verdict = json!({"scores": scores, "to_fix": []});
+    let script = format!("[[reply]]\npurpose = 'judge'\ntext = '''{verdict}'''\n");
+    Test::new()
+        .args(["evaluate", "README.md", "-c"])
+        .arg(path("readme"))
+        .args(["-m", "scripted:judge.toml"])
+        .file("README.md", &readme)
+        .file("judge.toml", script)
+        .run();
+    let guide = std::fs::read_to_string(root.join("docs/guide.md")).unwrap();
+    for (text, folder) in [(readme, root.to_owned()), (guide, root.join("docs"))] {
+        let links = regex::Regex::new(r"\]\(([^)#:]+)\)").unwrap();
+        for link in links.captures_iter(&text) {
+            let file = folder.join(&link[1]);
+            assert!(file.exists(), "{} does not exist", file.display());
+        }
+        for named in regex::Regex::new(r"examples/[\w/.-]+\.(toml|yaml)")
+            .unwrap()
+            .find_iter(&text)
+        {
+            assert!(root.join(named.as_str()).exists(), "{}", named.as_str());
+        }
+    }
+}

@@ -570,9 +570,9 @@ fn wrong_settings_are_found_before_anybody_is_asked() {
 }
 
 #[test]
-fn the_readme_s_criteria_are_valid() {
-    let readme = include_str!("../../README.md");
-    let example = readme
+fn the_guide_s_criteria_are_valid() {
+    let guide = include_str!("../../docs/guide.md");
+    let example = guide
         .split("```toml\n")
         .find(|block| block.starts_with("[judge]"))
         .and_then(|block| block.split("```").next())
