@@ -202,7 +202,7 @@ fn what_a_run_draws_follows_from_what_helped() {
         ..JUDGED
     };
     let played = play_verdicts(scores([0.3, 0.4, 0.5, 0.9]), &[], checked, &learning(4, 9));
-    assert_eq!(played.bases, [0, 2, 3]);
+    assert_eq!(played.bases, [0, 0, 3]);
     // Nobody else's text is drawn anew, and nothing is where the user does not want it.
     let played = play_verdicts(scores([0.5, 0.4, 0.4, 0.4]), &[], checked, &settings(4, 9));
     assert_eq!(played.bases, [1, 1, 1]);

@@ -11,10 +11,10 @@ const PRIOR_WITH_JUDGE: (f64, f64) = (3.0, 4.0);
 const PRIOR_WITH_CHECKS: (f64, f64) = (1.5, 2.0);
 
 /// How many fresh drafts a revision is expected to cost, with its evaluation, before the run has measured one. A
-/// revision's prompt holds the draft and the feedback, a fresh draft's prompt is in the server's cache. Where a judge
-/// evaluates, its calls weigh more than this difference.
+/// revision's prompt holds the draft and the feedback, a fresh draft's prompt is in the server's cache: on IFEval
+/// prompts 605 tokens against 190 (`docs/loop.md`). Where a judge evaluates, its calls weigh more than this difference.
 const COST_WITH_JUDGE: f64 = 1.25;
-const COST_WITH_CHECKS: f64 = 2.0;
+const COST_WITH_CHECKS: f64 = 3.0;
 
 /// A measured cost counts up to so many times the expected one.
 const MOST_COST: f64 = 2.0;
@@ -131,18 +131,18 @@ mod tests {
     }
 
     #[test]
-    fn with_exact_checks_two_drafts_are_drawn_before_a_revision() {
-        assert!(odds(1, 0, 0).draws_again(false));
-        assert!(!odds(2, 0, 0).draws_again(false));
-        assert!(odds(2, 1, 0).draws_again(false));
+    fn with_exact_checks_three_drafts_are_drawn_before_a_revision() {
+        assert!(odds(2, 0, 0).draws_again(false));
+        assert!(!odds(3, 0, 0).draws_again(false));
+        assert!(odds(3, 1, 0).draws_again(false));
     }
 
     #[test]
     fn a_revision_that_cost_more_than_expected_is_repeated_later() {
         let cheap = Odds {
-            drawn: 600,
+            drawn: 900,
             revised: 200,
-            ..odds(2, 1, 0)
+            ..odds(3, 1, 0)
         };
         assert!(!cheap.draws_again(false));
         let dear = Odds {
