@@ -11,7 +11,7 @@ const PRIOR_WITH_JUDGE: (f64, f64) = (3.0, 4.0);
 const PRIOR_WITH_CHECKS: (f64, f64) = (1.5, 2.0);
 
 /// How many fresh drafts a revision is expected to cost, with its evaluation, before the run has measured one. A
-/// revision's prompt holds the draft and the feedback, a fresh draft's prompt is in the server's cache: on IFEval
+/// revision's prompt holds the draft and the feedback, a fresh draft's prompt is in the server's cache: on `IFEval`
 /// prompts 605 tokens against 190 (`docs/loop.md`). Where a judge evaluates, its calls weigh more than this difference.
 const COST_WITH_JUDGE: f64 = 1.25;
 const COST_WITH_CHECKS: f64 = 3.0;

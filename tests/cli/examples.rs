@@ -266,17 +266,17 @@ fn the_readme_meets_its_own_criteria() {
         .file("judge.toml", script)
         .run();
     let guide = std::fs::read_to_string(root.join("docs/guide.md")).unwrap();
+    let link = regex::Regex::new(r"\]\(([^)#:]+)\)").unwrap();
+    let example = regex::Regex::new(r"examples/[\w/.-]+\.(toml|yaml)").unwrap();
     for (text, folder) in [(readme, root.to_owned()), (guide, root.join("docs"))] {
-        let links = regex::Regex::new(r"\]\(([^)#:]+)\)").unwrap();
-        for link in links.captures_iter(&text) {
-            let file = folder.join(&link[1]);
-            assert!(file.exists(), "{} does not exist", file.display());
-        }
-        for named in regex::Regex::new(r"examples/[\w/.-]+\.(toml|yaml)")
-            .unwrap()
+        let links = link
+            .captures_iter(&text)
+            .map(|found| folder.join(&found[1]));
+        let examples = example
             .find_iter(&text)
-        {
-            assert!(root.join(named.as_str()).exists(), "{}", named.as_str());
+            .map(|found| root.join(found.as_str()));
+        for file in links.chain(examples) {
+            assert!(file.exists(), "{} does not exist", file.display());
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::model::{
     Beginning, ChatModel, ErrorClass, InJson, JsonAnswer, ListedModel, ModelError, Think, Writing,
     cost, measure_json, measure_writing, ollama, openai,
 };
-use crate::types::{ExitCode, JudgeScore};
+use crate::types::JudgeScore;
 
 /// A smaller window does not hold a longer draft with what is said about it, and the next one.
 const WINDOW: u64 = 8_192;
@@ -175,7 +175,7 @@ impl Examination<'_> {
         if self.plan.settings().offline == Some(true) {
             let finding = "its weights are not on this machine, and offline nothing is fetched";
             return Some(
-                Check::new("model", Level::Failed(ExitCode::Provider), finding).advice(format!(
+                Check::new("model", Level::Failed(crate::types::ExitCode::Provider), finding).advice(format!(
                     "run `reflect models pull {text}` once without `--offline`, or get a model for a local \
                      Ollama, for instance with `ollama pull qwen3:4b`"
                 )),
