@@ -131,6 +131,11 @@ impl ChatRequest {
         let messages = self.messages.iter();
         messages.map(|message| message.content.len()).sum()
     }
+
+    /// The fewest tokens that its messages can have: one for every eight bytes.
+    pub(crate) fn least_tokens(&self) -> u64 {
+        u64::try_from(self.characters() / 8).unwrap_or(u64::MAX)
+    }
 }
 
 /// What a call is for. Engines in the process keep one prompt cache for each purpose.

@@ -291,6 +291,24 @@ fn a_verdict_that_cannot_be_read_is_asked_for_again() {
     );
 }
 
+/// A reply whose continuation does not end either ends with its last whole sentence, and that is shown. The word at the
+/// cut may be incomplete: the continuation writes it again.
+#[test]
+fn a_text_that_stays_cut_off_ends_with_its_last_whole_sentence() {
+    for protocol in BOTH {
+        let server = answering([
+            Reply::cut_by_length("The storm came at night. It took"),
+            Reply::cut_by_length("took the roof of the barn away. Nobody was hu"),
+            judged(5),
+        ]);
+        draft(&server, protocol)
+            .stdout("The storm came at night. It took the roof of the barn away.\n")
+            .stderr_has("a sentence that the token limit cut off")
+            .run();
+        assert_eq!(server.calls(), 3);
+    }
+}
+
 /// Some servers take a whole reply for reasoning: then the verdict is in there.
 #[test]
 fn a_verdict_in_the_reasoning_is_read_where_there_is_no_other_text() {

@@ -249,14 +249,14 @@ async fn endpoint(backend: &Backend) -> Result<Check, ModelError> {
         }
     };
     let latency = begun.elapsed().as_millis();
-    let version = match backend {
-        Backend::Ollama(connection) => ollama::version(connection).await,
-        _ => None,
-    };
     let address = &connection.base_url;
     let encrypted = connection.base_url.is_loopback() || address.url().scheme() == "https";
     let check = match listed {
         Ok(models) => {
+            let version = match backend {
+                Backend::Ollama(connection) => ollama::version(connection).await,
+                _ => None,
+            };
             let who = version.map_or_else(
                 || address.to_string(),
                 |version| format!("Ollama {version} at {address}"),

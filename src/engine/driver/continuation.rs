@@ -49,14 +49,17 @@ impl Run<'_, '_> {
         {
             self.endless.store(true, Ordering::Relaxed);
         }
+        // A rest that does not end either is still more of the text.
+        let is_text = |rest: &Reply| {
+            let cut = rest.end == Some(EndReason::Length) && !rest.text.trim().is_empty();
+            (cut || gate::check_reply(rest).is_ok()) && !gate::is_refusal(&rest.text)
+        };
         match rest {
-            Ok(rest) if gate::check_reply(&rest).is_ok() && !gate::is_refusal(&rest.text) => {
-                Reply {
-                    text: join(head, gap, &rest.text),
-                    end: rest.end,
-                    ..reply
-                }
-            }
+            Ok(rest) if is_text(&rest) => Reply {
+                text: join(head, gap, &rest.text),
+                end: rest.end,
+                ..reply
+            },
             // What there is stands without it.
             _ => reply,
         }

@@ -22,7 +22,7 @@ pub(crate) struct Failure {
     pub(crate) status: Option<u16>,
     /// How long it asks to wait.
     pub(crate) wait: Option<Duration>,
-    /// Whether the body is no JSON: then a gateway before the server has most likely written it.
+    /// Whether the body is not JSON. Then a gateway in front of the server most likely wrote it.
     pub(crate) is_plain: bool,
     /// Whether a user name and a password are requested.
     pub(crate) wants_password: bool,

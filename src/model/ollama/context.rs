@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::model::Message;
-
 /// The window of all calls of a run, in tokens; decided once, since Ollama loads the model again
 /// whenever it changes. Clones are the same value: give one to the writer and to the judge.
 ///
@@ -60,12 +58,6 @@ pub fn estimate_tokens(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.chars().filter(|c| !c.is_ascii()).count();
     u64::try_from(ascii.div_ceil(3) + others).unwrap_or(u64::MAX)
-}
-
-/// How many tokens a conversation surely has: one for every eight bytes.
-pub(crate) fn surely(messages: &[Message]) -> u64 {
-    let bytes: usize = messages.iter().map(|message| message.content.len()).sum();
-    u64::try_from(bytes / 8).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

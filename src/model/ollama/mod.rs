@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-pub(crate) use context::surely;
 pub use context::{NumCtx, estimate_tokens, num_ctx_for};
 pub use preferred::{Preferred, preferred};
 
@@ -288,7 +287,7 @@ impl Adapter for OllamaModel {
     }
 
     fn decoder(&self, request: &ChatRequest) -> Decoder<OllamaWire> {
-        let surely = surely(&request.messages);
+        let surely = request.least_tokens();
         let wire = OllamaWire {
             overflow: self
                 .options

@@ -196,7 +196,7 @@ impl Adapter for OpenAiModel {
     }
 
     fn decoder(&self, request: &ChatRequest) -> Decoder<OpenAiWire> {
-        let wire = OpenAiWire::new(&request.messages, Arc::clone(&self.cut_reported));
+        let wire = OpenAiWire::new(request, Arc::clone(&self.cut_reported));
         Decoder::new(Framing::events_or_json(), wire, request)
     }
 

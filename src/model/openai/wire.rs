@@ -9,8 +9,7 @@ use crate::model::http::answer::{Answer, Wire};
 use crate::model::http::clean::one_line;
 use crate::model::http::failure::Failure;
 use crate::model::http::json::{Surrogates, count, logprob, texts};
-use crate::model::ollama::surely;
-use crate::model::{EndReason, ErrorClass, Message, ModelError};
+use crate::model::{ChatRequest, EndReason, ErrorClass, ModelError};
 use crate::types::TokenUsage;
 
 /// Reads chunks of a stream, and whole answers of servers that do not stream.
@@ -24,11 +23,11 @@ pub(crate) struct OpenAiWire {
 }
 
 impl OpenAiWire {
-    /// For the answer to these messages. `reported` is shared by the answers of a server.
-    pub(crate) fn new(messages: &[Message], reported: Arc<AtomicBool>) -> Self {
+    /// For the answer to a request. `reported` is shared by the answers of a server.
+    pub(crate) fn new(request: &ChatRequest, reported: Arc<AtomicBool>) -> Self {
         Self {
             surrogates: Surrogates::default(),
-            surely: surely(messages),
+            surely: request.least_tokens(),
             reported,
         }
     }
