@@ -9,13 +9,13 @@
 //! of the file.
 
 mod actions;
-mod bounds;
+mod defined;
 mod evaluator;
 mod event;
 mod failure;
 mod file;
 mod graph;
-mod marks;
+mod limits;
 mod part;
 mod program;
 mod run;

@@ -1,17 +1,17 @@
 //! Texts with `{{ names }}` of the state in them, filled in when they are wanted and not before.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
+use minijinja::machinery::Token;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Object, Serde, Value as TemplateValue, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::bounds;
-use super::marks::{self, Marked};
+use super::defined::{self, Marked};
+use super::limits;
 use super::part::Part;
 use super::state::State;
 use crate::source::{self, Source, SourceError};
@@ -52,16 +52,14 @@ impl Object for Names {
 /// Without other templates: what a template shows is what it is given.
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
-    // A name that is not there is empty in a condition and in a loop; what is shown is marked, and must be there.
+    // A name that is not defined is empty in a condition and in a loop; printed names are marked, and must be defined.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     environment.set_formatter(|out, _, value| {
-        if !value.is_undefined() {
-            out.write_str(&shown(value)?).map_err(Error::from)
-        } else if is_left_out(value) {
-            Ok(())
-        } else {
-            Err(undefined())
+        // With all printed names marked, only what `{{ a if b }}` leaves out is still undefined here.
+        if value.is_undefined() {
+            return Ok(());
         }
+        out.write_str(&shown(value)?).map_err(Error::from)
     });
     environment.set_syntax(
         SyntaxConfig::builder()
@@ -72,8 +70,8 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
     environment.set_debug(true);
-    bounds::bound(&mut environment);
-    marks::add_filter(&mut environment);
+    limits::bound(&mut environment);
+    defined::add_filter(&mut environment);
     for name in ["length", "count"] {
         environment.add_filter(name, length);
     }
@@ -96,20 +94,6 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// Knows what is left out from what is not there.
-static STRICT: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::empty();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment
-});
-
-/// Whether an undefined value is no name that is not there, but what `{{ a if b }}` leaves out. The engine tells
-/// the two apart nowhere but in what it lets pass where it is strict.
-fn is_left_out(value: &TemplateValue) -> bool {
-    let names: BTreeMap<&str, TemplateValue> = [("it", value.clone())].into();
-    STRICT.render_str("{{ it }}", names).is_ok()
-}
-
 /// How much there is: of what is not there, nothing.
 fn length(value: &TemplateValue) -> Result<usize, Error> {
     if value.is_undefined() {
@@ -128,7 +112,7 @@ fn shown(value: &TemplateValue) -> Result<String, Error> {
         (_, Some(text)) => text.to_owned(),
         (ValueKind::Bool, _) => value.is_true().to_string(),
         (ValueKind::Map | ValueKind::Seq | ValueKind::Iterable | ValueKind::None, _) => {
-            bounds::json(value, false)?
+            limits::json(value, false)?
         }
         _ => value.to_string(),
     })
@@ -139,7 +123,7 @@ fn json_of(value: &TemplateValue) -> Result<Value, Error> {
         let why = "no JSON number is infinite, or not a number";
         return Err(Error::new(ErrorKind::InvalidOperation, why));
     }
-    serde_json::from_str(&bounds::json(value, false)?).map_err(|error| {
+    serde_json::from_str(&limits::json(value, false)?).map_err(|error| {
         let said = error.to_string();
         if said.starts_with("recursion limit") {
             return Error::new(ErrorKind::InvalidOperation, "it is nested too deeply");
@@ -160,7 +144,7 @@ fn to_json(value: &TemplateValue, kwargs: Kwargs) -> Result<TemplateValue, Error
     // Known to Python's users; without a meaning here.
     let _: (Option<bool>, Option<bool>) = (kwargs.get("ensure_ascii")?, kwargs.get("sort_keys")?);
     kwargs.assert_all_used()?;
-    bounds::json(value, indent.is_some()).map(TemplateValue::from)
+    limits::json(value, indent.is_some()).map(TemplateValue::from)
 }
 
 /// Whether anything is to be filled in.
@@ -168,12 +152,14 @@ pub(super) fn is_template(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
 }
 
-/// Where the expression stands, where the text is nothing else: `{{ it }}`.
+/// Where the expression stands, if the text is nothing else: `{{ it }}`.
 fn lone(text: &str) -> Option<Range<usize>> {
+    let mut tokens = limits::tokens(text, false);
+    let (_, open) = tokens.find(|(token, _)| matches!(token, Token::VariableStart))?;
+    let (_, close) = tokens.find(|(token, _)| matches!(token, Token::VariableEnd))?;
     let begin = text.len() - text.trim_start().len();
-    let piece = bounds::pieces(text).next()?;
-    let is_all = piece.whole == (begin..text.trim_end().len()) && text.trim_end().ends_with("}}");
-    (is_all && !piece.is_statement).then_some(piece.code)
+    let is_all = open.start == begin && close.end == text.trim_end().len();
+    is_all.then_some(open.end..close.start)
 }
 
 /// What is wrong with a template, and where in it.
@@ -184,8 +170,8 @@ pub(super) struct Fault {
     span: Option<Range<usize>>,
 }
 
-impl From<bounds::Growth> for Fault {
-    fn from(growth: bounds::Growth) -> Self {
+impl From<limits::Growth> for Fault {
+    fn from(growth: limits::Growth) -> Self {
         Self {
             message: growth.message,
             hint: Some(growth.hint.to_owned()),
@@ -274,7 +260,7 @@ fn place(
 pub(super) fn check(part: &Part) -> Result<(), SourceError> {
     match part.value() {
         Value::String(text) if is_template(text) => {
-            bounds::check_template(text).map_err(|growth| Fault::from(growth).at(part, text))?;
+            limits::check_template(text).map_err(|growth| Fault::from(growth).at(part, text))?;
             let marked = Marked::template(text);
             match ENVIRONMENT.template_from_str(marked.text()) {
                 Ok(_) => Ok(()),
@@ -295,16 +281,13 @@ pub(super) fn fill(text: &str, names: &Names) -> Result<Value, Fault> {
     let Some(code) = lone(text) else {
         return render(text, names).map(Value::String);
     };
-    bounds::check_template(text)?;
-    let marked = Marked::expression(text, code.clone());
+    limits::check_template(text)?;
+    let marked = Marked::expression(text, code);
     let value = evaluate(text, &marked, names)?;
-    if !value.is_undefined() {
-        return json_of(&value).map_err(|error| Fault::of(&error, text, &marked));
-    }
-    if is_left_out(&value) {
+    if value.is_undefined() {
         return Ok(Value::String(String::new()));
     }
-    Err(Fault::missing(text, code))
+    json_of(&value).map_err(|error| Fault::of(&error, text, &marked))
 }
 
 fn evaluate(text: &str, marked: &Marked, names: &Names) -> Result<TemplateValue, Fault> {
@@ -316,11 +299,11 @@ fn evaluate(text: &str, marked: &Marked, names: &Names) -> Result<TemplateValue,
 
 /// Fills a text in, whatever it is.
 fn render(text: &str, names: &Names) -> Result<String, Fault> {
-    bounds::check_template(text)?;
+    limits::check_template(text)?;
     let marked = Marked::template(text);
     ENVIRONMENT
         .template_from_str(marked.text())
-        .and_then(|template| bounds::render(&template, TemplateValue::from_object(names.clone())))
+        .and_then(|template| limits::render(&template, TemplateValue::from_object(names.clone())))
         .map_err(|error| Fault::of(&error, text, &marked))
 }
 
@@ -328,7 +311,7 @@ fn render(text: &str, names: &Names) -> Result<String, Fault> {
 pub(super) fn holds(text: &str, names: &Names) -> Result<bool, Fault> {
     let code = match lone(text) {
         Some(code) => {
-            bounds::check_template(text)?;
+            limits::check_template(text)?;
             code
         }
         None if is_template(text) => {
@@ -340,11 +323,11 @@ pub(super) fn holds(text: &str, names: &Names) -> Result<bool, Fault> {
             ));
         }
         None => {
-            bounds::check_expression(text)?;
+            limits::check_expression(text)?;
             0..text.len()
         }
     };
-    let value = evaluate(text, &Marked::nothing(text, code), names)?;
+    let value = evaluate(text, &Marked::condition(text, code), names)?;
     Ok(value.is_true())
 }
 
@@ -354,11 +337,11 @@ pub(super) fn check_condition(part: &Part) -> Result<(), SourceError> {
     if is_template(text) {
         return check(part);
     }
-    bounds::check_expression(text).map_err(|growth| Fault::from(growth).at(part, text))?;
+    limits::check_expression(text).map_err(|growth| Fault::from(growth).at(part, text))?;
     match ENVIRONMENT.compile_expression(text) {
         Ok(_) => Ok(()),
         Err(error) => {
-            let condition = Marked::nothing(text, 0..text.len());
+            let condition = Marked::condition(text, 0..text.len());
             Err(Fault::of(&error, text, &condition).at(part, text))
         }
     }

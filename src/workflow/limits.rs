@@ -1,13 +1,14 @@
-//! What keeps a template small, since its engine counts steps and not memory: a text that is doubled forty times fills
-//! any memory in a hundred steps.
+//! What bounds the memory and the stack that a template takes. The engine's fuel bounds its time, but a text that is
+//! doubled forty times fills any memory in a hundred steps.
 //!
-//! A template shows what is there, and keeps nothing: without `set` and its like, nothing that was made can be made
+//! A template prints what is there, and keeps nothing: without `set` and its like, nothing that was made can be made
 //! larger again. What one expression makes, and what a template comes to as a whole, is bounded here.
 
-use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Write as _};
 use std::ops::Range;
 
+use minijinja::machinery::{Token, tokenize};
+use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Rest, Value, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, Template};
 
@@ -18,15 +19,13 @@ pub(super) const MOST: usize = 16 << 20;
 const LARGEST_FACTOR: f64 = 10_000.0;
 /// The most values that one expression joins by `~` or `+`, literals aside.
 const MOST_JOINED: usize = 16;
-/// The most signs and words that an expression may have between its values, and the most branches of a template: the
-/// engine goes into each by recursion, and has no bound of its own for all of them.
-const MOST_SIGNS: usize = 250;
-/// Words that stand between values.
-const SIGNS: [&str; 7] = ["not", "and", "or", "is", "in", "if", "else"];
-/// How deep loops may stand in each other.
+/// The most operators that an expression may have, and the most branches of a template: the engine recurses into each
+/// of them, and limits its depth only for brackets.
+const MOST_OPERATORS: usize = 250;
+/// The most loops within each other.
 const MOST_LOOPS: usize = 4;
 
-/// Statements that keep something, or that call for what is kept.
+/// Statements that keep something, or that use what is kept.
 const KEEPING: [&str; 12] = [
     "set",
     "with",
@@ -42,180 +41,90 @@ const KEEPING: [&str; 12] = [
     "autoescape",
 ];
 
-/// What of a template may grow without bounds, and where.
+/// What in a template may grow without bounds, and where.
 pub(super) struct Growth {
     pub(super) message: String,
     pub(super) hint: &'static str,
     pub(super) span: Range<usize>,
 }
 
-/// Looks for it in a template.
+/// A token of the engine, and its place in the text.
+pub(super) type Placed<'t> = (Token<'t>, Range<usize>);
+
+/// Splits a template, or an expression, as the engine does; up to the first error, which the engine reports.
+pub(super) fn tokens(text: &str, in_expression: bool) -> impl Iterator<Item = Placed<'_>> {
+    tokenize(text, in_expression, SyntaxConfig::default())
+        .map_while(Result::ok)
+        .map(|(token, span)| (token, span.start_offset as usize..span.end_offset as usize))
+}
+
+/// Checks a template.
 pub(super) fn check_template(text: &str) -> Result<(), Growth> {
     let (mut loops, mut branches) = (0_usize, 0_usize);
-    for Piece {
-        code, is_statement, ..
-    } in pieces(text)
-    {
-        let mut in_header = false;
-        if is_statement {
-            let plain = text[code.clone()].trim_start();
-            let word = plain
-                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                .next()
-                .unwrap_or_default();
-            if KEEPING.contains(&word) {
-                return Err(Growth {
-                    message: format!("`{word}`: a template shows what is there, and keeps nothing"),
-                    hint: "compute it in a node before: `uses: state.set`, or `run` with code",
-                    span: code,
-                });
-            }
-            branches += usize::from(word == "elif");
-            if branches > MOST_SIGNS {
-                return Err(too_involved(code));
-            }
-            in_header = word == "for";
-            loops = match word {
-                "for" => loops + 1,
-                "endfor" => loops.saturating_sub(1),
-                _ => loops,
-            };
-            if loops > MOST_LOOPS {
-                return Err(Growth {
-                    message: format!("more than {MOST_LOOPS} loops stand in each other"),
-                    hint: "compute it in a node before: `run` with code",
-                    span: code,
-                });
-            }
+    let mut tokens = tokens(text, false);
+    while let Some((token, open)) = tokens.next() {
+        let is_statement = match token {
+            Token::BlockStart => true,
+            Token::VariableStart => false,
+            _ => continue,
+        };
+        let code: Vec<Placed<'_>> = tokens
+            .by_ref()
+            .take_while(|(token, _)| !matches!(token, Token::BlockEnd | Token::VariableEnd))
+            .collect();
+        let span = open.end..code.last().map_or(open.end, |(_, last)| last.end);
+        let word = match code.first() {
+            Some((Token::Ident(word), _)) if is_statement => *word,
+            _ => "",
+        };
+        if KEEPING.contains(&word) {
+            return Err(Growth {
+                message: format!("`{word}`: a template shows what is there, and keeps nothing"),
+                hint: "compute it in a node before: `uses: state.set`, or `run` with code",
+                span,
+            });
         }
-        check_code(text, code, in_header)?;
+        branches += usize::from(word == "elif");
+        if branches > MOST_OPERATORS {
+            return Err(too_involved(span));
+        }
+        loops = match word {
+            "for" => loops + 1,
+            "endfor" => loops.saturating_sub(1),
+            _ => loops,
+        };
+        if loops > MOST_LOOPS {
+            return Err(Growth {
+                message: format!("more than {MOST_LOOPS} loops stand in each other"),
+                hint: "compute it in a node before: `run` with code",
+                span,
+            });
+        }
+        check_code(&code, span, word == "for")?;
     }
     Ok(())
 }
 
-/// A piece of a template that is code.
-pub(super) struct Piece {
-    /// All of it.
-    pub(super) whole: Range<usize>,
-    /// What stands between its marks.
-    pub(super) code: Range<usize>,
-    /// Whether it is `{% … %}`, and no expression that is shown.
-    pub(super) is_statement: bool,
-}
-
-/// The code of a template. The engine must see the same pieces: what is overlooked here is not bounded.
-pub(super) fn pieces(text: &str) -> impl Iterator<Item = Piece> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let begin = at + text[at..].find('{')?;
-            let inner = begin + 2;
-            let (close, is_statement) = match text.as_bytes().get(begin + 1) {
-                Some(b'{') => ("}}", false),
-                Some(b'%') if is_tag(without_sign(&text[inner..]), "raw") => {
-                    at = end_of_raw(text, inner);
-                    continue;
-                }
-                Some(b'%') => ("%}", true),
-                Some(b'#') => {
-                    at = text[inner..]
-                        .find("#}")
-                        .map_or(text.len(), |end| inner + end + 2);
-                    continue;
-                }
-                _ => {
-                    at = begin + 1;
-                    continue;
-                }
-            };
-            let end = end_of(text, inner, close);
-            at = text.len().min(end + 2);
-            // A sign at its edge is about the blanks around it.
-            let piece = &text[inner..end];
-            let lead = piece.len() - piece.trim_start_matches(['-', '+']).len();
-            let code = inner + lead..inner + piece.trim_end_matches(['-', '+']).len().max(lead);
-            return Some(Piece {
-                whole: begin..at,
-                code,
-                is_statement,
-            });
-        }
-    })
-}
-
-fn without_sign(code: &str) -> &str {
-    code.strip_prefix(['-', '+']).unwrap_or(code)
-}
-
-/// Whether a statement is nothing but this word.
-fn is_tag(code: &str, word: &str) -> bool {
-    let blank = |c: char| c.is_ascii_whitespace();
-    let behind = code.trim_start_matches(blank).strip_prefix(word);
-    behind.is_some_and(|code| without_sign(code.trim_start_matches(blank)).starts_with("%}"))
-}
-
-/// Where the text goes on that is to be read, where one that is not to be read begins here.
-fn end_of_raw(text: &str, begin: usize) -> usize {
-    let mut marks = text[begin..].match_indices("{%");
-    let end = marks.find(|(at, _)| is_tag(without_sign(&text[begin + at + 2..]), "endraw"));
-    end.map_or(text.len(), |(at, _)| begin + at + 2)
-}
-
-/// Looks for it in an expression.
+/// Checks an expression.
 pub(super) fn check_expression(text: &str) -> Result<(), Growth> {
-    check_code(text, 0..text.len(), false)
+    let code: Vec<Placed<'_>> = tokens(text, true).collect();
+    check_code(&code, 0..text.len(), false)
 }
 
-/// Where a piece of code ends that begins here: at the first mark that stands in no text and in no brackets.
-fn end_of(text: &str, begin: usize, close: &str) -> usize {
-    let mut quote = None;
-    let mut escaped = false;
-    let mut brackets = 0_isize;
-    for (at, c) in text[begin..].char_indices() {
-        match quote {
-            Some(_) if escaped => escaped = false,
-            Some(_) if c == '\\' => escaped = true,
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if brackets == 0 && text[begin + at..].starts_with(close) => return begin + at,
-            None => match c {
-                '\'' | '"' => quote = Some(c),
-                '(' | '[' | '{' => brackets += 1,
-                ')' | ']' | '}' => brackets -= 1,
-                _ => {}
-            },
-        }
+/// `in_header`: what the code makes gets a name, for loops within the one that begins here.
+fn check_code(code: &[Placed<'_>], span: Range<usize>, in_header: bool) -> Result<(), Growth> {
+    if code.iter().filter(|(token, _)| is_operator(token)).count() > MOST_OPERATORS {
+        return Err(too_involved(span));
     }
-    text.len()
-}
-
-/// `in_header`: what the code makes gets a name, for loops that stand in the one that begins here.
-fn check_code(text: &str, code: Range<usize>, in_header: bool) -> Result<(), Growth> {
     let (mut factors, mut joined) = (1.0, 0_usize);
-    let (mut signs, mut in_word) = (0_usize, false);
-    let mut quote = None;
-    let mut escaped = false;
-    for (offset, c) in text[code.clone()].char_indices() {
-        let at = code.start + offset;
-        if quote.is_none() {
-            let begins = is_word(c) && !in_word;
-            in_word = is_word(c);
-            let sign = c.is_ascii_punctuation() && !",:)]}_'\"".contains(c);
-            signs += usize::from(sign);
-            signs += usize::from(begins && SIGNS.contains(&first_word(&text[at..code.end])));
-            if signs > MOST_SIGNS {
-                return Err(too_involved(code));
-            }
-        }
-        match quote {
-            Some(_) if escaped => escaped = false,
-            Some(_) if c == '\\' => escaped = true,
-            Some(open) if c == open => quote = None,
-            None if c == '\'' || c == '"' => quote = Some(c),
-            None if c == '*' => {
-                let before = factor(last_word(&text[code.start..at]));
-                let beside = before.or_else(|| factor(first_word(&text[at + 1..code.end])));
-                factors *= beside.unwrap_or(f64::INFINITY).max(1.0);
+    for (at, (token, place)) in code.iter().enumerate() {
+        let next = code.get(at + 1).map(|(token, _)| token);
+        let before = at.checked_sub(1).map(|at| &code[at].0);
+        match token {
+            Token::Mul | Token::Pow => {
+                let numbers = [before, next].into_iter().flatten().filter_map(number);
+                let factor = numbers.reduce(f64::max).unwrap_or(f64::INFINITY).max(1.0);
+                factors *= factor.powi(if matches!(token, Token::Pow) { 2 } else { 1 });
                 if in_header || factors > LARGEST_FACTOR {
                     return Err(Growth {
                         message: format!(
@@ -223,24 +132,24 @@ fn check_code(text: &str, code: Range<usize>, in_header: bool) -> Result<(), Gro
                              {LARGEST_FACTOR} at most"
                         ),
                         hint: "compute it in a node before: `run` with code",
-                        span: at..at + 1,
+                        span: place.clone(),
                     });
                 }
             }
-            None if in_header && matches!(c, '~' | '+') => {
+            Token::Tilde | Token::Plus if in_header => {
                 return Err(Growth {
-                    message: format!("`{c}` cannot stand in what a loop goes through"),
+                    message: format!("{token} cannot stand in what a loop goes through"),
                     hint: "compute it in a node before: `uses: state.set`, or `run` with code",
-                    span: at..at + 1,
+                    span: place.clone(),
                 });
             }
-            None if matches!(c, '~' | '+') && !begins_literal(&text[at + 1..code.end]) => {
+            Token::Tilde | Token::Plus if !next.is_some_and(is_literal) => {
                 joined += 1;
                 if joined > MOST_JOINED {
                     return Err(Growth {
                         message: format!("more than {MOST_JOINED} values are joined by `~` or `+`"),
                         hint: "show them one after the other: {{ … }}{{ … }}",
-                        span: at..at + 1,
+                        span: place.clone(),
                     });
                 }
             }
@@ -258,36 +167,41 @@ fn too_involved(span: Range<usize>) -> Growth {
     }
 }
 
-fn begins_literal(text: &str) -> bool {
-    text.trim_start()
-        .starts_with(|c: char| matches!(c, '\'' | '"') || c.is_ascii_digit())
+/// Whether the engine recurses into what a token begins or joins.
+fn is_operator(token: &Token<'_>) -> bool {
+    match token {
+        Token::Ident(word) => {
+            matches!(*word, "not" | "and" | "or" | "is" | "in" | "if" | "else")
+        }
+        Token::Comma
+        | Token::Colon
+        | Token::BracketClose
+        | Token::ParenClose
+        | Token::BraceClose => false,
+        other => !is_literal(other),
+    }
 }
 
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '.')
+fn is_literal(token: &Token<'_>) -> bool {
+    matches!(token, Token::Str(_) | Token::String(_)) || number(token).is_some()
 }
 
-fn last_word(text: &str) -> &str {
-    let text = text.trim_end();
-    let begin = text.trim_end_matches(is_word).len();
-    &text[begin..]
-}
-
-fn first_word(text: &str) -> &str {
-    let text = text.trim_start();
-    let rest = text.trim_start_matches(is_word);
-    &text[..text.len() - rest.len()]
-}
-
-/// The number that a word is.
-fn factor(word: &str) -> Option<f64> {
-    let number = word.starts_with(|c: char| c.is_ascii_digit());
-    word.parse::<f64>().ok().filter(|_| number)
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a number of that size is far above the limit anyway"
+)]
+fn number(token: &Token<'_>) -> Option<f64> {
+    match token {
+        Token::Int(number) => Some(*number as f64),
+        Token::Int128(number) => Some(**number as f64),
+        Token::Float(number) => Some(*number),
+        _ => None,
+    }
 }
 
 /// Fills in a template, which comes to no more than [`MOST`] bytes, whatever is in it.
 pub(super) fn render(template: &Template<'_, '_>, names: Value) -> Result<String, Error> {
-    let mut text = Bounded(Vec::new());
+    let mut text = Bounded::default();
     match template.render_captured_to(names, &mut text) {
         Ok(_) => text.finish(),
         Err(error) if error.kind() == ErrorKind::WriteFailure => Err(too_long()),
@@ -312,7 +226,7 @@ fn too_long() -> Error {
 
 /// A value as JSON, if that is not too long.
 pub(super) fn json(value: &Value, pretty: bool) -> Result<String, Error> {
-    let mut text = Bounded(Vec::new());
+    let mut text = Bounded::default();
     let written = if pretty {
         serde_json::to_writer_pretty(&mut text, value)
     } else {
@@ -326,6 +240,7 @@ pub(super) fn json(value: &Value, pretty: bool) -> Result<String, Error> {
 }
 
 /// A text that grows no further than [`MOST`] bytes.
+#[derive(Default)]
 struct Bounded(Vec<u8>);
 
 impl Bounded {
@@ -392,27 +307,19 @@ fn replace(text: &str, from: &str, to: &str) -> Result<String, Error> {
 }
 
 fn join(value: &Value, joiner: &str, attribute: Option<&str>) -> Result<String, Error> {
-    let mut all = String::new();
+    let mut all = Bounded::default();
     if value.is_undefined() {
-        return Ok(all);
+        return Ok(String::new());
     }
     for (number, item) in value.try_iter()?.enumerate() {
         let item = match attribute {
             Some(path) => at_path(item, path)?,
             None => item,
         };
-        if number > 0 {
-            all.push_str(joiner);
-        }
-        match item.as_str() {
-            Some(text) => all.push_str(text),
-            None => {
-                let _ = write!(all, "{item}");
-            }
-        }
-        within(all.len())?;
+        let joiner = if number > 0 { joiner } else { "" };
+        write!(all, "{joiner}{item}").map_err(|_| too_long())?;
     }
-    Ok(all)
+    all.finish()
 }
 
 /// The items' attributes, or what a filter makes of them.
