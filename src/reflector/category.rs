@@ -26,6 +26,17 @@ pub enum ErrorCategory {
 }
 
 impl ErrorCategory {
+    /// All of them.
+    pub(super) const ALL: [Self; 7] = [
+        Self::Timeout,
+        Self::Permission,
+        Self::NotFound,
+        Self::Network,
+        Self::Validation,
+        Self::Resource,
+        Self::Execution,
+    ];
+
     /// The word for it, as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Which words make a failure one of a category. A word by itself says little (seed 004 would take any sentence with
+//! Which phrases make a failure one of a category. A word by itself says little (seed 004 would take any sentence with
 //! "invalid" in it for a validation error), so what counts is what stands around it.
 
 use std::ops::Range;
@@ -6,127 +6,79 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::ErrorCategory::{
-    self, Execution, Network, NotFound, Permission, Resource, Timeout, Validation,
-};
+use super::ErrorCategory::{self, Validation};
 use super::gist;
 
-/// Patterns in the order in which they are tried, with what each means. They see what `gist::statement` makes of a
-/// message.
-type Tier = &'static [(ErrorCategory, &'static str)];
-
-/// Phrases in which another category's word is not the point.
-const SPECIFIC: Tier = &[
-    (
-        Validation,
-        r"\binvalid (\w+ )?time ?outs?\b|\btime ?outs? (\w+ ){0,3}(must|should|is invalid|cannot be)\b",
-    ),
-    (
-        Validation,
-        r"\b(additional|unexpected|unknown|unrecogni[sz]ed|missing|unsupported) (\w+ ){0,2}(propert(y|ies)|parameters?|arguments?|fields?|options?|flags?|keywords?|attributes?)\b|\bpropert(y|ies) (is|are) not allowed\b|\bmethod not allowed\b|\b(invalid|unexpected) tokens? (at|in|near|x)\b",
-    ),
-    (
-        Permission,
-        r"\b(invalid|incorrect|wrong|bad|expired|missing) (\w+ )?(credentials?|api keys?|tokens?|passwords?|signatures?|certificates?)\b",
-    ),
-    (
-        Network,
-        r"\b(host|hostname|dns|domain)( name)? (was |is |could )?not (found|be resolved|be found|known)\b|\bcould not resolve\b|\bname or service not known\b|\bno (route to|such) host\b|\bunknown host\b|\b(name|dns) resolution\b|\bgetaddrinfo\b",
-    ),
-    (
-        Resource,
-        r"\bout of (memory|disk|space|storage|quota|resources|file descriptors)\b|\boom\b|\bno space left\b|\b(cannot|could not|failed to|unable to) allocate\b|\b(disk|storage|volume|file ?system) (\w+ ){0,2}full\b|\btoo many (open files|requests)\b|\brate limit(s|ed|ing)?\b|\b(quota|memory|disk|storage|resources?|cpu|context length|context window|token limit|usage limit) (\w+ ){0,2}(exceeded|exhausted|reached)\b|\b(exceed(s|ed|ing)?|exhaust(s|ed|ing)?) (\w+ ){0,4}(memory|quota|disk|resources?|context length|context window|rate)\b|\b(insufficient|not enough|low on|no more) (\w+ ){0,2}(memory|disk|storage|space|resources?|quota|funds|balance|credits?)\b|\bmaximum context length\b",
-    ),
-];
-
-/// What inputs are called.
-macro_rules! inputs {
-    () => {
-        r"(parameters?|params?|arguments?|args?|values?|inputs?|options?|formats?|types?|fields?|schema|json|yaml|xml|toml|csv|requests?|payload|body|date|time|timestamp|urls?|uri|e ?mail|number|integer|identifier|ids?|names?|paths?|query|syntax|config|configuration|data|expression|regex|pattern|enum|range|size|characters?|literal|encoding|utf 8|headers?)"
-    };
-}
-
-/// Phrases that say what happened.
-const SAID: Tier = &[
-    (
-        Timeout,
-        r"\btim(e|ed|es|ing) out\b|\b(connection|connect|request|read|write|response|operation|gateway|socket|query|task|execution|lock|idle|server|job|step|call|command) time ?outs?\b|\btime ?out (error|expired|exceeded|reached|after|while|waiting|of)\b|\b(exceeded|exceeds|reached|hit|due to|because of) (\w+ ){0,2}time ?out\b|\bdeadline (was )?(exceeded|expired|passed|missed)\b|\btook too long\b|\btime limit (was )?(exceeded|reached)\b|\bexceed(ed|s) (\w+ ){0,3}(time limit|deadline)\b|\b(no (answer|response|reply)|nothing (more )?came) within (\d|x\b)|\btook longer than (\d|x\b)",
-    ),
-    (
-        Permission,
-        r"\bpermissions? (was |is |were |has been )?denied\b|\baccess (\w+ ){0,3}denied\b|\bdenied (\w+ ){0,2}access\b|\bnot (permitted|allowed|authori[sz]ed|entitled)\b|\bunauthori[sz]ed\b|\bforbidden\b|\bunauthenticated\b|\b(authentication|authori[sz]ation|login) (\w+ )?(failed|required|error|failure)\b|\b(lacks?|lacking|missing|insufficient|needs?|requires?|without|no) (\w+ ){0,2}(permissions?|privileges?|rights)\b|\bread only file ?system\b|\bfile ?system is read only\b",
-    ),
-    (
-        NotFound,
-        r"\bnot found\b|\bno such \w+|\b(does|do|did) not exist\b|\b(doesn't|don't|didn't) exist\b|\b(cannot|can't|can not|could not|couldn't|unable to|failed to) (find|locate)\b|\bno (file|directory|module|folder|table|package|command) (named|called|found|at)\b|\b(file|directory|path|module) (\w+ ){0,2}missing\b",
-    ),
-    (
-        Network,
-        r"\bconnections? (\w+ ){0,5}(refused|reset|closed|lost|aborted|failed|dropped|broken|broke|error|failure|interrupted|terminated)\b|\b(lost|refused|reset|broken|dropped|closed) (\w+ )?connection\b|\bno (network|internet)\b|\b(cannot|can't|could not|couldn't|unable to|failed to) (connect|reach|establish (\w+ ){0,2}connection|open (\w+ )?(connection|socket))\b|\bnetwork (\w+ ){0,2}(unreachable|down|error|failure|failed|unavailable|issue|problem|lost|changed)\b|\b(host|server|service|address|endpoint|site) (\w+ ){0,2}(unreachable|down|unavailable|not reachable|not responding)\b|\b(is|was|are|were|currently) unreachable\b|\bbroken pipe\b|\bbad gateway\b|\bsocket hang ?up\b|\b(ssl|tls) (\w+ )?(handshake|error|failure)\b|\bfetch failed\b|\breset by peer\b",
-    ),
-    (
-        Validation,
-        concat!(
-            r"^(\w+: )?invalid\b|\binvalid (\w+ ){0,2}",
-            inputs!(),
-            r"\b|\b",
-            inputs!(),
-            r" (\w+ ){0,2}(is|are|was|were) (invalid|not valid|malformed)\b"
-        ),
-    ),
-    (
-        Validation,
-        r"\b(validation|schema) (\w+ ){0,2}(failed|errors?|failure)\b|\b(failed|fails|failing|did not pass) (\w+ ){0,2}validation\b|\bvalidation of (\w+ ){1,3}failed\b|\bmust be (a|an|one of|at least|at most|between|greater|less|positive|non|unique)\b|\b(value|number|parameter|argument|date) (\w+ ){0,2}out of range\b|\btype mismatch\b|\bmalformed\b|\bis a required\b|\b(parameter|argument|field|property|value|option) (\w+ ){0,2}(is|are) required\b|\bis not (of type|a valid)\b|\bdoes not match (the )?(\w+ )?(schema|pattern|format|type)\b|\bunprocessable\b|\bbad request\b|\bexpected (\w+ ){1,4}(got|found|received)\b",
-    ),
-    (
-        Resource,
-        r"\b(memory|disk|storage|resources?|quota|cpu|gpu|vram|swap|heap) (\w+ )?(limit|error|pressure|unavailable|starvation|shortage|overload)\b",
-    ),
-    (
-        Execution,
-        r"\bexecution (error|failed|failure)\b|\bpanicked\b|\bseg(mentation )?fault\b|\bstack overflow\b|\bassertion\b|\bdivision by zero\b|\bcrash(ed|es)?\b|\bexit(ed)? (with )?(code|status|non ?zero)\b|\bnull pointer\b|\bindex out of (range|bounds)\b|\bunhandled exception\b|\binternal (server )?error\b",
-    ),
-];
+/// Phrases that say what happened, in the order in which they are tried: those in which another category's word is not
+/// the point come first. Each line has a category and patterns of whole words, which see what `gist::statement` makes
+/// of a message.
+const PHRASES: &str = r"
+validation: invalid time ?out|time ?out must
+validation: (additional|unexpected|unknown|missing) (propert(y|ies)|parameters?|arguments?|fields?|options?)
+permission: (invalid|incorrect|wrong|expired|missing) (\w+ )?(credentials?|api keys?|tokens?|passwords?)
+network: could not resolve|no (route to|such) host|(name|dns) resolution|host not found
+resource: out of (memory|disk|space|storage|quota)|no space left|(disk|storage|volume) (\w+ )?full
+resource: exceed(s|ed|ing)? (\w+ ){0,3}(memory|quota|disk|context length|context window)|failed to allocate
+resource: too many (open files|requests)|rate limit(s|ed|ing)?|maximum context length
+resource: (quota|memory|disk|resources?|context length) (\w+ ){0,2}(exceeded|exhausted|reached)
+resource: (insufficient|not enough) (\w+ )?(memory|disk|storage|space|resources|quota|funds|credits)
+timeout: tim(e|ed|es|ing) out|(connection|request|read|response|gateway|operation) time ?outs?
+timeout: (exceeded|reached|hit|due to) (\w+ ){0,2}time ?out|deadline (exceeded|expired)|time limit (exceeded|reached)
+timeout: took (too long|longer than)|(no (answer|response|reply)|nothing (more )?came) within
+permission: permissions? (was |is )?denied|access (\w+ )?denied|not (permitted|allowed|authori[sz]ed)
+permission: unauthori[sz]ed|unauthenticated|forbidden|(authentication|authori[sz]ation|login) (failed|required)
+permission: (lacks?|missing|insufficient|needs?|requires?|no) (\w+ ){0,2}(permissions?|privileges?|rights)
+permission: read only file ?system
+not_found: not found|no such \w+|(does|do|did) not exist|(doesn't|don't|didn't) exist
+not_found: (cannot|can't|could not|couldn't|unable to|failed to) (find|locate)
+network: connections? (\w+ ){0,5}(refused|reset|closed|lost|aborted|failed|dropped|broke|error|interrupted)
+network: (lost|refused|reset|broken|dropped|closed) connection|broken pipe|bad gateway
+network: (cannot|can't|could not|couldn't|unable to|failed to) (connect|reach)
+network: (network|host|server|service) (\w+ )?(unreachable|down|unavailable|not responding)|network error
+network: (is|was|are|were) unreachable|(ssl|tls) (handshake|error)
+validation: ^(\w+: )?invalid|malformed|type mismatch|bad request|(value|number) out of range
+validation: invalid (\w+ )?(parameters?|arguments?|values?|inputs?|options?|formats?|types?|fields?|json|requests?)
+validation: (parameters?|arguments?|values?|inputs?|options?|fields?|json|requests?) (is|are|was|were) invalid
+validation: (validation|schema) (failed|errors?)|is a required|must be (a|an|one of|at least|at most|positive)
+resource: (memory|disk|storage|resource|quota) (limit|error)
+execution: execution (error|failed)|panicked|seg(mentation )?fault|stack overflow|assertion|division by zero
+execution: crash(ed|es)?|exit(ed)? (with )?(code|status)|index out of (range|bounds)|internal (server )?error
+";
 
 /// Words that name a cause where there is hardly anything else.
-const NAMED: Tier = &[
-    (Timeout, r"\btime ?outs?\b"),
-    (Permission, r"\bpermissions?\b"),
-    (Network, r"\b(network|connection)\b"),
-    (Validation, r"\b(validation|invalid)\b"),
-    (Resource, r"\b(memory|disk|resources?)\b"),
-];
+const NAMES: &str = "
+timeout: time ?outs?
+permission: permissions?
+network: network|connection
+validation: validation|invalid
+resource: memory|disk|resources?
+";
 
 /// A statement of so many words at the most is hardly anything but the name of its cause.
 const SHORT: usize = 5;
 
-struct Rules {
-    /// In the order in which they are tried.
-    said: Vec<(ErrorCategory, Regex)>,
-    named: Vec<(ErrorCategory, Regex)>,
-}
+/// Phrases or names as patterns, in the order in which they are tried.
+type Rules = Vec<(ErrorCategory, Regex)>;
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| {
-    let compiled = |tiers: &[Tier]| {
-        tiers
-            .iter()
-            .flat_map(|tier| tier.iter())
-            .map(|(category, pattern)| {
-                let pattern =
-                    Regex::new(pattern).expect("our own patterns are valid: a test uses them");
-                (*category, pattern)
-            })
-            .collect()
+static RULES: LazyLock<(Rules, Rules)> = LazyLock::new(|| (rules(PHRASES), rules(NAMES)));
+
+fn rules(table: &str) -> Rules {
+    let rule = |line: &str| {
+        let (name, phrases) = line.split_once(": ")?;
+        let category = ErrorCategory::ALL
+            .into_iter()
+            .find(|it| it.as_str() == name)?;
+        Some((category, Regex::new(&format!(r"\b(?:{phrases})\b")).ok()?))
     };
-    Rules {
-        said: compiled(&[SPECIFIC, SAID]),
-        named: compiled(&[NAMED]),
-    }
-});
+    let lines = table.lines().filter(|line| !line.is_empty());
+    lines
+        .map(|line| rule(line).expect("our own table is valid: a test uses it"))
+        .collect()
+}
 
 /// The category that a statement (of [`gist::statement`]) names, if it does.
 pub(super) fn category(statement: &str) -> Option<ErrorCategory> {
-    let first = |rules: &[(ErrorCategory, Regex)]| {
+    let first = |rules: &Rules| {
         let found = rules.iter().find(|(category, pattern)| {
             pattern
                 .find_iter(statement)
@@ -134,52 +86,24 @@ pub(super) fn category(statement: &str) -> Option<ErrorCategory> {
         });
         found.map(|(category, _)| *category)
     };
-    first(&RULES.said).or_else(|| {
+    let (phrases, names) = &*RULES;
+    first(phrases).or_else(|| {
         let short = gist::words(statement).count() <= SHORT;
-        first(&RULES.named).filter(|_| short)
+        first(names).filter(|_| short)
     })
 }
 
-/// Whether words at a place say that it happened: not that it did not, or that it is over, or that it was seen to.
+/// Whether words at a place say that it happened: not that it did not, or that it is over, or that it was handled.
 fn stands(statement: &str, found: Range<usize>, category: ErrorCategory) -> bool {
-    const NEGATORS: [&str; 9] = [
-        "no", "not", "without", "never", "isn't", "wasn't", "didn't", "nor", "neither",
+    const NEGATORS: [&str; 6] = ["no", "not", "without", "never", "isn't", "wasn't"];
+    const FILLERS: [&str; 10] = [
+        "a", "an", "the", "any", "due", "to", "of", "by", "was", "is",
     ];
-    const FILLERS: [&str; 22] = [
-        "a", "an", "the", "any", "due", "to", "because", "of", "caused", "by", "been", "have",
-        "has", "run", "into", "really", "was", "is", "were", "just", "such", "from",
+    const HANDLED: [&str; 6] = [
+        "skipped", "removed", "ignored", "dropped", "fixed", "retried",
     ];
-    const SEEN_TO: [&str; 14] = [
-        "skipped",
-        "skip",
-        "removed",
-        "ignored",
-        "ignoring",
-        "dropped",
-        "filtered",
-        "cleaned",
-        "deleted",
-        "discarded",
-        "fixed",
-        "repaired",
-        "retried",
-        "replaced",
-    ];
-    const FINE: [&str; 10] = [
-        "passed",
-        "succeeded",
-        "successful",
-        "successfully",
-        "ok",
-        "fine",
-        "restored",
-        "recovered",
-        "established",
-        "works",
-    ];
-    const DOUBTS: [&str; 8] = [
-        "problem", "problems", "issue", "issues", "trouble", "error", "errors", "failure",
-    ];
+    const FINE: [&str; 5] = ["passed", "succeeded", "ok", "restored", "established"];
+    const DOUBTS: [&str; 4] = ["problem", "problems", "issue", "issues"];
     let parts = |c: char| ",;:.!?()[]".contains(c);
     let before = statement[..found.start]
         .rsplit(parts)
@@ -196,8 +120,8 @@ fn stands(statement: &str, found: Range<usize>, category: ErrorCategory) -> bool
     if back.next().is_some_and(|word| NEGATORS.contains(&word)) {
         return false;
     }
-    let seen_to = |word: &str| SEEN_TO.contains(&word);
-    if category == Validation && gist::words(before).rev().take(4).any(seen_to) {
+    let handled = |word: &str| HANDLED.contains(&word);
+    if category == Validation && gist::words(before).rev().take(4).any(handled) {
         return false;
     }
     let mut ahead = gist::words(behind).skip_while(|word| FILLERS.contains(word));
@@ -214,6 +138,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::reflector::ErrorCategory::{
+        Execution, Network, NotFound, Permission, Resource, Timeout,
+    };
 
     fn of(message: &str) -> Option<ErrorCategory> {
         category(&gist::statement(message))
