@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
+use minijinja::{Environment, Error, ErrorKind};
 use serde_json::{Map, Value};
+
+use crate::template;
 
 /// How much work one prompt may make, in instructions of the template engine: a thousand times that of any real
 /// one.
@@ -26,9 +28,7 @@ impl PromptTemplate {
     /// # Errors
     /// If it is none, in one line.
     pub fn new(text: &str) -> Result<Self, String> {
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        let mut environment = template::environment();
         environment.set_fuel(Some(FUEL));
         environment
             .add_template_owned(NAME, text.to_owned())

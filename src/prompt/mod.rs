@@ -21,12 +21,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior, Value, context};
+use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
 use crate::model::{Message, Role};
+use crate::template;
 use crate::types::{
     Criteria, Criterion, Evaluator, Evidence, Fact, Insight, Issue, Procedure, Task,
 };
@@ -100,16 +100,8 @@ pub const SCALE: [Anchor; 5] = [
 ];
 
 static BUILT_IN: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_syntax(
-        SyntaxConfig::builder()
-            .trim_blocks(true)
-            .lstrip_blocks(true)
-            .build()
-            .expect("the usual delimiters are valid"),
-    );
-    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    let mut environment = template::environment();
+    environment.set_syntax(template::trimmed());
     environment.add_filter("block", block);
     // A run uses a few of them; what is not used is not read.
     environment.set_loader(|name| Ok(source(name).map(str::to_owned)));

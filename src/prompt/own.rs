@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value, context};
+use minijinja::{Environment, Error, Value, context};
 use regex::Regex;
 
 use super::block::block;
+use crate::template;
 
 /// What a prompt of one's own may use. `output_to_evaluate` and `state` are the draft under the names of seed
 /// 001.
@@ -24,9 +25,7 @@ const FUEL: u64 = 100_000;
 
 /// Without other templates: what a template shows is what it is given.
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    let mut environment = template::environment();
     environment.set_fuel(Some(FUEL));
     environment.set_debug(true);
     environment

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use minijinja::machinery::Token;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Object, Serde, Value as TemplateValue, ValueKind};
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -51,7 +51,7 @@ impl Object for Names {
 
 /// Without other templates: what a template shows is what it is given.
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
+    let mut environment = crate::template::environment();
     // A name that is not defined is empty in a condition and in a loop; printed names are marked, and must be defined.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     environment.set_formatter(|out, _, value| {
@@ -67,7 +67,6 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
             .build()
             .expect("the usual delimiters are valid"),
     );
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
     environment.set_debug(true);
     limits::bound(&mut environment);

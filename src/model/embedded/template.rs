@@ -1,9 +1,9 @@
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, context};
 
 use super::vocabulary::Vocabulary;
 use crate::model::{Message, Role, Think};
+use crate::template;
 
 /// Steps of the template language that one prompt may take; a chat of a thousand messages takes
 /// some tens of thousands.
@@ -35,12 +35,7 @@ impl ChatTemplate {
     pub(super) fn new(source: &str) -> Result<Self, String> {
         let mut environment = Environment::new();
         // As the transformers library, whose templates these are.
-        let syntax = SyntaxConfig::builder()
-            .trim_blocks(true)
-            .lstrip_blocks(true)
-            .build()
-            .map_err(|e| describe(&e))?;
-        environment.set_syntax(syntax);
+        environment.set_syntax(template::trimmed());
         environment.set_fuel(Some(FUEL));
         environment
             .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);

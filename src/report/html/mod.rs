@@ -9,26 +9,19 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
+use minijinja::{AutoEscape, Environment, Value, context, escape_formatter};
 use serde::Serialize;
 
 pub use self::bench::bench_html;
 use self::view::Page;
 pub use self::view::{Said, Talk};
+use crate::template;
 use crate::types::Stamped;
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_syntax(
-        SyntaxConfig::builder()
-            .trim_blocks(true)
-            .lstrip_blocks(true)
-            .build()
-            .expect("the usual delimiters are valid"),
-    );
+    let mut environment = template::environment();
+    environment.set_syntax(template::trimmed());
     // Everything that is shown goes this way: it is text, whatever its name or kind.
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(|out, state, value| match value.as_str().map(printable) {
