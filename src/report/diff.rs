@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use similar::{DiffOp, group_diff_ops};
 use unicode_segmentation::UnicodeSegmentation as _;
 
@@ -32,7 +33,7 @@ pub struct Diff<'t> {
 }
 
 /// A place that differs, with the lines around it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hunk<'t> {
     /// Its lines in the old text, counted from 0.
     pub old: Range<usize>,
@@ -43,7 +44,8 @@ pub struct Hunk<'t> {
 }
 
 /// Lines that follow each other. Texts are without the last line break.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Block<'t> {
     /// They are in both texts.
     Same(&'t str),
@@ -57,7 +59,7 @@ pub enum Block<'t> {
 }
 
 /// Words that follow each other, with what stands between them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Piece<'t> {
     /// In which of the texts they are.
     pub change: Change,
@@ -66,7 +68,8 @@ pub struct Piece<'t> {
 }
 
 /// What became of a piece of text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Change {
     /// It is in both texts.
     Same,

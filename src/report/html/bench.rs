@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::chart::{BOTTOM, HEIGHT, LEFT, Level, TOP, figure};
+use super::chart::{Frame, LEFT, figure, height};
 use super::fill;
 use crate::bench::{ArmSummary, Summary};
 use crate::report::bench::{about, notes, table};
@@ -41,12 +41,8 @@ struct Page<'a> {
 /// The share of trials that met all checks, as steps over tokens.
 #[derive(Debug, Serialize)]
 struct Plot {
-    width: String,
-    height: String,
-    left: String,
-    right: String,
-    bottom: String,
-    lines: Vec<Level>,
+    #[serde(flatten)]
+    frame: Frame,
     ticks: Vec<Tick>,
     arms: Vec<Line>,
 }
@@ -69,16 +65,15 @@ impl Plot {
         let last = |arm: &ArmSummary| arm.curve.last().map_or(0, |(tokens, _)| *tokens);
         let most = arms.iter().map(last).max().unwrap_or(0).max(1);
         let x = |tokens: u64| LEFT + WIDTH * share(tokens, most);
-        let y = |share: f64| TOP + HEIGHT * (1.0 - share);
         let mut lines: Vec<(f64, Line)> = arms
             .iter()
             .map(|arm| {
-                let mut path = format!("M{} {}", figure(LEFT), figure(y(0.0)));
+                let mut path = format!("M{} {}", figure(LEFT), figure(height(0.0)));
                 for (tokens, share) in &arm.curve {
-                    let _ = write!(path, "H{}V{}", figure(x(*tokens)), figure(y(*share)));
+                    let _ = write!(path, "H{}V{}", figure(x(*tokens)), figure(height(*share)));
                 }
                 let _ = write!(path, "H{}", figure(LEFT + WIDTH));
-                let end = y(arm.curve.last().map_or(0.0, |(_, share)| *share));
+                let end = height(arm.curve.last().map_or(0.0, |(_, share)| *share));
                 let line = Line {
                     name: arm.arm.as_str(),
                     path,
@@ -103,17 +98,7 @@ impl Plot {
             label: thousands(tokens),
         };
         Self {
-            width: figure(LEFT + WIDTH + NAMES),
-            height: figure(TOP + HEIGHT + BOTTOM),
-            left: figure(LEFT),
-            right: figure(LEFT + WIDTH),
-            bottom: figure(TOP + HEIGHT),
-            lines: [0.0, 0.5, 1.0]
-                .map(|share| Level {
-                    y: figure(y(share)),
-                    label: format!("{:.0} %", share * 100.0),
-                })
-                .into(),
+            frame: Frame::new(WIDTH, NAMES, |share| format!("{:.0} %", share * 100.0)),
             ticks: vec![tick(0), tick(most / 2), tick(most)],
             arms,
         }

@@ -6,11 +6,11 @@ use crate::types::Version;
 
 /// Space around the plot, in the chart's own units, which are pixels where there is room for them.
 pub(super) const LEFT: f64 = 40.0;
-pub(super) const RIGHT: f64 = 24.0;
-pub(super) const TOP: f64 = 28.0;
-pub(super) const BOTTOM: f64 = 40.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 28.0;
+const BOTTOM: f64 = 40.0;
 /// Height of the plot: that of the score 1.
-pub(super) const HEIGHT: f64 = 180.0;
+const HEIGHT: f64 = 180.0;
 /// From draft to draft, as long as they are few.
 const STEP: f64 = 110.0;
 /// The plot's least and greatest width.
@@ -18,17 +18,45 @@ const WIDTH: (f64, f64) = (280.0, 720.0);
 /// With more marks than this, their scores would stand on each other.
 const MOST_LABELS: usize = 14;
 
-/// The scores of a run's drafts as a picture: a tree, since a revision begins at the best draft so far, not at the
-/// last one.
+/// A plot of shares from 0 to 1, with a line at each half.
 #[derive(Debug, Serialize)]
-pub(super) struct Chart {
+pub(super) struct Frame {
     width: String,
     height: String,
     left: String,
     right: String,
-    /// Where the score 0 is.
+    /// Where the share 0 is.
     bottom: String,
     lines: Vec<Level>,
+}
+
+impl Frame {
+    /// A plot of this width, with room to its right, and lines that are labelled so.
+    pub(super) fn new(width: f64, room: f64, label: impl Fn(f64) -> String) -> Self {
+        Self {
+            width: figure(LEFT + width + room),
+            height: figure(TOP + HEIGHT + BOTTOM),
+            left: figure(LEFT),
+            right: figure(LEFT + width),
+            bottom: figure(TOP + HEIGHT),
+            lines: [0.0, 0.5, 1.0]
+                .map(|share| level(share, label(share)))
+                .into(),
+        }
+    }
+}
+
+/// Where a share is in a plot, from the top.
+pub(super) fn height(share: f64) -> f64 {
+    TOP + HEIGHT * (1.0 - share)
+}
+
+/// The scores of a run's drafts as a picture: a tree, since a revision begins at the best draft so far, not at the
+/// last one.
+#[derive(Debug, Serialize)]
+pub(super) struct Chart {
+    #[serde(flatten)]
+    frame: Frame,
     threshold: Level,
     edges: Vec<Edge>,
     points: Vec<Point>,
@@ -38,9 +66,16 @@ pub(super) struct Chart {
 
 /// A level across the plot.
 #[derive(Debug, Serialize)]
-pub(super) struct Level {
-    pub(super) y: String,
-    pub(super) label: String,
+struct Level {
+    y: String,
+    label: String,
+}
+
+fn level(share: f64, label: String) -> Level {
+    Level {
+        y: figure(height(share)),
+        label,
+    }
 }
 
 /// From a draft to its revision.
@@ -95,7 +130,7 @@ impl Chart {
             // Half a step of room for the marks at both ends.
             LEFT + 20.0 + share * (width - 40.0)
         };
-        let y = |score: f64| TOP + HEIGHT * (1.0 - score.clamp(0.0, 1.0));
+        let y = |score: f64| height(score.clamp(0.0, 1.0));
         let taken = |version: &Version| way.contains(&version.iteration);
         let edges = scored.iter().filter_map(|(version, score)| {
             let base = version.based_on?;
@@ -125,20 +160,12 @@ impl Chart {
                 taken: taken(version),
             }
         });
-        let level = |score: f64, label: String| Level {
-            y: figure(y(score)),
-            label,
-        };
         Some(Self {
-            width: figure(LEFT + width + RIGHT),
-            height: figure(TOP + HEIGHT + BOTTOM),
-            left: figure(LEFT),
-            right: figure(LEFT + width),
-            bottom: figure(TOP + HEIGHT),
-            lines: [0.0, 0.5, 1.0]
-                .map(|score| level(score, format!("{score:.1}")))
-                .into(),
-            threshold: level(threshold, format!("threshold {threshold:.2}")),
+            frame: Frame::new(width, RIGHT, |score| format!("{score:.1}")),
+            threshold: level(
+                threshold.clamp(0.0, 1.0),
+                format!("threshold {threshold:.2}"),
+            ),
             edges,
             points: points.collect(),
             description: describe(&scored, threshold, selected),

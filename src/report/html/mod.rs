@@ -1,5 +1,6 @@
 //! A report on runs as one HTML file: nothing of it is elsewhere, nothing in it runs, and what comes from a user,
-//! a model or a file stands in it as text. The template decides how it looks, [`view`] what there is to show.
+//! a model or a file stands in it as text. The templates are given the record and decide how it looks; [`view`] computes
+//! what is not in the record.
 
 mod bench;
 mod chart;
@@ -10,31 +11,53 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, Value, context, escape_formatter};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
 use serde::Serialize;
 
 pub use self::bench::bench_html;
-use self::view::Page;
+use self::view::Mark;
 pub use self::view::{Said, Talk};
+use crate::report::text::{asides, doubt, duration, thousands, value};
 use crate::template;
-use crate::types::Stamped;
+use crate::types::{CriterionResult, Issue, Stamped};
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = template::environment();
     environment.set_syntax(template::trimmed());
+    // What is not in a record is not shown.
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     // Everything that is shown goes this way: it is text, whatever its name or kind.
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(|out, state, value| match value.as_str().map(printable) {
         Some(Cow::Owned(text)) => escape_formatter(out, state, &Value::from(text)),
         _ => escape_formatter(out, state, value),
     });
+    environment.add_filter("score", |score: f64| format!("{score:.2}"));
+    // An amount, in the unit of the user's prices.
+    environment.add_filter("money", |amount: Option<f64>| {
+        amount
+            .map(|amount| format!("{amount:.4}"))
+            .unwrap_or_default()
+    });
+    environment.add_filter("thousands", |number: Option<u64>| {
+        number.map(thousands).unwrap_or_default()
+    });
+    environment.add_filter("milliseconds", |time: u64| milliseconds(time));
+    environment.add_filter("mark", |result: Serde<CriterionResult>| {
+        Value::from(Serde(Mark::of_result(&result)))
+    });
+    environment.add_filter("value", |result: Serde<CriterionResult>| value(&result));
+    environment.add_filter("asides", |result: Serde<CriterionResult>| asides(&result));
+    environment.add_filter("doubt", |issue: Serde<Issue>| doubt(&issue));
     for (name, source) in [
         ("base", include_str!("base.html")),
         ("page", include_str!("page.html")),
         ("bench", include_str!("bench.html")),
+        ("words", include_str!("words.html")),
         ("head", include_str!("head.html")),
         ("run", include_str!("run.html")),
         ("chart", include_str!("chart.html")),
+        ("grid", include_str!("grid.html")),
         ("version", include_str!("version.html")),
         ("diff", include_str!("diff.html")),
     ] {
@@ -48,16 +71,14 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// A report on these runs, each given by its events in order, as one HTML file. One run is the whole page; several
 /// have a part of it each.
 pub fn html(runs: &[&[Stamped]]) -> String {
-    render(&Page::of(runs))
+    let (title, page) = view::page(runs, BTreeMap::new());
+    fill("page", &title, &page)
 }
 
 /// The same for one run, with what was asked and answered in its calls: by the places of their events, from 0.
 pub fn html_with_talks(run: &[Stamped], talks: BTreeMap<usize, Talk>) -> String {
-    render(&Page::with_talks(run, talks))
-}
-
-fn render(page: &Page) -> String {
-    fill("page", page.title(), page)
+    let (title, page) = view::page(&[run], talks);
+    fill("page", &title, &page)
 }
 
 /// The page of this template, about this.
@@ -73,6 +94,11 @@ fn fill(template: &str, title: &str, page: &impl Serialize) -> String {
             })
         })
         .expect("our own templates are valid: a test renders them all")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times that people wait")]
+fn milliseconds(time: u64) -> String {
+    duration(time as f64 / 1000.0)
 }
 
 /// The text without what HTML cannot hold or a reader cannot see: line breaks of other systems become ours, other
