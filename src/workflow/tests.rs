@@ -430,6 +430,7 @@ fn templates_do_not_grow_without_bounds() {
         ("{{ 'x' * 99999999 }}", "multiplies"),
         ("{{ (x | replace('x', x)) | length }} ", "more than 16 MiB"),
         ("{{ range(9999) | join(x) | length }} ", "more than 16 MiB"),
+        ("{{ [[x] * 99] | join | length }} ", "more than 16 MiB"),
         (
             "{{ x | indent(99999999, true) | length }} ",
             "more than 16 MiB",

@@ -340,12 +340,11 @@ fn drafts(events: &[Stamped], record: &RunRecord) -> Vec<Value> {
             notes => story.notes.remove(&number).unwrap_or_default(),
             decisions => story.decisions.remove(&number).unwrap_or_default(),
         };
-        match record.version(number) {
-            Some(version) => {
-                let named = story.named.remove(&number).unwrap_or_default();
-                context! { ..happened, ..of_version(record, version, &named) }
-            }
-            None => context! { version => (), ..happened },
+        if let Some(version) = record.version(number) {
+            let named = story.named.remove(&number).unwrap_or_default();
+            context! { ..happened, ..of_version(record, version, &named) }
+        } else {
+            context! { version => (), ..happened }
         }
     };
     numbers.into_iter().map(draft).collect()
