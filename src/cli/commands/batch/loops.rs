@@ -20,7 +20,7 @@ use crate::engine::{Loop, Observer};
 use crate::evidence::Gatherer;
 use crate::model::HttpClient;
 use crate::prompt::Templates;
-use crate::types::{Evaluator, LoopSettings, ReflectionCriteria, Stamped, Task};
+use crate::types::{Evaluator, ReflectionCriteria, Stamped, Task};
 
 /// The most sets of criteria that are kept ready; more of them are read again and again.
 const MOST: usize = 64;
@@ -137,24 +137,12 @@ impl<'a> Loops<'a> {
         if self.limits_cost {
             prices::check(&plan, opened.asked(&plan))?;
         }
-        let max_cost = prices::limit(
-            &plan,
-            plan.config.prices(),
-            opened.asked(&plan),
-            self.global.quiet,
-        )?;
         // Without a store nothing is kept: a cache in memory would grow with every task.
         let cache = self.store.as_ref();
         let cache = cache.and_then(|store| store::verdicts(&plan.criteria, Some(store)));
-        let settings = LoopSettings {
-            max_cost,
-            ..plan.settings().loop_settings.clone()
-        };
         let prices = plan.config.prices().clone();
         let built = opened
-            .into_loop(plan.criteria, cache)
-            .settings(settings)
-            .prices(prices)
+            .into_loop_of(plan, cache, prices, self.global.quiet)?
             .tools(tools)
             .writer_tools(writer_tools)
             .evidence(self.evidence.clone())
