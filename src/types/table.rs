@@ -1,5 +1,6 @@
 //! How a table of settings is defined: each setting once, with its key, type, range, default and flag.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -17,17 +18,17 @@ pub(crate) struct Range {
 }
 
 /// A type of numbers that settings have.
-pub(crate) trait Number: Copy + Into<f64> + FromStr {
-    /// Goes before a range of such numbers.
-    const NOUN: &'static str;
+pub(crate) trait Number: Copy + Into<f64> + FromStr<Err: Display> {
+    /// Whether they are whole numbers.
+    const WHOLE: bool;
 }
 
 impl Number for u32 {
-    const NOUN: &'static str = "";
+    const WHOLE: bool = true;
 }
 
 impl Number for f64 {
-    const NOUN: &'static str = "a number ";
+    const WHOLE: bool = false;
 }
 
 impl Range {
@@ -61,6 +62,8 @@ impl Range {
     {
         move |text| match text.parse() {
             Ok(number) => self.check("it", number),
+            // "number too large to fit" says more than the range.
+            Err(error) if T::WHOLE => Err(error.to_string()),
             Err(_) => Err(self.message::<T>("it")),
         }
     }
@@ -68,7 +71,8 @@ impl Range {
     fn message<T: Number>(self, subject: &str) -> String {
         let Self { min, max } = self;
         match max {
-            Some(max) => format!("{subject} must be {}from {min} to {max}", T::NOUN),
+            Some(max) if T::WHOLE => format!("{subject} must be from {min} to {max}"),
+            Some(max) => format!("{subject} must be a number from {min} to {max}"),
             None => format!("{subject} must be at least {min}"),
         }
     }
@@ -222,7 +226,7 @@ mod tests {
         assert_eq!(read(&["--judge-samples=16", "--no-cache"]), Ok(set));
         for (line, message) in [
             ("--judge-samples=17", "it must be from 1 to 16"),
-            ("--judge-samples=some", "it must be from 1 to 16"),
+            ("--judge-samples=some", "invalid digit found in string"),
             ("--judge-confirm=nan", "it must be a number from 0 to 1"),
             ("--judge-mode=both", "[possible values: joint, separate]"),
         ] {
