@@ -192,7 +192,8 @@ mod tests {
                 Value::Null => named.starts_with("the criteria's own"),
                 Value::Number(number) => named.parse().ok() == number.as_f64(),
                 Value::String(text) => named == text,
-                other => named == other.to_string(),
+                Value::Bool(value) => named.parse() == Ok(*value),
+                Value::Array(_) | Value::Object(_) => false,
             };
             assert!(is_right, "{}: {named}", arg.get_id());
             Some(())
