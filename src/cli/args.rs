@@ -7,13 +7,11 @@ mod worker;
 use std::path::{Path, PathBuf};
 
 use crate::batch::durable::EngineAddress;
-use crate::batch::{Concurrency, Shard};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use crate::batch::{Concurrency, Pace, Shard};
+use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use clap_complete::engine::ArgValueCompleter;
-use serde::de::DeserializeOwned;
-use serde::de::value::{Error as ValueError, StringDeserializer};
 
 pub(super) use self::bench::{BenchArgs, BenchCommand, BenchFormat, JudgeBenchArgs};
 pub(super) use self::memory::{
@@ -23,7 +21,7 @@ pub(super) use self::worker::WorkerArgs;
 use super::complete;
 use crate::criteria::BUILTIN_NAMES;
 use crate::model::Think;
-use crate::types::{Candidates, JudgeMode, JudgeScore, MAX_SAMPLES, OnFailure, Select, Strategy};
+use crate::types::{JudgeSettings, LoopSettings, Range, ReflectorSettings, word};
 
 /// Drafts, judges and revises a text with a language model until it meets your criteria.
 #[derive(Debug, Parser)]
@@ -222,7 +220,7 @@ pub(super) struct DraftArgs {
 
 /// What is about judging, or about more than one revision: none of it means anything with `--errors`.
 const IGNORED_BY_ERRORS: [&str; 20] = [
-    "JudgeArgs",
+    "JudgeSettings",
     "judge_model",
     "stronger_model",
     "interactive",
@@ -326,11 +324,15 @@ pub(super) struct RunArgs {
 
     /// How the judge is asked.
     #[command(flatten)]
-    pub judge: JudgeArgs,
+    pub judge: JudgeSettings,
 
     /// How the loop goes.
     #[command(flatten)]
-    pub flow: LoopArgs,
+    pub flow: LoopSettings,
+
+    /// What ends it early.
+    #[command(flatten, next_help_heading = "Loop")]
+    pub limits: LimitArgs,
 
     /// What is asked at the terminal.
     #[command(flatten)]
@@ -432,7 +434,7 @@ pub(super) struct EvaluateArgs {
 
     /// How the judge is asked.
     #[command(flatten)]
-    pub judge: JudgeArgs,
+    pub judge: JudgeSettings,
 
     /// Where the report goes, and how.
     #[command(flatten)]
@@ -625,21 +627,9 @@ pub(super) struct AssessArgs {
     #[arg(long, conflicts_with = "file")]
     pub schema: bool,
 
-    /// The least share of the tasks that must succeed, 0 to 1 [default: 0.8]
-    #[arg(long, value_name = "RATE", value_parser = parse_share, help_heading = "Criteria")]
-    pub min_success_rate: Option<f64>,
-
-    /// How many times as long as expected a task may take [default: 2]
-    #[arg(long, value_name = "TIMES", help_heading = "Criteria")]
-    pub max_execution_time_multiplier: Option<f64>,
-
-    /// Whether a plan is no success in which a task was not run to its end [default: true]
-    #[arg(long, value_name = "BOOL", help_heading = "Criteria")]
-    pub require_all_tasks_complete: Option<bool>,
-
-    /// Whether an empty output is an issue [default: true]
-    #[arg(long, value_name = "BOOL", help_heading = "Criteria")]
-    pub check_output_quality: Option<bool>,
+    /// When the plan is a success.
+    #[command(flatten)]
+    pub reflector: ReflectorSettings,
 
     /// Let a model add suggestions, in one call; the verdict is made by rules all the same
     #[arg(long, help_heading = "Model")]
@@ -773,13 +763,9 @@ pub(super) struct BatchArgs {
     )]
     pub concurrency: Concurrency,
 
-    /// The most requests a minute
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Pace")]
-    pub requests_per_minute: Option<u32>,
-
-    /// The most tokens a minute, prompts and answers together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Pace")]
-    pub tokens_per_minute: Option<u32>,
+    /// How fast requests are made.
+    #[command(flatten)]
+    pub rates: RateArgs,
 
     /// Add the rows to this file, instead of writing them to standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -809,6 +795,38 @@ pub(super) struct BatchArgs {
     #[arg(long, hide_short_help = true, help_heading = "Output")]
     pub no_log: bool,
 
+    /// What its loops are made of.
+    #[command(flatten)]
+    pub loops: LoopsArgs,
+}
+
+/// How fast the requests of many tasks are made.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pace")]
+pub(super) struct RateArgs {
+    /// The most requests a minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests_per_minute: Option<u32>,
+
+    /// The most tokens a minute, prompts and answers together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub tokens_per_minute: Option<u32>,
+}
+
+impl RateArgs {
+    /// This pace, with so many tasks at once.
+    pub(super) fn with(&self, concurrency: Concurrency) -> Pace {
+        Pace {
+            concurrency,
+            requests_per_minute: self.requests_per_minute,
+            tokens_per_minute: self.tokens_per_minute,
+        }
+    }
+}
+
+/// What the loops of many tasks are made of, whatever command has the tasks.
+#[derive(Debug, Default, Args)]
+pub(super) struct LoopsArgs {
     /// Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read
     /// JSON Schemas outside of their folder; let the tools of --tool run
     #[arg(long, hide_short_help = true, help_heading = "Criteria")]
@@ -829,43 +847,39 @@ pub(super) struct BatchArgs {
 
     /// How the judge is asked.
     #[command(flatten)]
-    pub judge: JudgeArgs,
+    pub judge: JudgeSettings,
 
     /// How the loop goes.
     #[command(flatten)]
-    pub flow: LoopArgs,
+    pub flow: LoopSettings,
+
+    /// What ends all of them together early.
+    #[command(flatten, next_help_heading = "Loop")]
+    pub limits: LimitArgs,
 }
 
-/// What the loops of many tasks are made of, whatever command has the tasks.
+/// Tasks, and what their loops are made of, whatever command has the tasks.
 #[derive(Clone, Copy)]
-pub(super) struct LoopsArgs<'a> {
+pub(super) struct TasksArgs<'a> {
     /// The criteria of tasks that name none.
     pub criteria: Option<&'a str>,
     /// The file of the tasks. Criteria that a task names stay inside its folder.
     pub tasks: &'a Path,
     pub knowledge: &'a KnowledgeArgs,
     pub memory: Option<bool>,
-    pub model: &'a ModelArgs,
-    pub judge: &'a JudgeArgs,
-    pub flow: &'a LoopArgs,
-    pub allow_exec: bool,
-    pub tools: &'a [String],
+    pub loops: &'a LoopsArgs,
     pub no_log: bool,
 }
 
 impl BatchArgs {
-    /// What its loops are made of.
-    pub(super) fn loops(&self) -> LoopsArgs<'_> {
-        LoopsArgs {
+    /// Its tasks, and what their loops are made of.
+    pub(super) fn tasks_args(&self) -> TasksArgs<'_> {
+        TasksArgs {
             criteria: self.criteria.as_deref(),
             tasks: &self.tasks,
             knowledge: &self.knowledge,
             memory: self.memory,
-            model: &self.model,
-            judge: &self.judge,
-            flow: &self.flow,
-            allow_exec: self.allow_exec,
-            tools: &self.tools,
+            loops: &self.loops,
             no_log: self.no_log,
         }
     }
@@ -937,7 +951,7 @@ pub(super) struct KnowledgeArgs {
 }
 
 /// Which model writes and judges, and how it is asked.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Model")]
 pub(super) struct ModelArgs {
     /// The model, as MODEL or PROVIDER:MODEL
@@ -1009,7 +1023,7 @@ pub(super) struct ModelArgs {
 }
 
 /// The limits of a call.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Model")]
 pub(super) struct CallLimitArgs {
     /// The most tokens of one answer
@@ -1037,133 +1051,10 @@ pub(super) struct CallLimitArgs {
     pub retries: Option<u32>,
 }
 
-/// How the judge is asked.
+/// What ends a loop early.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Judge")]
-pub(super) struct JudgeArgs {
-    /// One call for all criteria, or one for each [default: joint]
-    #[arg(long, value_name = "MODE", hide_short_help = true, value_parser = word::<JudgeMode>(&["joint", "separate"]))]
-    pub judge_mode: Option<JudgeMode>,
-
-    /// Ask so often, and take the median [default: 1]
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SAMPLES)))]
-    pub judge_samples: Option<u32>,
-
-    /// Judge a draft again that passes by less than this, 0 for never [default: 0.1]
-    #[arg(long, value_name = "MARGIN", hide_short_help = true, value_parser = parse_share)]
-    pub judge_confirm: Option<f64>,
-
-    /// The score: as the judge writes it, or as its probabilities say [default: verdict]
-    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = word::<JudgeScore>(&["verdict", "expected"]))]
-    pub judge_score: Option<JudgeScore>,
-
-    /// Try the judge on planted texts first, and trust it less if it cannot tell good from bad
-    #[arg(long, hide_short_help = true)]
-    pub judge_probe: bool,
-
-    /// Ask the judge even where a required criterion is not met
-    #[arg(long, hide_short_help = true)]
-    pub judge_always: bool,
-
-    /// Judge anew what was judged before
-    #[arg(long, hide_short_help = true)]
-    pub no_cache: bool,
-}
-
-/// How the loop goes.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Loop")]
-pub(super) struct LoopArgs {
-    /// The most drafts to make, the first included [default: 5]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_iterations: Option<u32>,
-
-    /// The score that is good enough, 0 to 1 [default: the criteria's own, else 0.8]
-    #[arg(long, value_name = "SCORE", value_parser = parse_share)]
-    pub threshold: Option<f64>,
-
-    /// The fewest drafts to make, the first included [default: 1]
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
-    pub min_iterations: Option<u32>,
-
-    /// Stop after so many drafts in a row without a gain [default: 4]
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
-    pub plateau_iterations: Option<u32>,
-
-    /// Stop once as many drafts together gain less than this, 0 to 1 [default: 0.05]
-    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
-    pub improvement_threshold: Option<f64>,
-
-    /// Whether to stop where scores go up and down without a trend [default: true]
-    #[arg(long, value_name = "BOOL", hide_short_help = true)]
-    pub detect_oscillation: Option<bool>,
-
-    /// Compare the best draft with the first where it gains less, 0 for never [default: 0.1]
-    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
-    pub grey_zone: Option<f64>,
-
-    /// Whether to draw fresh drafts, or revise in another way, where revisions do not help [default: true]
-    #[arg(long, value_name = "BOOL", hide_short_help = true)]
-    pub adapt: Option<bool>,
-
-    /// Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]
-    #[arg(long, value_name = "SCORE", hide_short_help = true, value_parser = parse_share)]
-    pub quality_drop_threshold: Option<f64>,
-
-    /// Whether to reflect on replies that are no drafts, and to ask once more [default: false]
-    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub reflect_on_error: Option<bool>,
-
-    /// Reflect on the results of these tools only, by the names of their programs, with commas; '' for none
-    #[arg(
-        long,
-        value_name = "NAMES",
-        hide_short_help = true,
-        value_delimiter = ','
-    )]
-    pub reflect_on_tools: Option<Vec<String>>,
-
-    /// Whether to write the first draft in steps, an outline and then section by section [default: false]
-    #[arg(long, value_name = "BOOL", hide_short_help = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub steps: Option<bool>,
-
-    /// With --steps, reflect after every so many sections; 0 for never [default: 3]
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    pub reflection_interval: Option<u32>,
-
-    /// Let every draft be written to its end, even where it can no longer meet a hard check
-    #[arg(long, hide_short_help = true)]
-    pub no_early_stop: bool,
-
-    /// How drafts are revised; by default whichever fits the draft and its issues (`hybrid`)
-    #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = word::<Strategy>(&["hybrid", "full_rewrite", "targeted_edit", "incremental"]))]
-    pub strategy: Option<Strategy>,
-
-    /// Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a
-    /// revision that did not help [default: 1]
-    #[arg(long, value_name = "N|auto", hide_short_help = true)]
-    pub candidates: Option<Candidates>,
-
-    /// The most tokens of one reply that revises
-    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_revision_tokens: Option<u32>,
-
-    /// Whether to show each revision the last drafts before, besides the one that it revises [default: false]
-    #[arg(long, value_name = "BOOL", hide_short_help = true)]
-    pub include_prior_versions: Option<bool>,
-
-    /// Whether to show each revision what earlier ones fixed and what failed [default: true]
-    #[arg(long, value_name = "BOOL", hide_short_help = true)]
-    pub include_reflection_history: Option<bool>,
-
-    /// Which draft is the answer; the one with the highest score by default
-    #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<Select>(&["highest_score", "latest", "first_satisfactory", "weighted_recency"]))]
-    pub select: Option<Select>,
-
-    /// Which draft is the answer where the criteria are not met; by default what --select says
-    #[arg(long, value_name = "RULE", hide_short_help = true, value_parser = word::<OnFailure>(&["return_best", "return_last", "raise"]))]
-    pub on_failure: Option<OnFailure>,
-
+#[expect(clippy::struct_field_names, reason = "each is named as its flag")]
+pub(super) struct LimitArgs {
     /// Stop once so many tokens are used
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub max_total_tokens: Option<u64>,
@@ -1607,17 +1498,5 @@ pub(super) enum ConfigCommand {
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "it must be a number from 0 to 1".to_owned())
-}
-
-/// Takes one of the words that a type has in JSON.
-fn word<T>(words: &'static [&'static str]) -> impl TypedValueParser<Value = T>
-where
-    T: DeserializeOwned + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(words.iter().copied())
-        .try_map(|text| T::deserialize(StringDeserializer::<ValueError>::new(text)))
+    Range::from(0).to(1).parser()(text)
 }

@@ -24,6 +24,7 @@ mod prices;
 mod printer;
 mod progress;
 mod recall;
+mod run_inputs;
 mod settings;
 mod setup;
 mod store;

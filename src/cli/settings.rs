@@ -4,8 +4,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Once};
 
 use super::args::{
-    AssessArgs, CallLimitArgs, EvaluateArgs, GlobalArgs, JudgeArgs, KnowledgeArgs, LoopArgs,
-    LoopsArgs, ModelArgs, RunArgs, WorkflowArgs,
+    AssessArgs, CallLimitArgs, EvaluateArgs, GlobalArgs, KnowledgeArgs, LimitArgs, ModelArgs,
+    RunArgs, TasksArgs, WorkflowArgs,
 };
 use super::error::CliError;
 use super::{paths, printer};
@@ -14,9 +14,7 @@ use crate::config::{self, Config, HumanDuration, Origin, Resolved, Settings, Tim
 use crate::criteria::{self, Available};
 use crate::prompt::Templates;
 use crate::source::Reach;
-use crate::types::{
-    Criteria, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts, ReflectorSettings,
-};
+use crate::types::{Criteria, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts};
 
 /// The criteria where nobody names any.
 const DEFAULT_CRITERIA: &str = "writing";
@@ -56,11 +54,11 @@ impl Plan {
 pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<Plan, CliError> {
     let flags = Settings {
         criteria: args.criteria.clone(),
-        loop_settings: loop_flags(&args.flow)?,
+        loop_settings: args.flow.clone().or(&limits(&args.limits)?),
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
         memory: args.memory,
-        judge: judge_flags(&args.judge),
+        judge: args.judge.clone(),
         ..model_flags(&args.model)?
     };
     let measure = if judged {
@@ -84,7 +82,7 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
 }
 
 /// Refuses what is said about steps where drafts are not written in steps.
-fn check_steps(args: &LoopArgs, plan: &Plan) -> Result<(), CliError> {
+fn check_steps(args: &LoopSettings, plan: &Plan) -> Result<(), CliError> {
     if args.reflection_interval.is_some() && !plan.settings().loop_settings.steps() {
         return Err(CliError::usage(
             "--reflection-interval is about drafts that are written in steps, and this one is not",
@@ -119,26 +117,21 @@ pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan,
 /// What a batch or a benchmark sets for tasks with these criteria; without any, for those that name none. Its limits hold
 /// for all tasks together, and are not here.
 pub(super) fn batch(
-    args: LoopsArgs<'_>,
+    args: TasksArgs<'_>,
     criteria: Option<&str>,
     global: &GlobalArgs,
 ) -> Result<Plan, CliError> {
-    let loop_settings = LoopSettings {
-        max_total_tokens: None,
-        max_cost: None,
-        max_time: None,
-        ..loop_flags(args.flow)?
-    };
+    let loops = args.loops;
     let flags = Settings {
         criteria: criteria.or(args.criteria).map(str::to_owned),
-        loop_settings,
+        loop_settings: loops.flow.clone(),
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
         memory: args.memory,
-        judge: judge_flags(args.judge),
-        ..model_flags(args.model)?
+        judge: loops.judge.clone(),
+        ..model_flags(&loops.model)?
     };
-    let (knowledge, allowed) = (args.knowledge, args.allow_exec);
+    let (knowledge, allowed) = (args.knowledge, loops.allow_exec);
     let folder = criteria.map(|_| match args.tasks.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -146,23 +139,17 @@ pub(super) fn batch(
     let plan = plan(flags, knowledge, global, allowed, Measure::Criteria, folder)?;
     if criteria.is_none() {
         // Tasks with criteria of their own may be written otherwise.
-        check_steps(args.flow, &plan)?;
+        check_steps(&loops.flow, &plan)?;
     }
     Ok(Plan {
-        tools: args.tools.len(),
+        tools: loops.tools.len(),
         ..plan
     })
 }
 
 /// The limits that `reflect batch` sets for all tasks together.
-pub(super) fn batch_limits(args: &LoopArgs) -> Result<Limits, CliError> {
-    let flags = loop_flags(args)?;
-    let limits = LoopSettings {
-        max_total_tokens: flags.max_total_tokens,
-        max_cost: flags.max_cost,
-        max_time: flags.max_time,
-        ..LoopSettings::default()
-    };
+pub(super) fn batch_limits(args: &LimitArgs) -> Result<Limits, CliError> {
+    let limits = limits(args)?;
     limits
         .check()
         .map_err(|(_, message)| CliError::usage(message))?;
@@ -183,7 +170,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
         },
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
-        judge: judge_flags(&args.judge),
+        judge: args.judge.clone(),
         ..model_flags(&args.model)?
     };
     let evaluator = args.evaluator.as_deref();
@@ -242,12 +229,7 @@ pub(super) fn assess(args: &AssessArgs, global: &GlobalArgs) -> Result<Plan, Cli
     let config = load(global)?;
     let flags = Settings {
         profile: global.profile.clone(),
-        reflector: ReflectorSettings {
-            min_success_rate: args.min_success_rate,
-            max_execution_time_multiplier: args.max_execution_time_multiplier,
-            require_all_tasks_complete: args.require_all_tasks_complete,
-            check_output_quality: args.check_output_quality,
-        },
+        reflector: args.reflector,
         ..model_flags(&args.model)?
     };
     without_criteria(config, &flags, true)
@@ -463,47 +445,13 @@ pub(super) fn call_limits(args: &CallLimitArgs) -> Result<Settings, CliError> {
     })
 }
 
-/// What the flags about the judge set.
-fn judge_flags(args: &JudgeArgs) -> JudgeSettings {
-    JudgeSettings {
-        mode: args.judge_mode,
-        samples: args.judge_samples,
-        confirm: args.judge_confirm,
-        score: args.judge_score,
-        probe: args.judge_probe.then_some(true),
-        always: args.judge_always.then_some(true),
-        cache: args.no_cache.then_some(false),
-        think: None,
-    }
-}
-
-/// What the flags about the loop set.
-fn loop_flags(args: &LoopArgs) -> Result<LoopSettings, CliError> {
+/// What the flags about the limits of a loop set.
+fn limits(args: &LimitArgs) -> Result<LoopSettings, CliError> {
     Ok(LoopSettings {
-        max_iterations: args.max_iterations,
-        min_iterations: args.min_iterations,
-        threshold: args.threshold,
-        strategy: args.strategy,
-        candidates: args.candidates,
-        max_revision_tokens: args.max_revision_tokens,
-        include_prior_versions: args.include_prior_versions,
-        include_reflection_history: args.include_reflection_history,
-        select: args.select,
-        on_failure: args.on_failure,
-        plateau_iterations: args.plateau_iterations,
-        improvement_threshold: args.improvement_threshold,
-        detect_oscillation: args.detect_oscillation,
-        grey_zone: args.grey_zone,
-        adapt: args.adapt,
-        quality_drop_threshold: args.quality_drop_threshold,
-        reflect_on_error: args.reflect_on_error,
-        reflect_on_tools: args.reflect_on_tools.clone(),
-        steps: args.steps,
-        reflection_interval: args.reflection_interval,
-        early_stop: args.no_early_stop.then_some(false),
         max_total_tokens: args.max_total_tokens,
         max_cost: args.max_cost,
         max_time: max_time(args.max_time.as_deref())?,
+        ..LoopSettings::default()
     })
 }
 

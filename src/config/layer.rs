@@ -88,9 +88,6 @@ impl fmt::Display for Origin {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Layer(IndexMap<String, (Value, Origin)>);
 
-/// The tables within the settings that are laid over each other key by key.
-const TABLES: &[&str] = &["loop", "judge", "reflector", "timeouts", "history"];
-
 impl Layer {
     /// What is set in these settings.
     pub(super) fn new(settings: &Settings, origin: impl Fn(&str) -> Origin) -> Self {
@@ -101,7 +98,7 @@ impl Layer {
         for (key, value) in all {
             match value {
                 Value::Null => {}
-                Value::Object(table) if TABLES.contains(&key.as_str()) => {
+                Value::Object(table) if table_keys(&key).is_some() => {
                     for (inner, value) in table.into_iter().filter(|(_, v)| !v.is_null()) {
                         let key = format!("{key}.{inner}");
                         let origin = origin(&key);
@@ -230,20 +227,25 @@ impl Resolved {
     }
 }
 
+/// The keys of a table within the settings, which is laid over others key by key; `None` if there is no such table.
+fn table_keys(table: &str) -> Option<&'static [&'static str]> {
+    Some(match table {
+        "loop" => source::fields::<LoopSettings>(),
+        "judge" => source::fields::<JudgeSettings>(),
+        "reflector" => source::fields::<ReflectorSettings>(),
+        "timeouts" => source::fields::<TimeoutSettings>(),
+        "history" => source::fields::<HistorySettings>(),
+        _ => return None,
+    })
+}
+
 /// All dotted keys of the settings, from the types.
 pub(super) fn keys() -> Vec<String> {
     source::fields::<Settings>()
         .iter()
-        .flat_map(|key| {
-            let inner: &[&str] = match *key {
-                "loop" => source::fields::<LoopSettings>(),
-                "judge" => source::fields::<JudgeSettings>(),
-                "reflector" => source::fields::<ReflectorSettings>(),
-                "timeouts" => source::fields::<TimeoutSettings>(),
-                "history" => source::fields::<HistorySettings>(),
-                _ => return vec![(*key).to_owned()],
-            };
-            inner.iter().map(|i| format!("{key}.{i}")).collect()
+        .flat_map(|key| match table_keys(key) {
+            Some(inner) => inner.iter().map(|i| format!("{key}.{i}")).collect(),
+            None => vec![(*key).to_owned()],
         })
         .collect()
 }

@@ -264,6 +264,7 @@ fn flag_name(key: &str) -> String {
     let name = match key.split_once('.') {
         Some(("timeouts", name)) => format!("timeout-{name}"),
         Some(("judge", "cache")) => "no-cache".to_owned(),
+        Some(("loop", "early_stop")) => "no-early-stop".to_owned(),
         Some(("judge", name)) => format!("judge-{name}"),
         Some((_, name)) => name.to_owned(),
         None => key.to_owned(),

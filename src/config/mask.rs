@@ -1,8 +1,7 @@
 //! What is shown of a configuration file where something is wrong with it: no value that may be a secret.
 
-use super::{file::Tables, provider::Provider, settings::Settings};
+use super::{file::Tables, layer::keys, provider::Provider, settings::Settings};
 use crate::source::{self, Source, SourceError, redact};
-use crate::types::{JudgeSettings, LoopSettings, ReflectorSettings};
 
 /// The error, with every value masked in the lines that it shows, except those of settings that hold no secret. Typos
 /// are not known to be settings, so that a key under a misspelt name is masked as well.
@@ -53,17 +52,15 @@ fn is_public(table: &str, key: &str, name: &str) -> bool {
     if ["headers", "extra_body"].iter().any(|it| path.contains(it)) {
         return false;
     }
-    let tables = [
-        source::fields::<LoopSettings>(),
-        source::fields::<JudgeSettings>(),
-        source::fields::<ReflectorSettings>(),
-        source::fields::<super::TimeoutSettings>(),
-        source::fields::<super::HistorySettings>(),
+    let others = [
         source::fields::<Settings>(),
         &["kind", "api_key_env", "input", "output", "cached_input"],
         &["exec", "models", "endpoints"],
     ];
-    let is_known = tables.iter().any(|keys| keys.contains(&name));
+    let is_known = others.iter().any(|keys| keys.contains(&name))
+        || keys()
+            .iter()
+            .any(|key| key.rsplit('.').next() == Some(name));
     let is_table = source::fields::<Tables>().contains(&name);
     debug_assert!(source::fields::<Provider>().contains(&"api_key_env"));
     (is_known && !is_table) || table.trim() == "aliases"

@@ -156,8 +156,6 @@ impl Settings {
     pub fn defaults() -> Self {
         let timeouts = Timeouts::default();
         let human = |duration| HumanDuration::new(duration);
-        let loops = LoopSettings::default();
-        let judge = JudgeSettings::default();
         Self {
             context_messages: Some(evidence::DEFAULT_MESSAGES),
             evidence_tokens: Some(evidence::DEFAULT_TOKENS),
@@ -167,37 +165,8 @@ impl Settings {
             retries: Some(RetryPolicy::default().max_retries),
             think: Some(Think::Auto),
             structured_output: Some(StructuredOutputMode::Auto),
-            loop_settings: LoopSettings {
-                max_iterations: Some(loops.max_iterations()),
-                min_iterations: Some(loops.min_iterations()),
-                strategy: Some(loops.strategy()),
-                candidates: Some(loops.candidates()),
-                include_prior_versions: Some(loops.include_prior_versions()),
-                include_reflection_history: Some(loops.include_reflection_history()),
-                select: Some(loops.select()),
-                on_failure: Some(loops.on_failure()),
-                plateau_iterations: Some(loops.plateau_iterations()),
-                improvement_threshold: Some(loops.improvement_threshold()),
-                detect_oscillation: Some(loops.detect_oscillation()),
-                grey_zone: Some(loops.grey_zone()),
-                adapt: Some(loops.adapt()),
-                quality_drop_threshold: Some(loops.quality_drop_threshold()),
-                reflect_on_error: Some(loops.reflect_on_error()),
-                steps: Some(loops.steps()),
-                reflection_interval: Some(loops.reflection_interval()),
-                early_stop: Some(loops.early_stop()),
-                ..loops
-            },
-            judge: JudgeSettings {
-                mode: Some(judge.mode()),
-                samples: Some(judge.samples()),
-                confirm: Some(judge.confirm()),
-                score: Some(judge.score()),
-                probe: Some(judge.probe()),
-                always: Some(judge.always()),
-                cache: Some(judge.cache()),
-                think: Some(judge.think()),
-            },
+            loop_settings: LoopSettings::defaults(),
+            judge: JudgeSettings::defaults(),
             reflector: ReflectorSettings::defaults(),
             timeouts: TimeoutSettings {
                 connect: human(timeouts.connect),

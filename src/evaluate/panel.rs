@@ -210,7 +210,7 @@ impl Panel {
                 attempt: subject.attempt,
                 observer,
             };
-            let margin = self.criteria.judge_settings.confirm();
+            let margin = self.criteria.judge_settings.margin();
             let narrow =
                 |verdict: &Judgement| margin > 0.0 && self.is_narrow(findings, verdict, margin);
             let verdict = judge.judge(&case, narrow).await?;

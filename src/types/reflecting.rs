@@ -1,5 +1,6 @@
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+use super::table::settings;
 
 /// When the outcome of a task or a plan counts as a success (seed 004).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -16,73 +17,56 @@ pub struct ReflectionCriteria {
 
 impl Default for ReflectionCriteria {
     fn default() -> Self {
-        Self {
-            min_success_rate: 0.8,
-            max_execution_time_multiplier: 2.0,
-            require_all_tasks_complete: true,
-            check_output_quality: true,
-        }
+        ReflectorSettings::default().criteria()
     }
 }
 
+settings! {
 /// What a layer sets of [`ReflectionCriteria`]. As in [`LoopSettings`](super::LoopSettings), every field is optional.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Copy)]
+#[command(next_help_heading = "Criteria")]
 pub struct ReflectorSettings {
     /// The least share of a plan's tasks that must succeed, 0 to 1. Default: 0.8.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1))]
-    pub min_success_rate: Option<f64>,
+    #[arg(long, value_name = "RATE")]
+    #[arg(help = "The least share of the tasks that must succeed, 0 to 1 [default: 0.8]")]
+    pub min_success_rate: Option<f64> from 0 to 1 = 0.8,
     /// How many times as long as expected a task may take; above 0. Default: 2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
-    pub max_execution_time_multiplier: Option<f64>,
+    #[arg(long, value_name = "TIMES")]
+    #[arg(help = "How many times as long as expected a task may take [default: 2]")]
+    pub max_execution_time_multiplier: Option<f64> = 2.0,
     /// Whether a plan in which a task was not run to its end is no success. Default: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub require_all_tasks_complete: Option<bool>,
+    #[arg(long, value_name = "BOOL")]
+    #[arg(help = "Whether a plan is no success in which a task was not run to its end [default: true]")]
+    pub require_all_tasks_complete: Option<bool> = true,
     /// Whether an empty output is an issue. Default: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub check_output_quality: Option<bool>,
+    #[arg(long, value_name = "BOOL")]
+    #[arg(help = "Whether an empty output is an issue [default: true]")]
+    pub check_output_quality: Option<bool> = true,
+}
 }
 
 impl ReflectorSettings {
     /// Says which value is outside of its range: its key, and a sentence about what is wrong.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let wrong = |key: &'static str, must: &str| Err((key, format!("`{key}` must be {must}")));
+        self.check_ranges()?;
         // Written so that NaN is wrong, too.
-        if (self.min_success_rate).is_some_and(|rate| !(0.0..=1.0).contains(&rate)) {
-            return wrong("min_success_rate", "a number from 0 to 1");
-        }
         if (self.max_execution_time_multiplier)
             .is_some_and(|times| !(times > 0.0 && times.is_finite()))
         {
-            return wrong("max_execution_time_multiplier", "a number above 0");
+            let message = "`max_execution_time_multiplier` must be a number above 0".to_owned();
+            return Err(("max_execution_time_multiplier", message));
         }
         Ok(())
     }
 
-    /// All of them set, to the defaults.
-    pub fn defaults() -> Self {
-        let criteria = ReflectionCriteria::default();
-        Self {
-            min_success_rate: Some(criteria.min_success_rate),
-            max_execution_time_multiplier: Some(criteria.max_execution_time_multiplier),
-            require_all_tasks_complete: Some(criteria.require_all_tasks_complete),
-            check_output_quality: Some(criteria.check_output_quality),
-        }
-    }
-
     /// The criteria, with the defaults where nothing is set.
     pub fn criteria(&self) -> ReflectionCriteria {
-        let default = ReflectionCriteria::default();
         ReflectionCriteria {
-            min_success_rate: self.min_success_rate.unwrap_or(default.min_success_rate),
-            max_execution_time_multiplier: (self.max_execution_time_multiplier)
-                .unwrap_or(default.max_execution_time_multiplier),
-            require_all_tasks_complete: (self.require_all_tasks_complete)
-                .unwrap_or(default.require_all_tasks_complete),
-            check_output_quality: (self.check_output_quality)
-                .unwrap_or(default.check_output_quality),
+            min_success_rate: self.min_success_rate(),
+            max_execution_time_multiplier: self.max_execution_time_multiplier(),
+            require_all_tasks_complete: self.require_all_tasks_complete(),
+            check_output_quality: self.check_output_quality(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 
-use super::{JudgeArgs, KnowledgeArgs, LoopArgs, LoopsArgs, ModelArgs};
+use super::{KnowledgeArgs, LoopsArgs, ModelArgs, RateArgs, TasksArgs};
 use crate::batch::Concurrency;
 use crate::bench::Arm;
 use crate::cli::complete;
@@ -25,6 +25,9 @@ Exit codes: 0, or 3 if reflect is significantly worse than another arm.",
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
     mut_arg("evidence", |arg| arg.hide_short_help(true)),
+    mut_arg("requests_per_minute", |arg| arg.hide_short_help(true)),
+    mut_arg("tokens_per_minute", |arg| arg.hide_short_help(true)),
+    mut_arg("tools", |arg| arg.help("Show the writer of `reflect` what this program says, as `reflect draft` does; repeatable")),
     mut_arg("max_total_tokens", |arg| arg.help("Start no more trials once all together have used this many tokens")),
     mut_arg("max_cost", |arg| arg.help("Start no more trials once all together have cost this much, by the prices in your configuration")),
     mut_arg("max_time", |arg| arg.help("Stop after this time, for example 90s or 2h; unfinished trials run again next time"))
@@ -101,13 +104,9 @@ pub(in crate::cli) struct BenchArgs {
     )]
     pub concurrency: Concurrency,
 
-    /// The most requests a minute
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true, help_heading = "Pace")]
-    pub requests_per_minute: Option<u32>,
-
-    /// The most tokens a minute, prompts and answers together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true, help_heading = "Pace")]
-    pub tokens_per_minute: Option<u32>,
+    /// How fast requests are made.
+    #[command(flatten)]
+    pub rates: RateArgs,
 
     /// Append the row of each trial to this file; the same command resumes from it
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -130,31 +129,9 @@ pub(in crate::cli) struct BenchArgs {
     #[arg(long, hide_short_help = true, help_heading = "Output")]
     pub exit_zero: bool,
 
-    /// Let the criteria run programs on this machine (commands, and scripts in Python and Prolog), and read
-    /// JSON Schemas outside of their folder; let the tools of --tool run
-    #[arg(long, hide_short_help = true, help_heading = "Criteria")]
-    pub allow_exec: bool,
-
-    /// Show the writer of `reflect` what this program says, as `reflect draft` does; repeatable
-    #[arg(
-        long = "tool",
-        value_name = "COMMAND",
-        hide_short_help = true,
-        help_heading = "Input"
-    )]
-    pub tools: Vec<String>,
-
-    /// Which model writes and judges, and how it is asked.
+    /// What its loops are made of.
     #[command(flatten)]
-    pub model: ModelArgs,
-
-    /// How the judge is asked.
-    #[command(flatten)]
-    pub judge: JudgeArgs,
-
-    /// How the loop goes.
-    #[command(flatten)]
-    pub flow: LoopArgs,
+    pub loops: LoopsArgs,
 }
 
 const BENCH_HELP: &str = "\
@@ -236,18 +213,15 @@ impl BenchArgs {
         self.tasks.as_deref().unwrap_or_default()
     }
 
-    /// What its loops are made of. Runs are not recorded, and nothing is recalled: trials must not help each other.
-    pub(in crate::cli) fn loops<'a>(&'a self, criteria: Option<&'a str>) -> LoopsArgs<'a> {
-        LoopsArgs {
+    /// Its tasks, and what their loops are made of. Runs are not recorded, and nothing is recalled: trials must not help
+    /// each other.
+    pub(in crate::cli) fn tasks_args<'a>(&'a self, criteria: Option<&'a str>) -> TasksArgs<'a> {
+        TasksArgs {
             criteria,
             tasks: Path::new(self.tasks()),
             knowledge: &self.knowledge,
             memory: Some(false),
-            model: &self.model,
-            judge: &self.judge,
-            flow: &self.flow,
-            allow_exec: self.allow_exec,
-            tools: &self.tools,
+            loops: &self.loops,
             no_log: true,
         }
     }

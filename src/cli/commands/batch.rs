@@ -45,8 +45,8 @@ pub(in crate::cli) async fn run(
     if args.engine.is_some() {
         return Err(super::worker::not_built());
     }
-    let plan = settings::batch(args.loops(), None, global)?;
-    let limits = settings::batch_limits(&args.flow)?;
+    let plan = settings::batch(args.tasks_args(), None, global)?;
+    let limits = settings::batch_limits(&args.loops.limits)?;
     let template = read_template(args.prompt.as_deref())?;
     let mut base = Task {
         system: args.system.clone(),
@@ -90,7 +90,8 @@ pub(in crate::cli) async fn run(
             let engine = Engine::open(args, global, plan, address).await?;
             return Ok(Doer::Elsewhere(Box::new(engine)));
         }
-        let loops = Loops::open(args.loops(), global, plan, longest, &gate, limits.cost).await?;
+        let loops =
+            Loops::open(args.tasks_args(), global, plan, longest, &gate, limits.cost).await?;
         if let Some(checked) = &checked {
             loops.try_all(&checked.criteria, global.quiet).await;
         }
@@ -177,11 +178,7 @@ fn pace(args: &BatchArgs) -> Pace {
             tokens_per_minute: None,
         };
     }
-    Pace {
-        concurrency: args.concurrency,
-        requests_per_minute: args.requests_per_minute,
-        tokens_per_minute: args.tokens_per_minute,
-    }
+    args.rates.with(args.concurrency)
 }
 
 /// The limits, with the time that opening the models took taken away.

@@ -10,7 +10,7 @@ use super::batch::loops::Loops;
 use super::batch::progress::Progress;
 use super::batch::{left_of, open_results, say_why};
 use crate::batch::{
-    self, Entry, Flow, Gate, Hands, Now, Options, Output, Pace, Results, Row, Status, Stop, Tally,
+    self, Entry, Flow, Gate, Hands, Now, Options, Output, Results, Row, Status, Stop, Tally,
 };
 use crate::bench::{Arm, Bench, Measured, Plan, Summary};
 use crate::cli::args::{BenchArgs, BenchCommand, BenchFormat, GlobalArgs, ReportFormat};
@@ -47,7 +47,7 @@ async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, C
         )),
         None => None,
     };
-    let known = settings::models(settings::load(global)?, &args.model, global)?;
+    let known = settings::models(settings::load(global)?, &args.loops.model, global)?;
     let known = known.settings();
     let messages = args.knowledge.context_messages.or(known.context_messages);
     let messages = messages.unwrap_or(DEFAULT_MESSAGES);
@@ -63,9 +63,9 @@ async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, C
     let tasks = tasks::read(args, &base, messages, offline, global.quiet).await?;
     let own = own_criteria(&tasks);
     let own = own.filter(|_| args.criteria.is_none());
-    let loops = args.loops(args.criteria.as_deref().or(own.as_deref()));
-    let limits = settings::batch_limits(&args.flow)?;
-    let plan = settings::batch(loops, own.as_deref(), global)?;
+    let tasks_args = args.tasks_args(args.criteria.as_deref().or(own.as_deref()));
+    let limits = settings::batch_limits(&args.loops.limits)?;
+    let plan = settings::batch(tasks_args, own.as_deref(), global)?;
     let how = Plan {
         arms: args.arms.clone(),
         seeds: seeds(args, plan.settings().seed),
@@ -74,16 +74,12 @@ async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, C
     };
     let mut measured = read_rows(rows)?;
     let drain = interrupt::cancel_on_signal();
-    let gate = Gate::new(Pace {
-        concurrency: args.concurrency,
-        requests_per_minute: args.requests_per_minute,
-        tokens_per_minute: args.tokens_per_minute,
-    });
+    let gate = Gate::new(args.rates.with(args.concurrency));
     let longest = tasks.iter().max_by_key(|entry| entry.bytes);
     let longest = longest.and_then(|entry| entry.task.as_ref().ok());
     let longest = longest.map_or(base, |item| item.task.clone());
     let opening = Box::pin(Loops::open(
-        loops,
+        tasks_args,
         global,
         plan,
         longest,

@@ -7,13 +7,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::args::{EvaluateArgs, Format, GlobalArgs, InputFormat, ReportFormat};
 use crate::cli::error::CliError;
-use crate::cli::input::{self, Input};
+use crate::cli::input::Input;
 use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::Output;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
+use crate::cli::run_inputs::RunInputs;
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{dry_run, exec, interrupt, knowledge, models, settings};
+use crate::cli::{dry_run, interrupt, models, settings};
 use crate::engine::{Critique, Observer, Text};
 use crate::evaluate::JudgeModel;
 use crate::report;
@@ -53,16 +54,7 @@ struct Prepared {
 async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, CliError> {
     args.output.check()?;
     let plan = settings::evaluate(args, global)?;
-    let tools = exec::tools(&plan, args.allow_exec)?;
-    let templates = settings::templates(&plan)?;
-    let mut task = input::read_known_task(
-        args.prompt.as_deref(),
-        args.prompt_file.as_deref(),
-        args.system.as_deref(),
-        &args.files,
-    )?;
-    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
-    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
+    let inputs = RunInputs::of_texts(args, &plan, global.quiet)?;
     let texts = read_texts(args, global.quiet)?;
     let (output, report) = args.output.open()?;
     let store = SharedStore::open(&plan, args.output.no_log)?;
@@ -73,7 +65,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
             .map(|text| text.content.as_str())
             .max_by_key(|text| text.len())
             .unwrap_or_default();
-        let opening = models::open_judge(&plan, &task, longest, global.quiet);
+        let opening = models::open_judge(&plan, &inputs.task, longest, global.quiet);
         Some(JudgeModel {
             cache: store::verdicts(&plan.criteria, store.as_ref()),
             ..interrupt::unless_cancelled(&cancel, opening).await?
@@ -81,13 +73,13 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     } else {
         None
     };
-    let critique = Critique::new(Arc::new(plan.criteria), judge, &tools)
+    let critique = Critique::new(Arc::new(plan.criteria), judge, &inputs.tools)
         .map_err(CliError::usage)?
-        .with_evidence(evidence)
+        .with_evidence(inputs.evidence)
         .with_prices(plan.config.prices().clone())
-        .with_templates(templates);
+        .with_templates(inputs.templates);
     Ok(Prepared {
-        task,
+        task: inputs.task,
         texts,
         critique,
         log: store.map(RunLog::new),

@@ -10,7 +10,7 @@ use crate::cli::observers::RunLog;
 use crate::cli::printer;
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, interrupt, kept, knowledge, models, prices, setup};
+use crate::cli::{exec, interrupt, kept, knowledge, models, setup};
 use crate::engine::{Recorded, Start, Text};
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
@@ -400,7 +400,7 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         ))
         .hint("put it back, or begin the run anew")
     })?;
-    let plan = past.plan(global, loop_settings.clone())?;
+    let plan = past.plan(global, loop_settings)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
     let templates = past.templates(&plan)?;
     let writer_tools = exec::writer_tools(&past.setup.tools, args.allow_exec)?;
@@ -413,20 +413,13 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         .filter_map(|(_, call)| kept::exchange(call));
     let opened = opened.after(calls.collect());
     let prices = setup::prices(&past.setup, &plan.config);
-    let max_cost = prices::limit(&plan, &prices, opened.asked(&plan), global.quiet)?;
     let cache = store::verdicts(&plan.criteria, Some(&store));
-    let settings = LoopSettings {
-        max_cost,
-        ..loop_settings
-    };
     let prefetch = args
         .asking
         .prefetch(opened.writer.id(), opened.writer_in_cloud);
     let run = opened
-        .into_loop(plan.criteria, cache)
+        .into_loop_of(plan, cache, prices, global.quiet)?
         .start(past.start)
-        .settings(settings)
-        .prices(prices)
         .tools(tools.extracting(args.extract))
         .writer_tools(writer_tools)
         .evidence(evidence)

@@ -12,13 +12,14 @@ use crate::cli::observers::{Kept, Lines, RunLog, Tee};
 use crate::cli::output::{Output, elsewhere};
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
+use crate::cli::run_inputs::RunInputs;
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{dry_run, exec, interrupt, knowledge, models, prices, recall, settings, setup};
+use crate::cli::{dry_run, interrupt, models, recall, settings, setup};
 use crate::engine::{Decider, Loop, Observer, Recorded, Start};
 use crate::model::first_block;
 use crate::report;
 use crate::store::short_id;
-use crate::types::{ExitCode, LoopSettings, RunRecord, Task};
+use crate::types::{ExitCode, RunRecord, Task};
 
 /// Runs the loop and prints the answer. `judged` says whether drafts are judged, or one correction is made
 /// and that is all; `read` reads what is to be written, and what the run begins with.
@@ -97,13 +98,8 @@ async fn prepare(
     let plan = settings::run(args, judged, global)?;
     let cancel = interrupt::cancel_on_signal();
     let person = Person::if_wanted(&args.asking, &cancel, &plan.settings().loop_settings)?;
-    let tools = exec::tools(&plan, args.allow_exec)?;
-    let templates = settings::templates(&plan)?;
-    let writer_tools = exec::writer_tools(&args.tools, args.allow_exec)?;
-    exec::check_names(&writer_tools, args.flow.reflect_on_tools.as_deref())?;
-    let (mut task, start) = read()?;
-    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
-    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
+    let (inputs, start) = RunInputs::of_run(args, &plan, global.quiet, read)?;
+    let mut task = inputs.task;
     let (output, report) = args.output.open()?;
     let store = SharedStore::open(&plan, args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
@@ -111,12 +107,6 @@ async fn prepare(
     let opened = interrupt::unless_cancelled(&cancel, opening).await?;
     let writer = opened.writer.id().to_string();
     recall::recall(&plan, store.as_ref(), &mut task, &writer, global.quiet)?;
-    let max_cost = prices::limit(
-        &plan,
-        plan.config.prices(),
-        opened.asked(&plan),
-        global.quiet,
-    )?;
     let setup = match store {
         Some(_) => Some(setup::of(
             &plan,
@@ -126,29 +116,23 @@ async fn prepare(
                 tools: &args.tools,
                 evidence: &args.knowledge.evidence,
             },
-            evidence.as_deref(),
-            templates.as_deref(),
+            inputs.evidence.as_deref(),
+            inputs.templates.as_deref(),
         )?),
         None => None,
     };
     let cache = store::verdicts(&plan.criteria, store.as_ref());
-    let settings = LoopSettings {
-        max_cost,
-        ..plan.settings().loop_settings.clone()
-    };
     let prices = plan.config.prices().clone();
     let prefetch = args
         .asking
         .prefetch(opened.writer.id(), opened.writer_in_cloud);
     let run = opened
-        .into_loop(plan.criteria, cache)
+        .into_loop_of(plan, cache, prices, global.quiet)?
         .start(start)
-        .settings(settings)
-        .prices(prices)
-        .tools(tools.extracting(args.extract))
-        .writer_tools(writer_tools)
-        .evidence(evidence)
-        .templates(templates)
+        .tools(inputs.tools.extracting(args.extract))
+        .writer_tools(inputs.writer_tools)
+        .evidence(inputs.evidence)
+        .templates(inputs.templates)
         .setup(setup)
         .prefetch(prefetch)
         .build()?;

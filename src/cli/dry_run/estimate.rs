@@ -76,7 +76,7 @@ impl Estimate {
             Cost::default()
         };
         let least = begin.plus(revision.times(fewest));
-        let confirmed = match criteria.judge_settings.confirm() {
+        let confirmed = match criteria.judge_settings.margin() {
             margin if margin > 0.0 => verdict.times(work.judged.saturating_add(most)),
             _ => Cost::default(),
         };

@@ -13,8 +13,9 @@ use self::rehearsal::first_request;
 use super::args::{EvaluateArgs, Format, GlobalArgs, OutputArgs, RunArgs};
 use super::error::CliError;
 use super::models::{self, Foreseen};
+use super::run_inputs::RunInputs;
 use super::settings::Plan;
-use super::{exec, input, knowledge, printer, recall, settings};
+use super::{printer, recall, settings};
 use crate::engine::{Start, Text};
 use crate::evaluate::verdict_calls;
 use crate::evidence::Gatherer;
@@ -52,15 +53,14 @@ pub(super) async fn of_run(
     args.check()?;
     check(&args.output)?;
     let plan = settings::run(args, judged, global)?;
-    let tools = exec::tools(&plan, args.allow_exec)?;
-    let templates = settings::templates(&plan)?;
-    exec::check_names(
-        &exec::writer_tools(&args.tools, args.allow_exec)?,
-        args.flow.reflect_on_tools.as_deref(),
-    )?;
-    let (mut task, start) = read()?;
-    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
-    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
+    let (inputs, start) = RunInputs::of_run(args, &plan, global.quiet, read)?;
+    let RunInputs {
+        mut task,
+        tools,
+        evidence,
+        templates,
+        ..
+    } = inputs;
     let models = models::foresee(&plan)?;
     let writer = (models.writer.as_ref()).map(|(name, _)| name.to_string());
     recall::recall(
@@ -148,16 +148,7 @@ pub(super) fn of_texts(
 ) -> Result<ExitCode, CliError> {
     check(&args.output)?;
     let plan = settings::evaluate(args, global)?;
-    exec::tools(&plan, args.allow_exec)?;
-    let templates = settings::templates(&plan)?;
-    let mut task = input::read_known_task(
-        args.prompt.as_deref(),
-        args.prompt_file.as_deref(),
-        args.system.as_deref(),
-        &args.files,
-    )?;
-    knowledge::read_context(&args.knowledge, &plan, &mut task)?;
-    let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
+    let inputs = RunInputs::of_texts(args, &plan, global.quiet)?;
     let texts = read()?;
     let models = models::foresee(&plan)?;
     let mut first = None;
@@ -165,8 +156,9 @@ pub(super) fn of_texts(
     let mut lines = Vec::new();
     for text in &texts {
         let content = &text.content;
-        let prompts = prompts(&plan, &task, content, evidence.as_deref(), Evidence::Fresh)?
-            .with_templates(templates.clone());
+        let evidence = inputs.evidence.as_deref();
+        let prompts = prompts(&plan, &inputs.task, content, evidence, Evidence::Fresh)?
+            .with_templates(inputs.templates.clone());
         if first.is_none() {
             first = first_verdict(&plan.criteria, &prompts, content)?;
         }

@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::CliError;
-use super::printer;
 use super::settings::Plan;
+use super::{prices, printer};
 use crate::config::Settings;
 use crate::engine::{Loop, LoopBuilder};
 use crate::evaluate::{JudgeModel, OtherModel, VerdictCache};
 use crate::model::{ChatModel, Exchange, HttpClient, Journal, Sampling, Think};
-use crate::types::{Criteria, Evaluator, ModelId, Task};
+use crate::types::{Criteria, Evaluator, LoopSettings, ModelId, Prices, Task};
 
 use self::connect::OpenModel;
 pub(super) use self::connect::{Backend, Providers};
@@ -104,6 +104,26 @@ impl Opened {
                 cache,
                 ..self.judge
             })
+    }
+
+    /// Begins the loop of a plan with these models, whose limit on the cost counts at these prices.
+    ///
+    /// # Errors
+    /// If the user limits the cost, and what the models cost is not known.
+    pub(super) fn into_loop_of(
+        self,
+        plan: Plan,
+        cache: Option<Arc<dyn VerdictCache>>,
+        prices: Prices,
+        quiet: bool,
+    ) -> Result<LoopBuilder, CliError> {
+        let max_cost = prices::limit(&plan, &prices, self.asked(&plan), quiet)?;
+        let settings = LoopSettings {
+            max_cost,
+            ..plan.resolved.settings.loop_settings
+        };
+        let begun = self.into_loop(plan.criteria, cache);
+        Ok(begun.settings(settings).prices(prices))
     }
 
     /// The models that may be asked in a run, some of them more than once.

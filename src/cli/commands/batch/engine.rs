@@ -107,7 +107,7 @@ impl<'a> Engine<'a> {
         if let Some(known) = others.get(name) {
             return known.clone();
         }
-        let made = settings::batch(self.args.loops(), Some(name), self.global)
+        let made = settings::batch(self.args.tasks_args(), Some(name), self.global)
             .and_then(|plan| way(plan, self.args, self.evidence.as_deref()))
             .map_err(|error| error.message);
         if others.len() >= MOST {
@@ -144,8 +144,8 @@ impl Remote for Engine<'_> {
             task: item.task,
             plan,
             rates: Rates {
-                requests_per_minute: self.args.requests_per_minute,
-                tokens_per_minute: self.args.tokens_per_minute,
+                requests_per_minute: self.args.rates.requests_per_minute,
+                tokens_per_minute: self.args.rates.tokens_per_minute,
             },
             asks: self.args.await_decisions,
             told: told.unwrap_or_default(),
@@ -213,7 +213,7 @@ fn way(mut plan: Plan, args: &BatchArgs, evidence: Option<&Gatherer>) -> Result<
     let given = setup::Given {
         writer: writer.to_string(),
         at_given_address: foreseen.at_given_address,
-        tools: &args.tools,
+        tools: &args.loops.tools,
         evidence: &paths,
     };
     let setup = setup::of(&plan, given, evidence, templates.as_deref())?;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::memories::Memories;
 use crate::batch::{Chronicle, Gate, Host, Paced};
-use crate::cli::args::{GlobalArgs, LoopsArgs};
+use crate::cli::args::{GlobalArgs, TasksArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::{self, Opened};
 use crate::cli::observers::RunLog;
@@ -20,14 +20,14 @@ use crate::engine::{Loop, Observer};
 use crate::evidence::Gatherer;
 use crate::model::HttpClient;
 use crate::prompt::Templates;
-use crate::types::{Evaluator, LoopSettings, ReflectionCriteria, Stamped, Task};
+use crate::types::{Evaluator, ReflectionCriteria, Stamped, Task};
 
 /// The most sets of criteria that are kept ready; more of them are read again and again.
 const MOST: usize = 64;
 
 /// Has a loop for every task.
 pub(in crate::cli::commands) struct Loops<'a> {
-    args: LoopsArgs<'a>,
+    args: TasksArgs<'a>,
     global: &'a GlobalArgs,
     gate: Arc<Gate>,
     client: HttpClient,
@@ -48,7 +48,7 @@ pub(in crate::cli::commands) struct Loops<'a> {
 impl<'a> Loops<'a> {
     /// Opens the models, and makes the loop for tasks that name no criteria.
     pub(in crate::cli::commands) async fn open(
-        args: LoopsArgs<'a>,
+        args: TasksArgs<'a>,
         global: &'a GlobalArgs,
         plan: Plan,
         longest: Task,
@@ -56,7 +56,7 @@ impl<'a> Loops<'a> {
         max_cost: Option<f64>,
     ) -> Result<Self, CliError> {
         // What is not allowed is said before anything is opened.
-        exec::tools(&plan, args.allow_exec)?;
+        exec::tools(&plan, args.loops.allow_exec)?;
         let client = HttpClient::new(plan.settings().timeouts.get());
         let evidence = knowledge::open_evidence(args.knowledge, &plan, global.quiet)?;
         let store = SharedStore::open(&plan, args.no_log)?;
@@ -130,30 +130,19 @@ impl<'a> Loops<'a> {
     }
 
     fn build(&self, plan: Plan, opened: Opened) -> Result<Loop, CliError> {
-        let tools = exec::tools(&plan, self.args.allow_exec)?;
-        let writer_tools = exec::writer_tools(self.args.tools, self.args.allow_exec)?;
-        exec::check_names(&writer_tools, self.args.flow.reflect_on_tools.as_deref())?;
+        let args = self.args.loops;
+        let tools = exec::tools(&plan, args.allow_exec)?;
+        let writer_tools = exec::writer_tools(&args.tools, args.allow_exec)?;
+        exec::check_names(&writer_tools, args.flow.reflect_on_tools.as_deref())?;
         if self.limits_cost {
             prices::check(&plan, opened.asked(&plan))?;
         }
-        let max_cost = prices::limit(
-            &plan,
-            plan.config.prices(),
-            opened.asked(&plan),
-            self.global.quiet,
-        )?;
         // Without a store nothing is kept: a cache in memory would grow with every task.
         let cache = self.store.as_ref();
         let cache = cache.and_then(|store| store::verdicts(&plan.criteria, Some(store)));
-        let settings = LoopSettings {
-            max_cost,
-            ..plan.settings().loop_settings.clone()
-        };
         let prices = plan.config.prices().clone();
         let built = opened
-            .into_loop(plan.criteria, cache)
-            .settings(settings)
-            .prices(prices)
+            .into_loop_of(plan, cache, prices, self.global.quiet)?
             .tools(tools)
             .writer_tools(writer_tools)
             .evidence(self.evidence.clone())

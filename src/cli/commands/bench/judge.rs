@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::batch::{Concurrency, Gate, Host as _, Pace};
 use crate::bench::judging::{self, Labelled, Report};
-use crate::cli::args::{GlobalArgs, JudgeArgs, JudgeBenchArgs, KnowledgeArgs, LoopArgs, LoopsArgs};
+use crate::cli::args::{GlobalArgs, JudgeBenchArgs, KnowledgeArgs, LoopsArgs, TasksArgs};
 use crate::cli::commands::batch::loops::Loops;
 use crate::cli::commands::batch::unreadable;
 use crate::cli::error::CliError;
@@ -17,24 +17,20 @@ use crate::types::{ExitCode, Task};
 /// Judges the texts in every mode, and prints the report.
 pub(super) async fn run(args: &JudgeBenchArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
     let labelled = read(&args.labelled)?;
-    let (knowledge, judge, flow) = (
-        KnowledgeArgs::default(),
-        JudgeArgs::default(),
-        LoopArgs::default(),
-    );
     let loops = LoopsArgs {
+        allow_exec: args.allow_exec,
+        model: args.model.clone(),
+        ..LoopsArgs::default()
+    };
+    let tasks = TasksArgs {
         criteria: Some(&args.criteria),
         tasks: &args.labelled,
-        knowledge: &knowledge,
+        knowledge: &KnowledgeArgs::default(),
         memory: Some(false),
-        model: &args.model,
-        judge: &judge,
-        flow: &flow,
-        allow_exec: args.allow_exec,
-        tools: &[],
+        loops: &loops,
         no_log: true,
     };
-    let plan = settings::batch(loops, None, global)?;
+    let plan = settings::batch(tasks, None, global)?;
     if !plan.criteria.need_judge() {
         let message = format!("`{}` has no criterion that a model judges", args.criteria);
         return Err(CliError::usage(message));
@@ -52,7 +48,7 @@ pub(super) async fn run(args: &JudgeBenchArgs, global: &GlobalArgs) -> Result<Ex
     });
     let longest = Task::new(longest(&labelled));
     let measuring = async {
-        let loops = Loops::open(loops, global, plan, longest, &gate, None).await?;
+        let loops = Loops::open(tasks, global, plan, longest, &gate, None).await?;
         let plan = loops.loop_for(None).await.map_err(CliError::usage)?;
         let measured = judging::measure(&plan, &labelled).await;
         measured.map_err(|error| CliError::new(ExitCode::Provider, error))

@@ -48,7 +48,7 @@ pub(super) async fn read(
             let place = format!("{}:{}: {problem}", path.display(), entry.line);
             return Err(CliError::usage(place));
         }
-        if set.is_some() && !args.allow_exec && runs_programs(&entry) {
+        if set.is_some() && !args.loops.allow_exec && runs_programs(&entry) {
             left_out += 1;
         } else {
             tasks.push(entry);
