@@ -86,5 +86,6 @@ pub mod sandbox;
 pub mod secrets;
 pub mod source;
 pub mod store;
+mod text;
 pub mod types;
 pub mod workflow;

@@ -32,10 +32,10 @@ impl PromptTemplate {
         environment.set_fuel(Some(FUEL));
         environment
             .add_template_owned(NAME, text.to_owned())
-            .map_err(|error| one_line(&error))?;
+            .map_err(|error| message_of(&error))?;
         let names = environment
             .get_template(NAME)
-            .map_err(|error| one_line(&error))?
+            .map_err(|error| message_of(&error))?
             .undeclared_variables(false)
             .into_iter()
             .collect();
@@ -60,13 +60,13 @@ impl PromptTemplate {
                 Some(name) => {
                     format!("the prompt names `{name}`, which this task has no value for")
                 }
-                None => format!("the prompt cannot be filled in: {}", one_line(&error)),
+                None => format!("the prompt cannot be filled in: {}", message_of(&error)),
             }
         })
     }
 }
 
-fn one_line(error: &Error) -> String {
+fn message_of(error: &Error) -> String {
     let what = error
         .detail()
         .map_or_else(|| error.kind().to_string(), str::to_owned);

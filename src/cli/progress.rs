@@ -19,6 +19,7 @@ use crate::engine::Observer;
 use crate::model::CallReport;
 use crate::report;
 use crate::store::short_id;
+use crate::text::counted;
 use crate::types::{
     CandidateStep, Choice, Criteria, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy, Version,
 };
@@ -365,10 +366,9 @@ fn line_of(event: &Event) -> Option<String> {
         Event::Cleaned {
             iteration, what, ..
         } => format!("draft {iteration}: {what} was taken away"),
-        Event::Evidence { evidence, .. } => match evidence.len() {
-            1 => "evidence: 1 piece found".to_owned(),
-            pieces => format!("evidence: {pieces} pieces found"),
-        },
+        Event::Evidence { evidence, .. } => {
+            format!("evidence: {} found", counted(evidence.len(), "piece"))
+        }
         Event::UserDecision { decision, .. } => decision.describe(),
         Event::Warning { message } => format!("warning: {message}"),
         _ => return None,

@@ -221,7 +221,7 @@ impl Templates {
         {
             deepest = inner;
         }
-        let message = own::one_line(deepest);
+        let message = own::message_of(deepest);
         let place = deepest.name().unwrap_or(name);
         let Some((source, entry)) = self.own.get(place).zip(Entry::of(place)) else {
             return SourceError::whole(&self.folder, &format!("`{name}`: {message}"));

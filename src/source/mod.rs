@@ -10,7 +10,6 @@ mod fields;
 mod hash;
 mod json_text;
 mod json_typed;
-mod line;
 mod numbers;
 pub(crate) mod pointer;
 mod read;
@@ -27,7 +26,6 @@ pub use fields::fields;
 pub use hash::{hash_of, hex};
 pub use json_text::json_span;
 pub use json_typed::json;
-pub use line::one_line;
 pub(crate) use numbers::Numbers;
 pub(crate) use read::neighbour;
 pub use read::{MAX_BYTES, is_path, read, read_beside};
@@ -148,11 +146,7 @@ impl fmt::Debug for Source {
 }
 
 fn position(text: &str, offset: usize) -> (usize, usize) {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    let before = &text[..offset];
+    let before = &text[..text.floor_char_boundary(offset)];
     let line = before.matches('\n').count() + 1;
     let line_start = before.rfind('\n').map_or(0, |i| i + 1);
     (line, before[line_start..].chars().count() + 1)
