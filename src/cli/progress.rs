@@ -5,11 +5,12 @@ mod status;
 mod tail;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use parking_lot::Mutex;
 
 use self::status::{Status, Waiting};
 use super::args::GlobalArgs;
@@ -80,7 +81,7 @@ impl Live {
 
     fn change(&self, change: impl FnOnce(&mut Status)) {
         if let Some((_, status)) = &self.bar {
-            change(&mut status.lock().unwrap_or_else(PoisonError::into_inner));
+            change(&mut status.lock());
         }
     }
 
@@ -384,7 +385,7 @@ fn style(status: Arc<Mutex<Status>>) -> ProgressStyle {
         .with_key(
             "status",
             move |_: &ProgressState, out: &mut dyn fmt::Write| {
-                let status = status.lock().unwrap_or_else(PoisonError::into_inner);
+                let status = status.lock();
                 // The spinner and a blank before it, and the last column, which stays free.
                 let width = usize::from(Term::stderr().size().1).saturating_sub(3);
                 let (line, tail) = status.rows(width, Instant::now());

@@ -2,8 +2,8 @@
 //! log is kept in, in memory. It ranks by BM25 and stems English words.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, params};
 
 use super::passages::{self, Passage};
@@ -135,9 +135,7 @@ impl Index {
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock()
     }
 }
 

@@ -1,13 +1,14 @@
 //! One call of a model: request, answer, retries, adjustments.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use reqwest::Url;
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::Url;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answer::{Decoder, Wire};
@@ -56,7 +57,7 @@ impl<Q> Endpoint<Q> {
 
     /// What was learned so far.
     pub(crate) fn learned(&self) -> MutexGuard<'_, Q> {
-        lock(&self.quirks)
+        self.quirks.lock()
     }
 }
 
@@ -169,7 +170,7 @@ impl<A: Adapter> Call<'_, A> {
         if let Some(notice) = connection.key_notice() {
             self.queue.push_back(ChatEvent::Notice(notice));
         }
-        let quirks = lock(&self.adapter.endpoint().quirks).clone();
+        let quirks = self.adapter.endpoint().quirks.lock().clone();
         let request = self
             .adapter
             .body(&self.request, &quirks)
@@ -217,7 +218,7 @@ impl<A: Adapter> Call<'_, A> {
             ErrorClass::Rejected | ErrorClass::Auth | ErrorClass::Transient
         );
         if adjustable && self.adjustments < MAX_ADJUSTMENTS {
-            let mut quirks = lock(&self.adapter.endpoint().quirks);
+            let mut quirks = self.adapter.endpoint().quirks.lock();
             // Another call may have learned the same in the meantime.
             let known = *quirks != *sent;
             let notice = if known {
@@ -305,7 +306,7 @@ impl<A: Adapter> Call<'_, A> {
             (EndReason::Length, None) => "filled its context window with reasoning".to_owned(),
             _ => "reasoned and wrote no answer".to_owned(),
         };
-        let quirks = lock(&self.adapter.endpoint().quirks).clone();
+        let quirks = self.adapter.endpoint().quirks.lock().clone();
         let without = ChatRequest {
             think: Think::Off,
             ..self.request.clone()
@@ -419,9 +420,4 @@ fn with_advice(error: ModelError) -> ModelError {
         _ => return error,
     };
     error.with_hint(advice)
-}
-
-/// The lock of a value that is only ever replaced as a whole, so that a panic elsewhere does not matter.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
