@@ -8,11 +8,10 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use parking_lot::{Mutex, MutexGuard};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use reqwest::Url;
+use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answer::{Decoder, Wire};
-use super::body::Body;
 use super::client::transport_error;
 use super::connection::{Connection, failure_of, with_wait};
 use super::failure::Failure;
@@ -134,7 +133,7 @@ enum Stage<W> {
 }
 
 struct Receiving<W> {
-    body: Body,
+    body: Response,
     decoder: Decoder<W>,
     /// When the next piece has to be there.
     due: Instant,
@@ -195,7 +194,7 @@ impl<A: Adapter> Call<'_, A> {
         self.refused_since = None;
         if response.status().is_success() {
             self.stage = Stage::Receive(Box::new(Receiving {
-                body: Body::new(response),
+                body: response,
                 decoder: self.adapter.decoder(&self.request),
                 due,
             }));
@@ -248,10 +247,10 @@ impl<A: Adapter> Call<'_, A> {
     async fn receive(&mut self, mut receiving: Box<Receiving<A::Wire>>) {
         let timeouts = self.adapter.endpoint().connection.client.timeouts();
         let Receiving { body, decoder, due } = &mut *receiving;
-        let result = match timeout_at((*due).min(self.deadline), body.next()).await {
+        let result = match timeout_at((*due).min(self.deadline), body.chunk()).await {
             Ok(Ok(Some(bytes))) => {
                 let pieces = decoder.pieces();
-                let result = decoder.feed(bytes);
+                let result = decoder.feed(&bytes);
                 if decoder.is_complete() {
                     *due = (*due).min(Instant::now() + GRACE);
                 } else if decoder.pieces() > pieces {
@@ -286,7 +285,7 @@ impl<A: Adapter> Call<'_, A> {
         }
         if decoder.has_ended() {
             // What is left is usually there already.
-            let _ = timeout(DRAIN, body.drain()).await;
+            let _ = timeout(DRAIN, drain(body)).await;
         } else {
             self.stage = Stage::Receive(receiving);
         }
@@ -396,6 +395,11 @@ impl<A: Adapter> Call<'_, A> {
         }
         self.stage = Stage::Fail(Box::new(with_advice(error)));
     }
+}
+
+/// Reads the rest of a body and forgets it. Only then can the connection be used for the next call.
+async fn drain(body: &mut Response) {
+    while let Ok(Some(_)) = body.chunk().await {}
 }
 
 /// Whether a server has no room for another request, as Ollama says it.
