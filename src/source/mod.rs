@@ -4,13 +4,11 @@
 //! are about.
 
 mod data;
-mod edit_script;
 mod error;
 mod fields;
 mod hash;
 mod json_text;
 mod json_typed;
-mod numbers;
 pub(crate) mod pointer;
 mod read;
 mod redact;
@@ -20,13 +18,11 @@ mod toml_text;
 mod yaml_text;
 
 pub use data::{Data, DataFormat};
-pub(crate) use edit_script::edit_script;
 pub use error::SourceError;
 pub use fields::fields;
 pub use hash::{hash_of, hex};
 pub use json_text::json_span;
 pub use json_typed::json;
-pub(crate) use numbers::Numbers;
 pub(crate) use read::neighbour;
 pub use read::{MAX_BYTES, is_path, read, read_beside};
 pub use redact::redact;
