@@ -16,18 +16,18 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// A number with the noun it counts: `1 word`, `2 words`. For nouns that take an `s` in the plural.
-pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
-    let ending = plural(&count, "", "s");
+pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let ending = plural(count, "", "s");
     format!("{count} {noun}{ending}")
 }
 
 /// The form of a word that fits a number.
-pub(crate) fn plural<'a, N: PartialEq + From<u8>>(
-    count: &N,
+pub(crate) fn plural<'a, N: Copy + PartialEq + From<u8>>(
+    count: N,
     one: &'a str,
     many: &'a str,
 ) -> &'a str {
-    if *count == N::from(1) { one } else { many }
+    if count == N::from(1) { one } else { many }
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(counted(0_u64, "word"), "0 words");
         assert_eq!(counted(1_u64, "word"), "1 word");
         assert_eq!(counted(2_usize, "word"), "2 words");
-        assert_eq!(plural(&1_u32, "match", "matches"), "match");
-        assert_eq!(plural(&0_u32, "match", "matches"), "matches");
+        assert_eq!(plural(1_u32, "match", "matches"), "match");
+        assert_eq!(plural(0_u32, "match", "matches"), "matches");
     }
 }

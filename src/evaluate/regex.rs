@@ -149,7 +149,7 @@ impl RegexCheck {
 }
 
 fn matches(count: u64) -> String {
-    format!("{count} {}", plural(&count, "match", "matches"))
+    format!("{count} {}", plural(count, "match", "matches"))
 }
 
 fn is_or_are(allowed: &str) -> String {

@@ -139,6 +139,18 @@ impl Index {
     }
 }
 
+/// Why the index of words could not be searched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// Looking for evidence failed.
+    #[error("evidence cannot be looked for: {0}")]
+    Evidence(#[source] rusqlite::Error),
+    /// Looking for memories failed.
+    #[error("nothing can be looked up in memory: {0}")]
+    Memory(#[source] rusqlite::Error),
+}
+
 /// For each question the texts that have its words, by their places, the best first: each with the share of the
 /// question's telling words that it has, rare words counting more, 0 to 1. BM25 decides between equals only: among a
 /// few texts, words that half of them have would count as nothing.
@@ -148,8 +160,7 @@ impl Index {
 pub(crate) fn texts_like(
     texts: &[String],
     questions: &[&str],
-) -> Result<Vec<Vec<(usize, f64)>>, String> {
-    let failed = |error: rusqlite::Error| format!("nothing can be looked up in memory: {error}");
+) -> Result<Vec<Vec<(usize, f64)>>, SearchError> {
     let entries = texts.iter().map(|text| Entry {
         path: String::new(),
         source: EvidenceSource::Memory,
@@ -160,7 +171,7 @@ pub(crate) fn texts_like(
             text: text.clone(),
         },
     });
-    let index = Index::of(entries.collect()).map_err(failed)?;
+    let index = Index::of(entries.collect()).map_err(SearchError::Memory)?;
     let found = questions.iter().map(|question| {
         let hits = index.search(question, texts.len())?;
         let entries: Vec<usize> = hits.iter().map(|hit| hit.entry).collect();
@@ -169,7 +180,7 @@ pub(crate) fn texts_like(
         found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         Ok(found)
     });
-    found.collect::<Result<_, _>>().map_err(failed)
+    found.collect::<Result<_, _>>().map_err(SearchError::Memory)
 }
 
 /// The words of a question, the rarest first, each with the number of passages that have it.

@@ -57,6 +57,7 @@ pub struct ScriptedModel {
 
 /// A script that cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScriptError {
     /// It cannot be read.
     #[error("the script `{file}` cannot be read")]

@@ -126,7 +126,7 @@ pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, St
             "{} of {} {} no place in the draft",
             reach.whole,
             counted(issues.len(), "issue"),
-            plural(&reach.whole, "has", "have")
+            plural(reach.whole, "has", "have")
         ));
     }
     let whole = as_f64(size);
@@ -162,7 +162,7 @@ pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, St
             format!(
                 "{} {} about {} of the draft",
                 counted(issues.len(), "issue"),
-                plural(&issues.len(), "touches", "touch"),
+                plural(issues.len(), "touches", "touch"),
                 percent(reach.touched, size)
             ),
         );

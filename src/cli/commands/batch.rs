@@ -379,7 +379,7 @@ fn numbers(tally: &Tally) -> String {
         rows => format!(
             "{} {}",
             report::thousands(rows),
-            plural(&rows, "task", "tasks")
+            plural(rows, "task", "tasks")
         ),
     };
     format!("{tasks}: {}", parts.join(", "))

@@ -205,7 +205,7 @@ fn check(global: &GlobalArgs, files: &[String]) -> Result<ExitCode, CliError> {
                 }
                 if warnings.is_empty() && !global.quiet {
                     let count = criteria.criteria.len();
-                    let noun = plural(&count, "criterion", "criteria");
+                    let noun = plural(count, "criterion", "criteria");
                     printer::say(&format!("{file}: {count} {noun}, nothing wrong"));
                 }
             }

@@ -225,7 +225,9 @@ fn prompts(
 ) -> Result<Prompts, CliError> {
     let mut prompts = Prompts::new(task, &plan.criteria);
     if let Some(gatherer) = gatherer {
-        let found = gatherer.for_text(task, text).map_err(CliError::failure)?;
+        let found = gatherer
+            .for_text(task, text)
+            .map_err(|error| CliError::failure(error.to_string()))?;
         match place {
             Evidence::Stays => prompts.show_evidence(&found),
             Evidence::Fresh => prompts.show_fresh_evidence(&found),

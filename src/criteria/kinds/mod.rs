@@ -106,7 +106,7 @@ pub(super) fn check_keys(
                 key.span(),
                 &format!(
                     "the key `{name}` belongs to the evaluator{} {}, and this criterion's evaluator is `{}`",
-                    plural(&others.len(), "", "s"),
+                    plural(others.len(), "", "s"),
                     source::list(others.iter().copied()),
                     kind.name
                 ),

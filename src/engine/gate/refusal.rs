@@ -16,8 +16,8 @@ macro_rules! opener {
 }
 
 /// How refusals begin, the model speaking of itself as the one who was asked.
-static REFUSAL: LazyLock<Regex> = LazyLock::new(|| phrase(
-    concat!(
+static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
+    phrase(concat!(
         r"^(?:(?:",
         opener!(),
         r")?i(?: cannot|'m unable to| am unable to| can not| can't|'m not able to| am not able to| won't| will not| don't feel comfortable) ",
@@ -26,8 +26,8 @@ static REFUSAL: LazyLock<Regex> = LazyLock::new(|| phrase(
         r")?as an? (?:ai|artificial intelligence|(?:large )?language model)\b.{0,60}\bi\b|(?:",
         opener!(),
         r")?(?:i(?:'ll| will)? need (?:more|additional|further) (?:information|context|details)|there (?:is|was) no (?:draft|text)|(?:could|can) you (?:please )?(?:provide|share|paste|clarify)|please (?:provide|share|paste) (?:the|me|your|more)|(?:it (?:seems|looks like|appears) (?:that )?)?(?:you haven't|you have not|you did not|you didn't) (?:provide|share|include)))",
-    )
-));
+    ))
+});
 
 /// Whether a text reads like a refusal, whatever it was written for.
 pub(in crate::engine) fn is_refusal(text: &str) -> bool {

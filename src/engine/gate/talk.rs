@@ -16,33 +16,47 @@ pub(super) const LONGEST_REMARK: usize = 60;
 const LARGEST_TAIL: f64 = 0.6;
 
 /// A line that announces the text, with what it announces.
-static ANNOUNCEMENT: LazyLock<Regex> = LazyLock::new(|| phrase(
-    r"^[*_#>\s]*(?:(?:sure|certainly|of course|absolutely|ok(?:ay)?|great|understood|yes|alright|no problem|gladly|thank you|thanks)\b[^.:!\n]{0,40}(?:[.!,:-]|\xE2\x80\x94)+\s*)?(?P<how>here(?:'s| is| are)|below (?:is|are)|the following is|this is|please find(?: below)?)\s+(?P<what>.{2,300}?)\s*(?P<end>[:.!]?)[*_\s]*$"
-));
+static ANNOUNCEMENT: LazyLock<Regex> = LazyLock::new(|| {
+    phrase(
+        r"^[*_#>\s]*(?:(?:sure|certainly|of course|absolutely|ok(?:ay)?|great|understood|yes|alright|no problem|gladly|thank you|thanks)\b[^.:!\n]{0,40}(?:[.!,:-]|\xE2\x80\x94)+\s*)?(?P<how>here(?:'s| is| are)|below (?:is|are)|the following is|this is|please find(?: below)?)\s+(?P<what>.{2,300}?)\s*(?P<end>[:.!]?)[*_\s]*$",
+    )
+});
 /// A line that agrees, and says nothing else.
-static OPENER: LazyLock<Regex> = LazyLock::new(|| phrase(
-    r"^(?:sure(?: thing)?|certainly|of course|absolutely|ok(?:ay)?|great|understood|alright|no problem|gladly)[.!,]*$"
-));
+static OPENER: LazyLock<Regex> = LazyLock::new(|| {
+    phrase(
+        r"^(?:sure(?: thing)?|certainly|of course|absolutely|ok(?:ay)?|great|understood|alright|no problem|gladly)[.!,]*$",
+    )
+});
 /// A line that is a label of the text: `**Revised version:**`.
-static LABEL: LazyLock<Regex> = LazyLock::new(|| phrase(
-    r"^[*_#\s]*(?:my |your |the )?(?:revised|updated|improved|corrected|rewritten|edited|polished|final)\s+(?:version|draft|text|revision|answer|response|output)[*_\s]*:?[*_\s]*$"
-));
+static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+    phrase(
+        r"^[*_#\s]*(?:my |your |the )?(?:revised|updated|improved|corrected|rewritten|edited|polished|final)\s+(?:version|draft|text|revision|answer|response|output)[*_\s]*:?[*_\s]*$",
+    )
+});
 /// The model speaks of what it has done with the text.
-static DONE: LazyLock<Regex> = LazyLock::new(|| phrase(
-    r"^[*_(\s]*(?:note(?: that)?:?\s+)?(?:i(?:'ve| have)?\s+(?:now\s+|also\s+|carefully\s+)*(?:revised|updated|addressed|rewritten|rewrote|incorporated|corrected|edited|made (?:the|these|all|some|several)|adjusted|ensured|kept|fixed|mended|improved)|(?:this|the) (?:revised|updated|improved|corrected|above) (?:version|draft|text|revision))\b"
-));
+static DONE: LazyLock<Regex> = LazyLock::new(|| {
+    phrase(
+        r"^[*_(\s]*(?:note(?: that)?:?\s+)?(?:i(?:'ve| have)?\s+(?:now\s+|also\s+|carefully\s+)*(?:revised|updated|addressed|rewritten|rewrote|incorporated|corrected|edited|made (?:the|these|all|some|several)|adjusted|ensured|kept|fixed|mended|improved)|(?:this|the) (?:revised|updated|improved|corrected|above) (?:version|draft|text|revision))\b",
+    )
+});
 /// The model offers to go on.
-static OFFER: LazyLock<Regex> = LazyLock::new(|| phrase(
-    r"^[*_(\s]*(?:(?:please )?let me know|feel free|would you like|(?:i )?hope (?:this|that|the)|is there anything|if you(?:'d| would) like)\b"
-));
+static OFFER: LazyLock<Regex> = LazyLock::new(|| {
+    phrase(
+        r"^[*_(\s]*(?:(?:please )?let me know|feel free|would you like|(?:i )?hope (?:this|that|the)|is there anything|if you(?:'d| would) like)\b",
+    )
+});
 /// Somebody speaks of a version: the model of its draft, or the draft of its subject.
-static OF_A_VERSION: LazyLock<Regex> = LazyLock::new(|| phrase(
-    r"^[*_(\s]*(?:this (?:version|draft|revision)|the (?:new|final|current) (?:version|draft|text|revision))\b"
-));
+static OF_A_VERSION: LazyLock<Regex> = LazyLock::new(|| {
+    phrase(
+        r"^[*_(\s]*(?:this (?:version|draft|revision)|the (?:new|final|current) (?:version|draft|text|revision))\b",
+    )
+});
 /// A heading over what was changed.
-static CHANGES: LazyLock<Regex> = LazyLock::new(|| phrase(
-    r"^[*_#\s]*(?:(?:key|main|major|notable) (?:changes|improvements|revisions|edits)(?: made)?|(?:summary|list|overview|explanation) of (?:the )?(?:changes|revisions|improvements|edits)(?: made)?|(?:changes|improvements|revisions|edits|corrections)(?: i)? made|what (?:i(?:'ve| have)? )?changed|what was changed|notes? on the (?:revision|changes)|revision notes?)\b[^\n]{0,40}?:?[*_\s]*$"
-));
+static CHANGES: LazyLock<Regex> = LazyLock::new(|| {
+    phrase(
+        r"^[*_#\s]*(?:(?:key|main|major|notable) (?:changes|improvements|revisions|edits)(?: made)?|(?:summary|list|overview|explanation) of (?:the )?(?:changes|revisions|improvements|edits)(?: made)?|(?:changes|improvements|revisions|edits|corrections)(?: i)? made|what (?:i(?:'ve| have)? )?changed|what was changed|notes? on the (?:revision|changes)|revision notes?)\b[^\n]{0,40}?:?[*_\s]*$",
+    )
+});
 
 /// Words that tell that a remark is about the draft as a draft.
 const ABOUT_DRAFTS: &[&str] = &[
@@ -164,7 +178,9 @@ pub(super) fn without_lead<'a>(
     let mut found = false;
     loop {
         let (first, after) = line(rest);
-        if after.is_empty() || !(announces(first, occasion) || LABEL.is_match(plain(first).as_bytes())) {
+        if after.is_empty()
+            || !(announces(first, occasion) || LABEL.is_match(plain(first).as_bytes()))
+        {
             break;
         }
         rest = after;
@@ -229,7 +245,8 @@ pub(super) fn without_tail<'a>(
 /// Whether the text is nothing but talk about a draft: a list of changes, or one remark.
 pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
     let only_changes = !about_changes(occasion) && changes_at(text) == Some(0);
-    let only_a_remark = DONE.is_match(plain(text).as_bytes()) && is_remark(text, occasion, false, false);
+    let only_a_remark =
+        DONE.is_match(plain(text).as_bytes()) && is_remark(text, occasion, false, false);
     if (only_changes || only_a_remark) && !occasion.base_has(line(text).0) {
         return Err(NotADraft::new(
             "the reply talks about the draft instead of being one",

@@ -480,7 +480,7 @@ fn explain(text: &str, block: &Block, why: Why) -> Failed {
             (
                 format!(
                     "its SEARCH part fits more than one place ({} {}); more of the lines around it must be copied",
-                    plural(&lines.len(), "line", "lines"),
+                    plural(lines.len(), "line", "lines"),
                     lines.join(", ")
                 ),
                 None,

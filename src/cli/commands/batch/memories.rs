@@ -100,7 +100,8 @@ impl Memories {
         };
         let recalled = known.and_then(|known| {
             let now = Timestamp::now();
-            let recalled = memory::recall(&known, task, criteria, writer, now)?;
+            let recalled = memory::recall(&known, task, criteria, writer, now)
+                .map_err(|error| error.to_string())?;
             Ok((known.len(), recalled.told()))
         });
         let mut told = self.told();

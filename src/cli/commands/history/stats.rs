@@ -122,7 +122,7 @@ fn table(groups: &[Stats]) -> String {
     groups
         .iter()
         .map(|group| {
-            let runs = plural(&group.runs, "run", "runs");
+            let runs = plural(group.runs, "run", "runs");
             let mut line = format!(
                 "{} · {}: {} {runs}, {} met; score {:.2} → {:.2}; {} better, {} worse",
                 group.criteria,

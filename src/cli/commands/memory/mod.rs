@@ -198,7 +198,7 @@ impl Which<'_> {
 fn rm(which: &Which<'_>, yes: bool, quiet: bool) -> Result<(), CliError> {
     let store = Store::open_existing(&paths::store()?)?;
     let ids = which.ids(store.as_ref())?;
-    let many = format!("{} {}", ids.len(), plural(&ids.len(), "entry", "entries"));
+    let many = format!("{} {}", ids.len(), plural(ids.len(), "entry", "entries"));
     let ask = !yes && !matches!(which, Which::Named(_)) && !ids.is_empty();
     if ask && !agreed(&many, "memory")? {
         return Err(CliError::usage("nothing was taken out"));
