@@ -87,5 +87,6 @@ pub mod secrets;
 pub mod source;
 pub mod store;
 mod template;
+mod text;
 pub mod types;
 pub mod workflow;

@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::sync::{PoisonError, RwLock};
 
 use memchr::memmem;
+use parking_lot::RwLock;
 use secrecy::{ExposeSecret as _, SecretString};
 
 /// Shorter values are placeholders for local servers; replacing them would garble ordinary text.
@@ -41,7 +41,7 @@ pub fn remember(secret: &str) {
 }
 
 fn add(secret: &str) {
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.write();
     if known.iter().all(|it| it.expose_secret() != secret) {
         known.push(SecretString::from(secret));
         known.sort_by_key(|it| std::cmp::Reverse(it.expose_secret().len()));
@@ -58,7 +58,7 @@ pub fn remember_header(value: &str) {
 
 /// The bytes with each known secret replaced by `[key]`.
 pub fn redact(mut bytes: Vec<u8>) -> Vec<u8> {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    let known = KNOWN.read();
     for secret in known.iter().map(|it| it.expose_secret().as_bytes()) {
         let Some(first) = memmem::find(&bytes, secret) else {
             continue;

@@ -88,12 +88,13 @@ pub(super) fn item(
             let mut values = vars;
             values.extend(own.map(|prompt| ("prompt".to_owned(), Value::String(prompt))));
             values.extend(fields.remove("id").map(|id| ("id".to_owned(), id)));
-            template.fill(&values)?
+            template.fill(&values).map_err(|error| error.to_string())?
         }
         // A line that gives values has a prompt that names them.
         (None, Some(prompt)) if !vars.is_empty() => PromptTemplate::new(&prompt)
             .map_err(|error| format!("`prompt` is no template: {error}"))?
-            .fill(&vars)?,
+            .fill(&vars)
+            .map_err(|error| error.to_string())?,
         (None, Some(prompt)) => prompt,
         (None, None) => return Err("there is no `prompt`".to_owned()),
     };

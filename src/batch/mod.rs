@@ -43,4 +43,4 @@ pub use run::{Flow, Hands, Host, Now, Options, Output, Remote, RemoteTask, run};
 pub use shard::Shard;
 pub use tally::Tally;
 pub use tasks::{Shape, Tasks};
-pub use template::PromptTemplate;
+pub use template::{PromptTemplate, TemplateError};

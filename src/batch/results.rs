@@ -25,6 +25,7 @@ pub struct Results {
 
 /// What a file of results has to do with us that is not good.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResultsError {
     /// It cannot be read or written.
     #[error("cannot write `{}`: {error}", .path.display())]

@@ -1,10 +1,11 @@
 //! The batch itself: begins runs, waits for them, gives their rows away.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -329,7 +330,7 @@ struct Finished {
 
 /// The limit that is reached, if one is.
 fn reached(limits: Limits, spent: &Mutex<Spent>) -> Option<Stop> {
-    let spent = *spent.lock().unwrap_or_else(PoisonError::into_inner);
+    let spent = *spent.lock();
     if limits.tokens.is_some_and(|limit| spent.tokens >= limit) {
         Some(Stop::Tokens)
     } else if limits.cost.is_some_and(|limit| spent.cost >= limit) {
@@ -389,7 +390,7 @@ impl Floor<'_> {
             if self.is_hopeless(row.exit_code) {
                 return None;
             }
-            let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spent = self.spent.lock();
             spent.add(row.token_usage, row.cost);
             Some(row)
         };
@@ -483,7 +484,7 @@ impl Observer for Counted {
     fn on_event(&mut self, event: &Stamped) {
         self.observer.on_event(event);
         if let Event::Call { usage, cost, .. } = &event.event {
-            let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spent = self.spent.lock();
             spent.add(*usage, *cost);
         }
     }

@@ -22,20 +22,35 @@ pub struct PromptTemplate {
     names: BTreeSet<String>,
 }
 
+/// Why there is no prompt.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplateError {
+    /// The text is no template.
+    #[error("{}", message_of(.0))]
+    Syntax(#[source] Error),
+    /// The template names what the task has no value for.
+    #[error("the prompt names `{0}`, which this task has no value for")]
+    Missing(String),
+    /// The template cannot be filled in with the task's values.
+    #[error("the prompt cannot be filled in: {}", message_of(.0))]
+    Render(#[source] Error),
+}
+
 impl PromptTemplate {
     /// Reads a template.
     ///
     /// # Errors
-    /// If it is none, in one line.
-    pub fn new(text: &str) -> Result<Self, String> {
+    /// If it is none.
+    pub fn new(text: &str) -> Result<Self, TemplateError> {
         let mut environment = template::environment();
         environment.set_fuel(Some(FUEL));
         environment
             .add_template_owned(NAME, text.to_owned())
-            .map_err(|error| one_line(&error))?;
+            .map_err(TemplateError::Syntax)?;
         let names = environment
             .get_template(NAME)
-            .map_err(|error| one_line(&error))?
+            .map_err(TemplateError::Syntax)?
             .undeclared_variables(false)
             .into_iter()
             .collect();
@@ -46,7 +61,7 @@ impl PromptTemplate {
     ///
     /// # Errors
     /// If the template names what there is no value for, or cannot be filled in with these.
-    pub fn fill(&self, values: &Map<String, Value>) -> Result<String, String> {
+    pub fn fill(&self, values: &Map<String, Value>) -> Result<String, TemplateError> {
         let filled = self
             .environment
             .get_template(NAME)
@@ -57,16 +72,14 @@ impl PromptTemplate {
                 .next()
                 .filter(|_| error.kind() == ErrorKind::UndefinedError)
             {
-                Some(name) => {
-                    format!("the prompt names `{name}`, which this task has no value for")
-                }
-                None => format!("the prompt cannot be filled in: {}", one_line(&error)),
+                Some(name) => TemplateError::Missing(name.clone()),
+                None => TemplateError::Render(error),
             }
         })
     }
 }
 
-fn one_line(error: &Error) -> String {
+fn message_of(error: &Error) -> String {
     let what = error
         .detail()
         .map_or_else(|| error.kind().to_string(), str::to_owned);
@@ -82,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    fn fill(template: &str, values: Value) -> Result<String, String> {
+    fn fill(template: &str, values: Value) -> Result<String, TemplateError> {
         let Value::Object(values) = values else {
             panic!("values are an object");
         };
@@ -102,7 +115,9 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_wrong_is_named() {
-        let error = fill("About {{ topic }} in {{ style }}.", json!({"topic": 1})).unwrap_err();
+        let error = fill("About {{ topic }} in {{ style }}.", json!({"topic": 1}))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("`style`"), "{error}");
         assert!(PromptTemplate::new("{{ topic").is_err());
         let endless =

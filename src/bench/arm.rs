@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -255,12 +255,12 @@ impl Plain<'_> {
         let meter = Mutex::new(std::mem::take(&mut self.meter));
         let observe = |event: CallEvent<'_>| {
             if let CallEvent::End(call) = event {
-                let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut meter = meter.lock();
                 meter.take(&call, self.plan.prices());
             }
         };
         let reply = self.plan.ask(messages.to_vec(), number, &observe).await;
-        self.meter = meter.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.meter = meter.into_inner();
         Ok(Sample {
             text: reply?.text,
             evaluation: None,

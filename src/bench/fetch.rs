@@ -15,6 +15,7 @@ const LIMIT: usize = 64 << 20;
 
 /// Why a set is not there.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FetchError {
     /// It was never fetched, and the network is not to be used.
     #[error("the set is not on this machine, and `--offline` is set")]

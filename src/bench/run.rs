@@ -37,6 +37,7 @@ pub struct Plan {
 
 /// Why a benchmark cannot begin.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The criteria of a task cannot be used.
     #[error("task `{task}`: {problem}")]

@@ -1,6 +1,6 @@
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::error::CliError;
@@ -29,12 +29,12 @@ pub(super) fn hold() -> Hold {
 }
 
 fn own(owner: Owner) {
-    *OWNER.lock().unwrap_or_else(PoisonError::into_inner) = owner;
+    *OWNER.lock() = owner;
 }
 
 /// Whether a Ctrl-C that comes now was meant for somebody else.
 fn is_held() -> bool {
-    match *OWNER.lock().unwrap_or_else(PoisonError::into_inner) {
+    match *OWNER.lock() {
         Owner::Ours => false,
         Owner::Theirs => true,
         Owner::Gone(when) => when.elapsed() < LATE,

@@ -8,6 +8,7 @@ use super::error::CliError;
 use super::printer;
 use super::settings::Plan;
 use crate::evidence::{Context, DEFAULT_MESSAGES, DEFAULT_TOKENS, Gatherer};
+use crate::text::counted;
 use crate::types::Task;
 
 /// Gives the task what the context file holds.
@@ -44,14 +45,8 @@ pub(super) fn look_in(
     let tokens = plan.settings().evidence_tokens.unwrap_or(DEFAULT_TOKENS);
     let gatherer = Gatherer::open(paths, tokens)?;
     if !quiet {
-        let files = match gatherer.files() {
-            1 => "1 file".to_owned(),
-            files => format!("{files} files"),
-        };
-        let passages = match gatherer.passages() {
-            1 => "1 passage".to_owned(),
-            passages => format!("{passages} passages"),
-        };
+        let files = counted(gatherer.files(), "file");
+        let passages = counted(gatherer.passages(), "passage");
         printer::say(&format!("evidence: looked for in {files}, {passages}"));
     }
     Ok(Some(Arc::new(gatherer)))

@@ -5,11 +5,12 @@ mod status;
 mod tail;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use parking_lot::Mutex;
 
 use self::status::{Status, Waiting};
 use super::args::GlobalArgs;
@@ -19,6 +20,7 @@ use crate::engine::Observer;
 use crate::model::CallReport;
 use crate::report;
 use crate::store::short_id;
+use crate::text::counted;
 use crate::types::{
     CandidateStep, Choice, Criteria, DeltaKind, Event, Phase, RunRecord, Stamped, Strategy, Version,
 };
@@ -79,7 +81,7 @@ impl Live {
 
     fn change(&self, change: impl FnOnce(&mut Status)) {
         if let Some((_, status)) = &self.bar {
-            change(&mut status.lock().unwrap_or_else(PoisonError::into_inner));
+            change(&mut status.lock());
         }
     }
 
@@ -365,10 +367,9 @@ fn line_of(event: &Event) -> Option<String> {
         Event::Cleaned {
             iteration, what, ..
         } => format!("draft {iteration}: {what} was taken away"),
-        Event::Evidence { evidence, .. } => match evidence.len() {
-            1 => "evidence: 1 piece found".to_owned(),
-            pieces => format!("evidence: {pieces} pieces found"),
-        },
+        Event::Evidence { evidence, .. } => {
+            format!("evidence: {} found", counted(evidence.len(), "piece"))
+        }
         Event::UserDecision { decision, .. } => decision.describe(),
         Event::Warning { message } => format!("warning: {message}"),
         _ => return None,
@@ -384,7 +385,7 @@ fn style(status: Arc<Mutex<Status>>) -> ProgressStyle {
         .with_key(
             "status",
             move |_: &ProgressState, out: &mut dyn fmt::Write| {
-                let status = status.lock().unwrap_or_else(PoisonError::into_inner);
+                let status = status.lock();
                 // The spinner and a blank before it, and the last column, which stays free.
                 let width = usize::from(Term::stderr().size().1).saturating_sub(3);
                 let (line, tail) = status.rows(width, Instant::now());

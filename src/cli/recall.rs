@@ -35,8 +35,8 @@ pub(super) fn recall(
         None => Vec::new(),
     };
     let now = Timestamp::now();
-    let recalled =
-        memory::recall(&known, task, &plan.criteria, writer, now).map_err(CliError::failure)?;
+    let recalled = memory::recall(&known, task, &plan.criteria, writer, now)
+        .map_err(|error| CliError::failure(error.to_string()))?;
     if !quiet {
         printer::say(&match (known.len(), recalled.memories.len()) {
             (0, _) => "memory: there is nothing in it yet; `reflect memory learn` learns from earlier runs"

@@ -1,6 +1,8 @@
 //! Where runs and verdicts are kept.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::error::CliError;
 use super::settings::Plan;
@@ -47,7 +49,7 @@ impl SharedStore {
 
     /// The store, for one read or write.
     pub(super) fn lock(&self) -> MutexGuard<'_, Store> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,10 +1,10 @@
 //! A call that is begun before it is known whether it is wanted: while somebody decides, the model is at work on what
 //! they will most likely want.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use futures_util::{StreamExt as _, stream};
+use parking_lot::Mutex;
 
 use crate::model::{
     CallEvent, CallObserver, CallReport, ChatEvent, ChatModel, ChatRequest, ChatStream, ErrorClass,
@@ -32,7 +32,7 @@ impl<'a> Calls<'a> {
         let Self::Rehearsed(asked) = self else {
             return false;
         };
-        let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = asked.lock();
         asked.get_or_insert_with(|| (stronger, request.clone()));
         true
     }
@@ -41,7 +41,7 @@ impl<'a> Calls<'a> {
     pub(super) fn keep(&self, ahead: Option<Ahead<'a>>) -> Option<Ahead<'a>> {
         match self {
             Self::Made(kept) => {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = kept.lock();
                 std::mem::replace(&mut *kept, ahead)
             }
             Self::Rehearsed(_) => None,
@@ -132,11 +132,7 @@ impl ChatModel for Continued<'_> {
     }
 
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
-        let answer = self
-            .answer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let answer = self.answer.lock().take();
         answer.unwrap_or_else(|| self.model.chat(request))
     }
 

@@ -1,7 +1,7 @@
 //! Gathering evidence, saying so in an event, and putting it before the models.
 
 use super::log::Log;
-use crate::evidence::{Gatherer, memory};
+use crate::evidence::{Gatherer, SearchError, memory};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Event, Evidence, Issue, Task};
 
@@ -78,11 +78,16 @@ fn warn(gatherer: Option<&Gatherer>, log: &Log<'_>) {
 }
 
 /// A draft without evidence is better than none: where it cannot be looked for, that is said.
-fn found_or_warning(found: Option<Result<Vec<Evidence>, String>>, log: &Log<'_>) -> Vec<Evidence> {
+fn found_or_warning(
+    found: Option<Result<Vec<Evidence>, SearchError>>,
+    log: &Log<'_>,
+) -> Vec<Evidence> {
     match found {
         Some(Ok(found)) => found,
-        Some(Err(message)) => {
-            log.emit(Event::Warning { message });
+        Some(Err(error)) => {
+            log.emit(Event::Warning {
+                message: error.to_string(),
+            });
             Vec::new()
         }
         None => Vec::new(),

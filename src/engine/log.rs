@@ -1,7 +1,7 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 use super::replay::{Recorded, Replay};
@@ -231,7 +231,7 @@ impl<'a> Log<'a> {
     }
 
     fn lock(&self) -> MutexGuard<'_, LogInner<'a>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     pub(super) fn end(
@@ -337,10 +337,7 @@ impl<'a> Log<'a> {
     }
 
     pub(super) fn into_record(self) -> RunRecord {
-        self.inner
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .record
+        self.inner.into_inner().record
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::prompt::{EarlierDraft, Past};
-use crate::source::one_line;
+use crate::text::{clip, one_line};
 use crate::types::{LoopSettings, RunRecord, Version};
 
 /// The most earlier drafts that a revision is shown.
@@ -124,7 +124,7 @@ fn in_vain(record: &RunRecord, version: &Version) -> Option<String> {
 }
 
 fn line(text: &str) -> String {
-    one_line(text, LINE_SIZE)
+    clip(&one_line(text), LINE_SIZE)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::judge::JudgeModel;
 use crate::model::{CallObserver, ChatRequest, EndReason, Message, Purpose, ResponseSchema, call};
 use crate::prompt;
 use crate::reflector::{Assessment, Episode, PlanAssessment};
-use crate::source::one_line;
+use crate::text::{clip, one_line};
 
 /// The most suggestions that are asked for and taken.
 const MOST: usize = 5;
@@ -110,11 +110,11 @@ fn item(line: &str) -> Option<&str> {
 }
 
 fn tidy(text: &str) -> String {
-    clip(&text.replace("**", ""))
+    line_of(&text.replace("**", ""))
 }
 
-fn clip(text: &str) -> String {
-    one_line(text, MOST_LINE)
+fn line_of(text: &str) -> String {
+    clip(&one_line(text), MOST_LINE)
 }
 
 /// The plan and what came of it, a line for each task.
@@ -122,14 +122,14 @@ fn outcome(episode: &Episode, assessment: &PlanAssessment) -> String {
     let plan = &episode.plan;
     let mut out = format!(
         "The plan `{}`: {} of {} tasks were done, {} failed, {} did not come to an end.",
-        clip(&plan.id),
+        line_of(&plan.id),
         assessment.succeeded,
         assessment.total,
         assessment.failed,
         assessment.incomplete
     );
     if let Some(goal) = &plan.goal {
-        let _ = write!(out, "\nIts goal: {}", clip(goal));
+        let _ = write!(out, "\nIts goal: {}", line_of(goal));
     }
     let judged = plan.tasks.iter().zip(&assessment.tasks);
     let good = |verdict: &Assessment| verdict.success;
@@ -150,9 +150,9 @@ fn outcome(episode: &Episode, assessment: &PlanAssessment) -> String {
             "not as it should be"
         };
         let line = format!("`{}`{tool}{after}: {state}. {}", task.id, task.description);
-        let _ = write!(out, "\n- {}", clip(&line));
+        let _ = write!(out, "\n- {}", line_of(&line));
         for issue in &verdict.issues {
-            let _ = write!(out, "\n  {}", clip(issue));
+            let _ = write!(out, "\n  {}", line_of(issue));
         }
     }
     if all > MOST_TASKS {
@@ -170,7 +170,7 @@ fn found(assessment: &PlanAssessment) -> String {
     let all: Vec<String> = patterns
         .chain(&assessment.verdict.suggestions)
         .take(MOST_TASKS)
-        .map(|text| format!("- {}", clip(text)))
+        .map(|text| format!("- {}", line_of(text)))
         .collect();
     if all.is_empty() {
         return "Nothing.".to_owned();

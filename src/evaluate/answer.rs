@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Fault, Finding};
+use crate::text::clip;
 use crate::types::{Issue, IssueType, Place, Severity};
 
 /// The most errors of one verdict that are read: a reviser can mend no more at once.
@@ -277,14 +278,6 @@ pub(super) fn fault(value: &Value) -> Option<Fault> {
             ..Place::default()
         })
     })
-}
-
-/// The text, cut after so many characters.
-pub(super) fn clip(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::answer::{self, clip};
+use super::answer;
 use super::distill::distill;
 use super::grade::Grade;
 use super::tools::ExecPermission;
@@ -14,6 +14,7 @@ use crate::model::inside_fence;
 use crate::sandbox::{
     CommandEnd, CommandOutput, CommandSpec, Limits, Scratch, minimal_env, run_command,
 };
+use crate::text::clip;
 use crate::types::{CommandConfig, CommandVerdict, DRAFT_FILE, IssueType, Status};
 
 /// The most characters of a program's output that a writer is shown: its head, where compilers say what

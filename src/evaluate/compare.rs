@@ -1,11 +1,11 @@
-use similar::DiffOp;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::apart::Measure;
 use super::passage::{MAX_FAULTS, ratio};
 use super::terms::{self, Words};
 use super::{Fault, Finding};
-use crate::source::{self, Numbers, edit_script};
+use crate::source;
 use crate::types::{Against, Bounds, IssueType, Terms};
 
 /// The most words of each text that are laid against each other, for the time it takes: 50,000 wholly
@@ -131,24 +131,23 @@ fn shared(draft: &str, terms: &[String], min: f64) -> Finding {
 /// How alike two texts are, 0 to 1: twice the words that they share in the same order, by all words of
 /// both. Case and what stands between the words make no difference.
 fn likeness(one: &str, other: &str) -> f64 {
-    let mut numbers = Numbers::new();
-    let mut numbered = |text: &str| {
+    let words = |text: &str| {
         let mut words = text.unicode_words();
-        let first: Vec<usize> = words
+        let first: Vec<String> = words
             .by_ref()
             .take(MAX_WORDS)
-            .map(|word| numbers.of(word.to_lowercase()))
+            .map(str::to_lowercase)
             .collect();
         let count = first.len() + words.count();
         (first, count)
     };
-    let (one, one_count) = numbered(one);
-    let (other, other_count) = numbered(other);
+    let (one, one_count) = words(one);
+    let (other, other_count) = words(other);
     let all = one_count + other_count;
     if all == 0 {
         return 1.0;
     }
-    let same: usize = edit_script(&one, &other, None)
+    let same: usize = capture_diff_slices(Algorithm::Myers, &one, &other)
         .iter()
         .map(|op| match op {
             DiffOp::Equal { len, .. } => *len,

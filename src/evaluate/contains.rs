@@ -1,9 +1,10 @@
 use ::regex::Regex;
 
 use super::apart::Measure;
-use super::passage::{MAX_FAULTS, bounded, clip, counted, line_of, place_of, ratio};
+use super::passage::{MAX_FAULTS, bounded, excerpt, line_of, place_of, ratio};
 use super::{Fault, Finding};
 use crate::source;
+use crate::text::counted;
 use crate::types::{ContainsConfig, IssueType};
 
 /// The `contains` evaluator: texts that must or must not be there. The score is the share of the rules that
@@ -88,7 +89,11 @@ impl ContainsCheck {
     }
 
     fn none_of_any(&self) -> Fault {
-        let texts: Vec<String> = self.any.iter().map(|wanted| clip(&wanted.text)).collect();
+        let texts: Vec<String> = self
+            .any
+            .iter()
+            .map(|wanted| excerpt(&wanted.text))
+            .collect();
         let shown = source::list(texts.iter().take(MAX_FAULTS).map(String::as_str));
         let more = match texts.len().saturating_sub(MAX_FAULTS) {
             0 => String::new(),
@@ -103,7 +108,7 @@ impl ContainsCheck {
 }
 
 fn not_there(text: &str) -> Fault {
-    let shown = clip(text);
+    let shown = excerpt(text);
     Fault::new(
         IssueType::Missing,
         format!("the text does not contain `{shown}`"),
@@ -115,11 +120,11 @@ fn not_there(text: &str) -> Fault {
 fn there(wanted: &Wanted, draft: &str) -> Fault {
     let mut places = wanted.finder.find_iter(draft);
     let first = places.next().map(|found| found.range()).unwrap_or_default();
-    let shown = clip(&draft[first.clone()]);
+    let shown = excerpt(&draft[first.clone()]);
     let line = line_of(draft, first.start);
     let more = match places.count() as u64 {
         0 => String::new(),
-        more => format!(", {} in all", counted(more + 1, "times")),
+        more => format!(", {} in all", counted(more + 1, "time")),
     };
     Fault::new(
         IssueType::Incorrect,

@@ -1,5 +1,6 @@
 use ::regex::{Captures, Regex};
 
+use crate::text::counted;
 use crate::types::{CommandConfig, compile};
 
 /// The most that a program scores which does not pass.
@@ -62,10 +63,9 @@ impl Grade {
             };
         }
         let best = if self.tests.is_some() { 0.5 } else { 1.0 };
-        let errors = if count == 1 { "error" } else { "errors" };
         Graded {
             score: best / (1.0 + number(count)),
-            counted: format!("{count} {errors}"),
+            counted: counted(count, "error"),
         }
     }
 }

@@ -1,8 +1,9 @@
 use async_trait::async_trait;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::passage::{counted, ratio};
+use super::passage::ratio;
 use super::{Fault, Finding, HardCheck, Subject};
+use crate::text::counted;
 use crate::types::{IssueType, LengthConfig, LengthUnit};
 
 /// The `length` evaluator. Within the bounds the score is 1; outside it is the share that the draft
@@ -28,7 +29,7 @@ impl LengthCheck {
     pub(super) fn measure(&self, draft: &str) -> Finding {
         let LengthConfig { unit, min, max } = self.config;
         let count = count(draft, unit);
-        let units = |count| counted(count, unit.as_str());
+        let units = |count| counted(count, unit.as_str().trim_end_matches('s'));
         let seen = units(count);
         let min_is_max = min.is_some() && min == max;
         let (score, fault) = match (min, max) {

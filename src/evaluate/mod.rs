@@ -38,9 +38,9 @@ pub use self::judge::{
     JudgeModel, MemoryCache, OtherModel, VerdictCache, VerdictCall, verdict_calls, verdict_tokens,
 };
 pub use self::panel::Panel;
-pub use self::returned::read_returned;
+pub use self::returned::{NoVerdict, read_returned};
 pub use self::subject::{Earlier, Progress, Subject};
-pub use self::tools::{ExecPermission, RanScript, Tools};
+pub use self::tools::{ExecPermission, NotAllowed, RanScript, Tools};
 pub use self::watch::{Hopeless, Watch};
 
 /// An evaluator that needs no model: its verdict on a draft is a matter of fact.

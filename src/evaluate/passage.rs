@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Fault;
+use crate::text::clip;
 use crate::types::Place;
 
 /// The most faults that one check names one by one. A reviser mends no more at once, and a text that is
@@ -11,6 +12,9 @@ pub(super) const MAX_FAULTS: usize = 10;
 
 /// The longest passage that is quoted whole, in characters.
 const MAX_QUOTE: usize = 200;
+
+/// The most characters of an excerpt.
+const MAX_EXCERPT: usize = 60;
 
 /// The line that a byte of the draft is in, counted from 1.
 pub(super) fn line_of(draft: &str, offset: usize) -> usize {
@@ -33,18 +37,9 @@ pub(super) fn place_of(draft: &str, passage: Range<usize>) -> Place {
     }
 }
 
-/// Enough of a passage to know it again, in one line.
-pub(super) fn clip(text: &str) -> String {
-    const CHARS: usize = 60;
-    let line: String = text
-        .chars()
-        .take(CHARS + 1)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    match line.char_indices().nth(CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+/// Enough of a passage to recognize it, on one line.
+pub(super) fn excerpt(text: &str) -> String {
+    clip(text, MAX_EXCERPT).replace(char::is_control, " ")
 }
 
 /// The first faults; if there are more, the last one says so in these words.
@@ -67,15 +62,6 @@ pub(super) fn bounded(
 )]
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
-}
-
-/// A number with what it counts: `1 word`, `2 words`.
-pub(super) fn counted(count: u64, plural: &str) -> String {
-    let one = match plural.strip_suffix("es") {
-        Some(stem) if stem.ends_with("ch") => stem,
-        _ => plural.strip_suffix('s').unwrap_or(plural),
-    };
-    format!("{count} {}", if count == 1 { one } else { plural })
 }
 
 #[cfg(test)]
@@ -108,17 +94,9 @@ mod tests {
 
     #[test]
     fn long_and_multi_line_passages_are_clipped() {
-        assert_eq!(clip("a\nb"), "a b");
-        assert_eq!(clip(&"x".repeat(60)), "x".repeat(60));
-        assert_eq!(clip(&"x".repeat(500)), format!("{}…", "x".repeat(60)));
-    }
-
-    #[test]
-    fn numbers_agree_with_what_they_count() {
-        assert_eq!(counted(1, "words"), "1 word");
-        assert_eq!(counted(2, "words"), "2 words");
-        assert_eq!(counted(1, "matches"), "1 match");
-        assert_eq!(counted(0, "matches"), "0 matches");
+        assert_eq!(excerpt("a\nb"), "a b");
+        assert_eq!(excerpt(&"x".repeat(60)), "x".repeat(60));
+        assert_eq!(excerpt(&"x".repeat(500)), format!("{}…", "x".repeat(60)));
     }
 
     #[test]

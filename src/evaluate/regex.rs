@@ -1,8 +1,9 @@
 use ::regex::{Captures, Regex};
 
 use super::apart::Measure;
-use super::passage::{bounded, clip, counted, line_of, place_of, ratio};
+use super::passage::{bounded, excerpt, line_of, place_of, ratio};
 use super::{Fault, Finding};
+use crate::text::plural;
 use crate::types::{IssueType, Piece, RegexConfig, WHOLE_MATCH};
 
 /// The `regex` evaluator: a pattern must match, so often, or not at all. With too few matches the score is
@@ -52,13 +53,13 @@ impl RegexCheck {
         let Some(first) = self.regex.find(draft).filter(|_| count > 0) else {
             return "not found".to_owned();
         };
-        let shown = clip(first.as_str());
+        let shown = excerpt(first.as_str());
         let line = line_of(draft, first.start());
         let place = format!("`{shown}` in line {line}");
         if self.one_is_enough() || count == 1 {
             format!("found {place}")
         } else {
-            format!("{}, the first {place}", counted(count, "matches"))
+            format!("{}, the first {place}", matches(count))
         }
     }
 
@@ -74,10 +75,10 @@ impl RegexCheck {
             (
                 format!(
                     "{} of `{pattern}`, {} required",
-                    counted(count, "matches"),
+                    matches(count),
                     is_or_are(&self.config.allowed())
                 ),
-                format!("add {} of `{pattern}`", counted(missing, "matches")),
+                format!("add {} of `{pattern}`", matches(missing)),
             )
         };
         // A message that names a match cannot describe the lack of one.
@@ -104,14 +105,14 @@ impl RegexCheck {
         let rule = if most == 0 {
             "which must not occur".to_owned()
         } else {
-            let most = counted(most, "matches");
+            let most = matches(most);
             format!("and {most} at most may be there, not {count}")
         };
         let skip = usize::try_from(most).unwrap_or(usize::MAX);
         let surplus = usize::try_from(count - most).unwrap_or(usize::MAX);
         let faults = self.regex.captures_iter(draft).skip(skip).map(|captures| {
             let found = captures.get_match();
-            let shown = clip(found.as_str());
+            let shown = excerpt(found.as_str());
             let line = line_of(draft, found.start());
             let description = match self.message(&captures) {
                 Some(message) => format!("{message} (`{shown}` in line {line})"),
@@ -140,9 +141,15 @@ impl RegexCheck {
                 Ok(number) => captures.get(number),
                 Err(_) => captures.name(name),
             };
-            group.map(|group| clip(group.as_str())).unwrap_or_default()
+            group
+                .map(|group| excerpt(group.as_str()))
+                .unwrap_or_default()
         })
     }
+}
+
+fn matches(count: u64) -> String {
+    format!("{count} {}", plural(count, "match", "matches"))
 }
 
 fn is_or_are(allowed: &str) -> String {

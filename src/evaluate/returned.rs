@@ -5,17 +5,22 @@ use serde_json::Value;
 use super::{add_up::add_up, answer};
 use crate::types::{Criteria, Evaluation};
 
+/// A value that is no verdict, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoVerdict(String);
+
 /// Reads what a script returned as the verdict on the one criterion of a set: a boolean, a number from 0 to 1, or
 /// an object with `valid`, `score`, `errors` and `suggestions`.
 ///
 /// # Errors
-/// Why it is no verdict.
-pub fn read_returned(value: &Value, criteria: &Criteria) -> Result<Evaluation, String> {
+/// If it is no verdict.
+pub fn read_returned(value: &Value, criteria: &Criteria) -> Result<Evaluation, NoVerdict> {
     let floor = criteria
         .criteria
         .first()
         .map_or(criteria.threshold, |it| it.threshold);
-    let finding = answer::read(value, floor)?;
+    let finding = answer::read(value, floor).map_err(NoVerdict)?;
     Ok(add_up(criteria, vec![finding], Vec::new(), Some(1.0)))
 }
 

@@ -3,9 +3,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::answer::{self, clip};
+use super::answer;
 use super::{Finding, HardCheck, Subject, Tools};
 use crate::sandbox::{Language, Limits, ScriptPool, ScriptRequest};
+use crate::text::clip;
 use crate::types::{Criteria, ScriptConfig, ScriptLanguage, Status};
 
 /// The most characters of what a script printed that are shown.

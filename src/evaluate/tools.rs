@@ -5,6 +5,11 @@ use serde_json::Value;
 
 use crate::sandbox::{Language, Limits, ScriptError, ScriptOutcome, ScriptPool, ScriptRequest};
 
+/// Programs may not run: the user has not allowed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this runs programs, and nobody has allowed that")]
+pub struct NotAllowed;
+
 /// Proof that the user has allowed the programs that criteria name to run on this machine: commands, and
 /// the interpreters of Python and Prolog. Criteria files are other people's; nothing in this library
 /// makes one of these but who asked the user.
@@ -99,12 +104,12 @@ impl Tools {
         Ok(self.scripts()?.evaluate(language, request, limits).await)
     }
 
-    /// Whether programs may run.
+    /// The permission to run programs.
     ///
     /// # Errors
-    /// That nobody has allowed it.
-    pub fn may_run_programs(&self) -> Result<ExecPermission, String> {
-        self.exec()
+    /// If it was not given.
+    pub fn may_run_programs(&self) -> Result<ExecPermission, NotAllowed> {
+        self.exec.clone().ok_or(NotAllowed)
     }
 
     /// The interpreters.
@@ -116,9 +121,7 @@ impl Tools {
 
     /// The permission, if it was given.
     pub(super) fn exec(&self) -> Result<ExecPermission, String> {
-        self.exec
-            .clone()
-            .ok_or_else(|| "this runs programs, and nobody has allowed that".to_owned())
+        self.may_run_programs().map_err(|error| error.to_string())
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ::regex::Regex;
 
 use super::length::count;
-use super::passage::{clip, ratio};
+use super::passage::{excerpt, ratio};
 use crate::types::{Criteria, Criterion, Evaluator, Expect, LengthConfig, LengthUnit};
 
 /// So many characters without the beginning of a JSON object or array are no preface to one.
@@ -154,7 +154,7 @@ impl Kind {
                 // The whole text is searched, so that what stands at the end of the match sees what follows.
                 let mut found = finders.iter().filter_map(|finder| {
                     let found = finder.find_at(text, settled.start)?;
-                    (found.end() < settled.end).then(|| clip(found.as_str()))
+                    (found.end() < settled.end).then(|| excerpt(found.as_str()))
                 });
                 let shown = found.nth(*bearable)?;
                 Some((

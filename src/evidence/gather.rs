@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::index::{Hit, Index};
+use super::index::{Hit, Index, SearchError};
 use super::passages;
 use super::walk::{self, Limits};
 use crate::source::{self, SourceError};
@@ -113,7 +113,7 @@ impl Gatherer {
     ///
     /// # Errors
     /// If the index fails.
-    pub fn for_task(&self, task: &Task, criteria: &Criteria) -> Result<Vec<Evidence>, String> {
+    pub fn for_task(&self, task: &Task, criteria: &Criteria) -> Result<Vec<Evidence>, SearchError> {
         let prompt = self.find(&[Question::new(task.prompt.as_str())], &[])?;
         let judged: Vec<Question> = criteria
             .criteria
@@ -132,7 +132,7 @@ impl Gatherer {
     ///
     /// # Errors
     /// If the index fails.
-    pub fn for_text(&self, task: &Task, text: &str) -> Result<Vec<Evidence>, String> {
+    pub fn for_text(&self, task: &Task, text: &str) -> Result<Vec<Evidence>, SearchError> {
         let parts = passages::split(text, EvidenceSource::Documentation);
         let questions: Vec<Question> = std::iter::once(task.prompt.clone())
             .chain(parts.into_iter().take(MAX_PARTS).map(|part| part.text))
@@ -150,7 +150,7 @@ impl Gatherer {
         &self,
         issues: &[Issue],
         known: &[Evidence],
-    ) -> Result<Vec<Evidence>, String> {
+    ) -> Result<Vec<Evidence>, SearchError> {
         let questions: Vec<Question> = issues
             .iter()
             .map(|issue| {
@@ -170,19 +170,25 @@ impl Gatherer {
     }
 
     /// The best passages for each question in turn, as many as fit; the most relevant first.
-    fn find(&self, questions: &[Question], known: &[Evidence]) -> Result<Vec<Evidence>, String> {
-        let failed = |error: rusqlite::Error| format!("evidence cannot be looked for: {error}");
+    fn find(
+        &self,
+        questions: &[Question],
+        known: &[Evidence],
+    ) -> Result<Vec<Evidence>, SearchError> {
         let mut answers = Vec::new();
         for question in questions {
             let mut hits = self
                 .index
                 .search(&question.text, PER_QUESTION)
-                .map_err(failed)?;
+                .map_err(SearchError::Evidence)?;
             let best = hits.first().map_or(0.0, |hit| hit.relevance);
             hits.retain(|hit| hit.relevance >= (LEAST_SHARE * best).max(question.least));
             let entries: Vec<usize> = hits.iter().map(|hit| hit.entry).collect();
             let bears_on = match &question.claim {
-                Some(claim) => self.index.coverage(claim, &entries).map_err(failed)?,
+                Some(claim) => self
+                    .index
+                    .coverage(claim, &entries)
+                    .map_err(SearchError::Evidence)?,
                 None => vec![0.0; entries.len()],
             };
             let claims = bears_on

@@ -2,8 +2,8 @@
 //! log is kept in, in memory. It ranks by BM25 and stems English words.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, params};
 
 use super::passages::{self, Passage};
@@ -135,10 +135,20 @@ impl Index {
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock()
     }
+}
+
+/// Why the index of words could not be searched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// Looking for evidence failed.
+    #[error("evidence cannot be looked for: {0}")]
+    Evidence(#[source] rusqlite::Error),
+    /// Looking for memories failed.
+    #[error("nothing can be looked up in memory: {0}")]
+    Memory(#[source] rusqlite::Error),
 }
 
 /// For each question the texts that have its words, by their places, the best first: each with the share of the
@@ -150,8 +160,7 @@ impl Index {
 pub(crate) fn texts_like(
     texts: &[String],
     questions: &[&str],
-) -> Result<Vec<Vec<(usize, f64)>>, String> {
-    let failed = |error: rusqlite::Error| format!("nothing can be looked up in memory: {error}");
+) -> Result<Vec<Vec<(usize, f64)>>, SearchError> {
     let entries = texts.iter().map(|text| Entry {
         path: String::new(),
         source: EvidenceSource::Memory,
@@ -162,7 +171,7 @@ pub(crate) fn texts_like(
             text: text.clone(),
         },
     });
-    let index = Index::of(entries.collect()).map_err(failed)?;
+    let index = Index::of(entries.collect()).map_err(SearchError::Memory)?;
     let found = questions.iter().map(|question| {
         let hits = index.search(question, texts.len())?;
         let entries: Vec<usize> = hits.iter().map(|hit| hit.entry).collect();
@@ -171,7 +180,7 @@ pub(crate) fn texts_like(
         found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         Ok(found)
     });
-    found.collect::<Result<_, _>>().map_err(failed)
+    found.collect::<Result<_, _>>().map_err(SearchError::Memory)
 }
 
 /// The words of a question, the rarest first, each with the number of passages that have it.

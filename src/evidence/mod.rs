@@ -11,5 +11,6 @@ mod words;
 pub use context::{Context, DEFAULT_MESSAGES};
 pub(crate) use context::{Share, Text};
 pub use gather::{DEFAULT_TOKENS, Gatherer, memory};
+pub use index::SearchError;
 pub(crate) use index::texts_like;
 pub(crate) use words::words;

@@ -179,13 +179,13 @@ fn passage(lines: &[&str], range: Range<usize>, top: usize) -> Option<Passage> {
     let first = range.clone().find(|at| !blank(at))?;
     let last = range.rev().find(|at| !blank(at))?;
     let heading = if top < first {
-        clip(lines[top].trim(), TARGET / 4)
+        start_of(lines[top].trim(), TARGET / 4)
     } else {
         ""
     };
     let shown: Vec<&str> = lines[first..=last]
         .iter()
-        .map(|line| clip(line, MAX))
+        .map(|line| start_of(line, MAX))
         .collect();
     Some(Passage {
         first: first + 1,
@@ -200,12 +200,8 @@ fn size(lines: &[&str]) -> usize {
 }
 
 /// The beginning of a text, of at most so many bytes.
-fn clip(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+fn start_of(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::confidence::{FLOOR, wilson_lower};
 use super::episode::{Episode, Fault};
 use super::likeness;
-use crate::source::one_line;
+use crate::text::{clip, one_line};
 use crate::types::{KnownInsight, Strategy};
 
 /// The fewest runs that an insight rests on.
@@ -131,7 +131,7 @@ impl<'a> Recurring<'a> {
 
 /// What a judge or a check said, as much as is taken over, with the end of a sentence.
 fn sentence(text: &str) -> String {
-    let mut text = one_line(text, QUOTED);
+    let mut text = clip(&one_line(text), QUOTED);
     if !text.ends_with(['.', '!', '?', '…', '。']) {
         text.push('.');
     }
@@ -165,7 +165,7 @@ fn recurring_issues(criteria: &str, runs: &[&Episode]) -> Vec<KnownInsight> {
         .into_iter()
         .map(|recurring| {
             let fault = recurring.fault;
-            let subject = one_line(&fault.description, QUOTED);
+            let subject = clip(&one_line(&fault.description), QUOTED);
             let of = fault
                 .criterion
                 .as_ref()
@@ -239,7 +239,7 @@ fn checks_that_catch(criteria: &str, runs: &[&Episode]) -> Vec<KnownInsight> {
         .into_iter()
         .map(|(name, (issue, runs))| {
             let example = issue.map_or_else(String::new, |it| {
-                format!(", for example: {}", one_line(it, QUOTED))
+                format!(", for example: {}", clip(&one_line(it), QUOTED))
             });
             let content = format!(
                 "The check `{name}` of the criteria `{criteria}` catches what reads well{example}"
@@ -256,7 +256,7 @@ fn checks_that_catch(criteria: &str, runs: &[&Episode]) -> Vec<KnownInsight> {
 /// A model whose replies are often no drafts.
 fn rejected_replies(writer: &str, runs: &[&Episode]) -> Option<KnownInsight> {
     let failed: Vec<_> = runs.iter().filter(|run| !run.rejected.is_empty()).collect();
-    let reason = one_line(failed.first()?.rejected.first()?, QUOTED);
+    let reason = clip(&one_line(failed.first()?.rejected.first()?), QUOTED);
     let content = format!(
         "Replies of `{writer}` were often no drafts, last because of this: {reason}. Reply with the text that is \
          asked for, and nothing else."

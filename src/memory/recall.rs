@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::confidence::{FLOOR, confidence, strength, success_rate};
-use crate::evidence::texts_like;
+use crate::evidence::{SearchError, texts_like};
 use crate::types::{
     CHARACTERS_PER_TOKEN, Criteria, Insight, Knowledge, KnownInsight, Memory, Procedure,
     Recollection, Task,
@@ -49,7 +49,7 @@ pub fn recall(
     criteria: &Criteria,
     writer: &str,
     now: Timestamp,
-) -> Result<Recalled, String> {
+) -> Result<Recalled, SearchError> {
     let known: Vec<&Memory> = known
         .iter()
         .filter(|memory| strength(memory, now) >= FLOOR && !is_given(task, &memory.what))
@@ -89,7 +89,7 @@ pub fn recall(
 ///
 /// # Errors
 /// If the index of words fails.
-pub fn matching<'a>(known: &'a [Memory], question: &str) -> Result<Vec<&'a Memory>, String> {
+pub fn matching<'a>(known: &'a [Memory], question: &str) -> Result<Vec<&'a Memory>, SearchError> {
     let all: Vec<&Memory> = known.iter().collect();
     let mut found: Vec<(f64, &Memory)> = relevances(&all, &[question])?
         .into_iter()
@@ -101,7 +101,7 @@ pub fn matching<'a>(known: &'a [Memory], question: &str) -> Result<Vec<&'a Memor
 }
 
 /// How relevant each is to the question that it is most relevant to, 0 to 1.
-fn relevances(known: &[&Memory], questions: &[&str]) -> Result<Vec<f64>, String> {
+fn relevances(known: &[&Memory], questions: &[&str]) -> Result<Vec<f64>, SearchError> {
     let texts: Vec<String> = known.iter().map(|memory| memory.what.text()).collect();
     let mut relevances = vec![0.0_f64; known.len()];
     for found in texts_like(&texts, questions)? {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::source::one_line;
+use crate::text::one_line;
 use crate::types::KnownInsight;
 
 /// The most characters of the words for an insight.
@@ -62,7 +62,7 @@ pub fn apply_wording(insights: &mut [KnownInsight], reply: &str) -> usize {
             .number
             .checked_sub(1)
             .and_then(|place| insights.get_mut(place));
-        let text = one_line(&worded.text, usize::MAX);
+        let text = one_line(&worded.text);
         if let Some(insight) = insight
             && !insight.worded
             && !text.is_empty()

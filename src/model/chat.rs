@@ -268,6 +268,7 @@ fn any_object() -> Value {
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum ChatEvent {
     /// More of the answer.
     Text(String),
@@ -295,6 +296,7 @@ pub enum ChatEvent {
 /// Why a model stopped writing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum EndReason {
     /// It was done.
     Stop,

@@ -59,6 +59,7 @@ impl std::error::Error for ModelError {}
 /// What kind of failure a call met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ErrorClass {
     /// The key is missing, wrong, or may not do this.
     Auth,

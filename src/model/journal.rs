@@ -1,8 +1,9 @@
 //! Replies that are kept, by what was asked: a run that is resumed pays for none of them twice.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::call::CallReport;
@@ -121,14 +122,14 @@ impl Journal {
 
     /// Whether there is a reply of this model to this request.
     pub fn holds(&self, model: &ModelId, request: &ChatRequest) -> bool {
-        let replies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let replies = self.0.lock();
         let found = replies.get(&(model.clone(), request.key()));
         found.is_some_and(|replies| !replies.is_empty())
     }
 
     /// The next reply of this model to this request.
     pub fn take(&self, model: &ModelId, request: &ChatRequest) -> Option<Reply> {
-        let mut replies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut replies = self.0.lock();
         replies
             .get_mut(&(model.clone(), request.key()))?
             .pop_front()
@@ -301,7 +302,7 @@ mod tests {
         let replayed = Mutex::new(Vec::new());
         let observe = |event: CallEvent<'_>| {
             if let CallEvent::End(report) = event {
-                replayed.lock().unwrap().push(report.replayed);
+                replayed.lock().push(report.replayed);
             }
         };
         let mut said = Vec::new();
@@ -321,7 +322,7 @@ mod tests {
                 ("live", EndReason::Stop)
             ]
         );
-        assert_eq!(*replayed.lock().unwrap(), [true, true, false]);
+        assert_eq!(*replayed.lock(), [true, true, false]);
         assert!(!journal.holds(model.id(), &asked));
         assert!(journal.holds(model.id(), &request("b")));
     }

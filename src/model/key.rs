@@ -20,6 +20,7 @@ pub struct ApiKey {
 
 /// A key that cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyError {
     /// There is nothing in it.
     #[error("the key is empty")]

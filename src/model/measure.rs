@@ -1,9 +1,10 @@
 //! What a model can do, found out by asking it two small questions that begin with the same text.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
@@ -124,12 +125,12 @@ pub async fn measure_writing(
     let watch = Mutex::new(Watch::new());
     let reply = call(model, request, &|event| {
         if let CallEvent::Chat(event) = event {
-            let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut watch = watch.lock();
             watch.see(event);
         }
     })
     .await?;
-    let watch = watch.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let watch = watch.into_inner();
     Ok(watch.writing(&reply))
 }
 
@@ -227,7 +228,7 @@ pub async fn measure_json(
     let notices = Mutex::new(Vec::new());
     let reply = call(model, request, &|event| {
         if let CallEvent::Chat(ChatEvent::Notice(notice)) = event {
-            let mut notices = notices.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut notices = notices.lock();
             notices.push(notice.clone());
         }
     })
@@ -236,7 +237,7 @@ pub async fn measure_json(
         answer: json_answer(&reply),
         logprobs: !reply.logprobs.is_empty(),
         usage: reply.usage,
-        notices: notices.into_inner().unwrap_or_else(PoisonError::into_inner),
+        notices: notices.into_inner(),
     })
 }
 

@@ -34,13 +34,13 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
-use super::http::call::lock;
 use super::{
     ChatEvent, ChatModel, ChatRequest, ChatStream, EndReason, ErrorClass, Exchange, Message,
     ModelError, ModelInfo, Purpose, TokenLogprob,
@@ -57,6 +57,7 @@ pub struct ScriptedModel {
 
 /// A script that cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScriptError {
     /// It cannot be read.
     #[error("the script `{file}` cannot be read")]
@@ -221,7 +222,7 @@ impl ScriptedModel {
             Purpose::Write => PurposeName::Write,
             Purpose::Judge => PurposeName::Judge,
         };
-        let mut replies = lock(&self.replies);
+        let mut replies = self.replies.lock();
         let entry = replies.iter_mut().find(|entry| {
             let reply = &entry.reply;
             entry.left != Some(0)

@@ -5,9 +5,10 @@ use std::error::Error as _;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use minijinja::{Environment, Error, Value};
+use parking_lot::Mutex;
 
 use super::catalogue::{ENTRIES, Entry};
 use super::{BUILT_IN, EarlierDraft, Feedback, Past, Prompts, Revise, Rubric, own};
@@ -117,7 +118,7 @@ impl Templates {
             .and_then(|text| self.check_shown(name, values, &text).map(|()| text));
         rendered
             .map_err(|problem| {
-                let mut kept = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = self.problem.lock();
                 kept.get_or_insert(problem);
             })
             .ok()
@@ -125,7 +126,7 @@ impl Templates {
 
     /// What went wrong since somebody asked last.
     pub(super) fn take_problem(&self) -> Option<SourceError> {
-        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problem = self.problem.lock();
         problem.take()
     }
 
@@ -221,7 +222,7 @@ impl Templates {
         {
             deepest = inner;
         }
-        let message = own::one_line(deepest);
+        let message = own::message_of(deepest);
         let place = deepest.name().unwrap_or(name);
         let Some((source, entry)) = self.own.get(place).zip(Entry::of(place)) else {
             return SourceError::whole(&self.folder, &format!("`{name}`: {message}"));

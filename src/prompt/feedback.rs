@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::text::{clip, one_line};
 use crate::types::{Evaluation, Issue, Place, Status};
 
 /// The most of a quotation that is shown to find it again, in characters.
@@ -115,18 +116,7 @@ fn place(place: &Place) -> String {
         .as_deref()
         .filter(|_| place.verified != Some(false))
     {
-        let quote = one_line(quote);
-        let clipped: String = quote.chars().take(QUOTED).collect();
-        let more = if clipped.len() < quote.len() {
-            "…"
-        } else {
-            ""
-        };
-        let _ = write!(out, ", at \"{clipped}{more}\"");
+        let _ = write!(out, ", at \"{}\"", clip(&one_line(quote), QUOTED));
     }
     out
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -8,6 +8,7 @@ use regex::Regex;
 
 use super::block::block;
 use crate::template;
+use crate::text::one_line;
 
 /// What a prompt of one's own may use. `output_to_evaluate` and `state` are the draft under the names of seed
 /// 001.
@@ -100,7 +101,7 @@ pub(super) fn render(
     description: &str,
     draft: &str,
 ) -> Result<String, String> {
-    fill(template, criterion, description, draft).map_err(|error| one_line(&error))
+    fill(template, criterion, description, draft).map_err(|error| message_of(&error))
 }
 
 fn fill(template: &str, criterion: &str, description: &str, draft: &str) -> Result<String, Error> {
@@ -119,19 +120,19 @@ fn fill(template: &str, criterion: &str, description: &str, draft: &str) -> Resu
 
 fn fault(error: &Error, template: &str) -> TemplateFault {
     TemplateFault {
-        message: one_line(error),
+        message: message_of(error),
         span: error.range().filter(|range| range.end <= template.len()),
         hint: None,
     }
 }
 
-pub(super) fn one_line(error: &Error) -> String {
+pub(super) fn message_of(error: &Error) -> String {
     let kind = error.kind().to_string();
     let text = match error.detail() {
         Some(detail) => format!("{kind}: {detail}"),
         None => kind,
     };
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&text)
 }
 
 #[cfg(test)]

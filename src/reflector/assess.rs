@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::cause::{Basis, Cause, cause};
 use super::pattern::{self, FailurePattern};
 use super::{ErrorCategory, Plan, PlannedTask, TaskResult, TaskStatus, order};
-use crate::source::one_line;
+use crate::text::{clip, one_line};
 use crate::types::ReflectionCriteria;
 
 /// How sure it is that a task was done, or a plan, with nothing to find fault with; and with something.
@@ -208,7 +208,7 @@ fn is_empty(output: &Value) -> bool {
 
 /// A message on one line, shortened.
 fn shown(message: &str) -> String {
-    one_line(message, SHOWN)
+    clip(&one_line(message), SHOWN)
 }
 
 /// Judges the outcome of a plan, by the last result of each task. Results that belong to no task of it are an issue.

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::json::pretty;
-use super::markdown::{capitalized, cell, one_line};
+use super::markdown::{capitalized, cell};
 use super::text::thousands;
 use crate::reflector::{Insight, PlanAssessment};
+use crate::text::one_line;
 use crate::types::{ModelId, ReflectionCriteria, SCHEMA_VERSION};
 
 /// The most issues and the most tasks of a pattern that are shown to people. JSON has all of them.

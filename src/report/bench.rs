@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::json::pretty;
 use super::text::{duration, thousands};
 use crate::bench::{ArmSummary, Comparison, Share, Summary, judging};
+use crate::text::counted;
 
 /// The columns of the table.
 const COLUMNS: [&str; 11] = [
@@ -73,14 +74,10 @@ pub fn bench_markdown(summary: &Summary) -> String {
 
 /// What was run, in one line.
 pub(super) fn about(summary: &Summary) -> String {
-    let many = |number: usize, what: &str| {
-        let s = if number == 1 { "" } else { "s" };
-        format!("{number} {what}{s}")
-    };
     let mut out = format!(
         "{} × {}",
-        many(summary.tasks, "task"),
-        many(summary.seeds.len(), "seed")
+        counted(summary.tasks, "task"),
+        counted(summary.seeds.len(), "seed")
     );
     match summary.budget {
         Some(budget) => {
@@ -89,7 +86,7 @@ pub(super) fn about(summary: &Summary) -> String {
         None => out.push_str("; best-of-n and append-loop get what reflect cost"),
     }
     if summary.holdout > 0 {
-        let checks = many(summary.holdout, "check");
+        let checks = counted(summary.holdout, "check");
         let _ = write!(out, "; {checks} of each task hidden from the arms");
     }
     out.push_str("; calls, tokens and time are means per trial");

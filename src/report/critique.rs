@@ -6,8 +6,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::json::pretty;
-use super::markdown::{self, cell, one_line, table};
+use super::markdown::{self, cell, table};
 use super::text::{self, critique, duration, tokens};
+use crate::text::{counted, one_line};
 use crate::types::{Evaluation, Gathered, Models, RunRecord, SCHEMA_VERSION, TokenUsage};
 
 /// The judgement of one text as JSON (design §6). A figure that is not known is null.
@@ -103,10 +104,7 @@ pub fn cost(records: &[(Option<String>, RunRecord)]) -> Option<String> {
         .iter()
         .filter_map(|(_, record)| record.execution_time())
         .sum();
-    let calls = match calls {
-        1 => "1 call".to_owned(),
-        calls => format!("{calls} calls"),
-    };
+    let calls = counted(calls, "call");
     let asked = records.iter().filter(|(_, r)| r.total_llm_calls > 0);
     let costs: Option<f64> = asked.map(|(_, record)| record.cost()).sum();
     let parts = [

@@ -4,10 +4,8 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use similar::{DiffOp, group_diff_ops};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 use unicode_segmentation::UnicodeSegmentation as _;
-
-use crate::source::{Numbers, edit_script};
 
 /// How long the best difference is looked for. What is found after that is right, but longer than it need be.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -84,18 +82,21 @@ pub enum Change {
 pub fn diff<'t>(old: &'t str, new: &'t str, around: usize) -> Diff<'t> {
     let deadline = Instant::now() + PATIENCE;
     let (old, new) = (Lines::of(old), Lines::of(new));
-    let mut numbers = Numbers::new();
-    let mut numbered = |lines: &Lines<'t>| -> Vec<usize> {
+    let each = |lines: &Lines<'t>| -> Vec<&'t str> {
         (0..lines.ranges.len())
-            .map(|line| numbers.of(lines.text(line..line + 1)))
+            .map(|line| lines.text(line..line + 1))
             .collect()
     };
-    let ops = edit_script(&numbered(&old), &numbered(&new), Some(deadline));
+    let ops = edit_script(&each(&old), &each(&new), deadline);
     let hunks = group_diff_ops(ops, around)
         .iter()
         .filter_map(|ops| hunk(&Step::joined(ops, |_| false), &old, &new, deadline))
         .collect();
     Diff { hunks }
+}
+
+fn edit_script(old: &[&str], new: &[&str], deadline: Instant) -> Vec<DiffOp> {
+    capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(deadline))
 }
 
 fn hunk<'t>(
@@ -137,11 +138,9 @@ fn words<'t>(old: &'t str, new: &'t str, deadline: Instant) -> Option<Vec<Piece<
     if old_words.0.len().max(new_words.0.len()) > MAX_WORDS {
         return None;
     }
-    let mut numbers = Numbers::new();
-    let mut numbered = |words: &Words<'t>| -> Vec<usize> {
-        words.0.iter().map(|(_, word)| numbers.of(*word)).collect()
-    };
-    let ops = edit_script(&numbered(&old_words), &numbered(&new_words), Some(deadline));
+    let each =
+        |words: &Words<'t>| -> Vec<&'t str> { words.0.iter().map(|(_, word)| *word).collect() };
+    let ops = edit_script(&each(&old_words), &each(&new_words), deadline);
     let weight = |words: &[(usize, &str)]| -> usize {
         words.iter().map(|(_, word)| word.trim().len()).sum()
     };

@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
 use super::text::{asides, doubt, mark, revised, score, summary, value};
+use crate::text::one_line;
 use crate::types::{Evaluation, Gathered, RunRecord, Version};
 
 /// The selected draft and, after a rule, the critique report: for pasting into a pull request.
@@ -130,10 +131,6 @@ pub(super) fn evidence(out: &mut String, record: &RunRecord) {
 /// Text for a table: a line break or a bar would end the cell.
 pub(super) fn cell(text: &str) -> String {
     one_line(text).replace('|', "\\|")
-}
-
-pub(super) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn capitalized(text: &str) -> String {

@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 
+use crate::text::counted;
 use crate::types::{
     ConvergenceReason, CriterionResult, Evaluation, Issue, RunRecord, Severity, Status, Strategy,
     TokenUsage, Version,
@@ -174,10 +175,7 @@ pub fn summary(record: &RunRecord) -> String {
             parts.extend(beside_the_first(record, selected));
         }
     }
-    parts.push(match record.total_llm_calls {
-        1 => "1 call".to_owned(),
-        calls => format!("{calls} calls"),
-    });
+    parts.push(counted(record.total_llm_calls, "call"));
     match record.stopped_early {
         0 => {}
         1 => parts.push("1 reply stopped early".to_owned()),

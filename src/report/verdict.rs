@@ -8,7 +8,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::json::pretty;
-use super::markdown::{cell, one_line};
+use super::markdown::cell;
+use crate::text::one_line;
 use crate::types::{
     CriterionResult, Evaluation, Issue, Models, RunRecord, SCHEMA_VERSION, Severity, Status,
     TokenUsage,

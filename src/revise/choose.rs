@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::edits::Haystack;
 use super::scope::{Scope, scope};
 use super::sections::{Section, sections};
+use crate::text::{counted, plural};
 use crate::types::{Issue, Strategy};
 
 /// A draft of fewer characters is written again as a whole: about 150 tokens, which edits would cost, too.
@@ -125,7 +126,7 @@ pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, St
             "{} of {} {} no place in the draft",
             reach.whole,
             counted(issues.len(), "issue"),
-            if reach.whole == 1 { "has" } else { "have" }
+            plural(reach.whole, "has", "have")
         ));
     }
     let whole = as_f64(size);
@@ -161,11 +162,7 @@ pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, St
             format!(
                 "{} {} about {} of the draft",
                 counted(issues.len(), "issue"),
-                if issues.len() == 1 {
-                    "touches"
-                } else {
-                    "touch"
-                },
+                plural(issues.len(), "touches", "touch"),
                 percent(reach.touched, size)
             ),
         );
@@ -269,13 +266,6 @@ pub(super) fn touched_sections(parts: &[Section], range: &Range<usize>) -> Vec<u
         .filter(|(_, part)| part.range.start < range.end && range.start < part.range.end)
         .map(|(at, _)| at)
         .collect()
-}
-
-pub(super) fn counted(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
-    }
 }
 
 fn percent(part: usize, whole: usize) -> String {

@@ -154,6 +154,7 @@ impl CommandOutput {
 
 /// Why a program could not be run at all.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CommandError {
     /// There is no program in the list.
     #[error("the command is empty; give the program and its arguments as a list")]

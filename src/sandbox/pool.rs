@@ -1,7 +1,7 @@
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::limits::Limits;
@@ -79,8 +79,8 @@ impl ScriptPool {
         self.lock().len()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Worker>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Vec<Worker>> {
+        self.idle.lock()
     }
 
     /// A worker of this kind. Where there is none, the longest idle one of another kind makes room.

@@ -1,6 +1,8 @@
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::process::Members;
 
@@ -26,7 +28,7 @@ impl Watch {
             .name("sandbox-watch".to_owned())
             .spawn(move || {
                 while sleep.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                    let is_over = is_over.lock().unwrap_or_else(PoisonError::into_inner);
+                    let is_over = is_over.lock();
                     if *is_over || members.end_if_over() {
                         return;
                     }
@@ -38,6 +40,6 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.over.lock() = true;
     }
 }

@@ -9,7 +9,9 @@ use std::io::{BufRead as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
 
 use super::cgroup;
 use super::proc::Trace;
@@ -38,7 +40,7 @@ pub(super) struct Note(Vec<u8>);
 impl Note {
     /// A folder to remove. Starts the watchdog if it does not run yet.
     pub(super) fn folder(path: &Path) -> Self {
-        let mut pipe = PIPE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pipe = PIPE.lock();
         if pipe.is_none()
             && let Some(binary) = BINARY.get()
         {
@@ -69,7 +71,7 @@ impl Drop for Note {
 
 /// Notes end with a zero byte, which no path holds.
 fn send(sign: u8, note: &[u8]) {
-    let mut pipe = PIPE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pipe = PIPE.lock();
     if let Some(pipe) = pipe.as_mut() {
         // Without a watchdog everything else still works.
         let _ = pipe.write_all(&[&[sign], note, &[0]].concat());

@@ -31,8 +31,8 @@ impl SourceError {
     /// An error about the whole of a file, or about the lack of it.
     pub fn whole(name: &str, message: &str) -> Self {
         Self(Box::new(Inner {
-            name: one_line(name),
-            message: one_line(&redact(message)),
+            name: printable(name, false),
+            message: printable(&redact(message), false),
             place: None,
             help: Vec::new(),
         }))
@@ -71,7 +71,7 @@ impl SourceError {
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
         if let Some(place) = &mut self.0.place {
-            place.label = Some(one_line(&text.into()));
+            place.label = Some(printable(&text.into(), false));
         }
         self
     }
@@ -81,7 +81,7 @@ impl SourceError {
     pub fn also(mut self, span: Range<usize>, text: impl Into<String>) -> Self {
         if let Some(place) = &mut self.0.place {
             let span = within(place.source.text(), span);
-            place.other = Some((span, one_line(&text.into())));
+            place.other = Some((span, printable(&text.into(), false)));
         }
         self
     }
@@ -192,10 +192,6 @@ impl fmt::Display for SourceError {
 }
 
 impl std::error::Error for SourceError {}
-
-fn one_line(text: &str) -> String {
-    printable(text, false)
-}
 
 /// Escapes what could drive a terminal: files are other people's, and their keys are quoted in messages.
 fn printable(text: &str, newlines: bool) -> String {

@@ -5,7 +5,7 @@ use serde_json::error::Category;
 
 use super::{
     Source, SourceError, list, similar,
-    toml_text::{unknown, unknown_key},
+    toml_text::{found_in_words, unknown, unknown_key},
 };
 
 /// Reads a whole JSON text as a `T`. Errors show the place, and say what is wanted there.
@@ -53,7 +53,7 @@ pub fn json<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
         {
             Some((found, wanted)) => source
                 .error(span, &format!("expected {}", in_words(wanted)))
-                .label(format!("this is {}", found_in_words(found))),
+                .label(format!("this is {}", found_in_words(found, "an object"))),
             // Said by a type of ours about a value that is read already, with the bracket behind it.
             None => source.error(value_that_ends_before(source.text(), at), message),
         }
@@ -134,24 +134,6 @@ fn in_words(wanted: &str) -> &str {
         "a sequence" => "an array `[...]`",
         other if other.starts_with("struct ") => "an object `{...}`",
         other => other,
-    }
-}
-
-fn found_in_words(found: &str) -> String {
-    match found.split_once(' ') {
-        Some(("string", text)) => format!("the text {text}"),
-        Some(("integer" | "floating", number)) => {
-            format!(
-                "the number {}",
-                number.trim_start_matches("point ").trim_matches('`')
-            )
-        }
-        Some(("boolean", value)) => format!("the word {value}"),
-        _ => match found {
-            "sequence" => "an array".to_owned(),
-            "map" => "an object".to_owned(),
-            other => other.to_owned(),
-        },
     }
 }
 

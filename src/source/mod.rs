@@ -4,14 +4,11 @@
 //! are about.
 
 mod data;
-mod edit_script;
 mod error;
 mod fields;
 mod hash;
 mod json_text;
 mod json_typed;
-mod line;
-mod numbers;
 pub(crate) mod pointer;
 mod read;
 mod redact;
@@ -21,14 +18,11 @@ mod toml_text;
 mod yaml_text;
 
 pub use data::{Data, DataFormat};
-pub(crate) use edit_script::edit_script;
 pub use error::SourceError;
 pub use fields::fields;
 pub use hash::{hash_of, hex};
 pub use json_text::json_span;
 pub use json_typed::json;
-pub use line::one_line;
-pub(crate) use numbers::Numbers;
 pub(crate) use read::neighbour;
 pub use read::{MAX_BYTES, is_path, read, read_beside};
 pub use redact::redact;
@@ -148,11 +142,7 @@ impl fmt::Debug for Source {
 }
 
 fn position(text: &str, offset: usize) -> (usize, usize) {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    let before = &text[..offset];
+    let before = &text[..text.floor_char_boundary(offset)];
     let line = before.matches('\n').count() + 1;
     let line_start = before.rfind('\n').map_or(0, |i| i + 1);
     (line, before[line_start..].chars().count() + 1)

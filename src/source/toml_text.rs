@@ -113,7 +113,7 @@ fn translate(source: &Source, span: Range<usize>, path: &str, message: &str) -> 
     {
         return source
             .error(span, &format!("{subject}expected {}", in_words(wanted)))
-            .label(format!("this is {}", found_in_words(found)));
+            .label(format!("this is {}", found_in_words(found, "a table")));
     }
     source.error(span, &format!("{subject}{message}"))
 }
@@ -157,7 +157,8 @@ fn in_words(wanted: &str) -> &str {
     }
 }
 
-fn found_in_words(found: &str) -> String {
+/// What serde says it found, in words; `map` is the format's word for one.
+pub(super) fn found_in_words(found: &str, map: &str) -> String {
     match found.split_once(' ') {
         Some(("string", text)) => format!("the text {text}"),
         Some(("integer" | "floating", number)) => {
@@ -169,7 +170,7 @@ fn found_in_words(found: &str) -> String {
         Some(("boolean", value)) => format!("the word {value}"),
         _ => match found {
             "sequence" => "an array".to_owned(),
-            "map" => "a table".to_owned(),
+            "map" => map.to_owned(),
             other => other.to_owned(),
         },
     }

@@ -4,6 +4,7 @@ use rusqlite::ErrorCode;
 
 /// Why the run log could not be used. Each message names the file and says what to do.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The file or its directory cannot be made or written.
     #[error(

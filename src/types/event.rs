@@ -39,6 +39,7 @@ pub struct Stamped {
 /// In JSON the variant's name is the field `event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Event {
     /// The run begins. Holds all that the loop depends on, so that a run can be understood and resumed
     /// from its log alone.
@@ -320,6 +321,7 @@ pub enum DeltaKind {
 /// What the loop does with a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Choice {
     /// It is the best so far; revisions start from it.
     Accept,

@@ -33,10 +33,10 @@ pub use evaluation::{
 };
 pub(crate) use evaluator::compile;
 pub use evaluator::{
-    Against, Anchors, Bounds, CommandConfig, CommandVerdict, CompareConfig, CompareError,
-    CompareKeys, CompareMethod, CompareWith, ContainsConfig, DRAFT_FILE, Evaluator, Expect,
-    JudgeExample, LengthConfig, LengthUnit, LlmConfig, MAX_REFERENCE, MAX_TEXTS, Origin, Piece,
-    RegexConfig, SchemaConfig, ScoreRange, ScriptConfig, ScriptLanguage, TIE_SCORE, Terms,
+    Against, Anchors, Bounds, CommandConfig, CommandSyntaxError, CommandVerdict, CompareConfig,
+    CompareError, CompareKeys, CompareMethod, CompareWith, ContainsConfig, DRAFT_FILE, Evaluator,
+    Expect, JudgeExample, LengthConfig, LengthUnit, LlmConfig, MAX_REFERENCE, MAX_TEXTS, Origin,
+    Piece, RegexConfig, SchemaConfig, ScoreRange, ScriptConfig, ScriptLanguage, TIE_SCORE, Terms,
     WHOLE_MATCH,
 };
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};

@@ -20,6 +20,7 @@ use super::{
 /// Why a run stopped (seed 003 §3.3, and what a real tool needs besides).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ConvergenceReason {
     /// The criteria are met.
     QualityMet,

@@ -6,6 +6,7 @@ use super::{
     settings::Strategy,
     usage::TokenUsage,
 };
+use crate::text::counted;
 
 /// A draft with its evaluation and where it comes from (seed 003 §2.7.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,8 +66,7 @@ impl EditCounts {
         .map(|(count, how)| format!("{count} {how}"))
         .collect();
         let applied = self.applied();
-        let edits = if applied == 1 { "edit" } else { "edits" };
-        let mut out = format!("{applied} {edits} applied");
+        let mut out = format!("{} applied", counted(applied, "edit"));
         if !parts.is_empty() {
             out = format!("{out} ({})", parts.join(", "));
         }

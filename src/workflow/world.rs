@@ -1,10 +1,11 @@
 //! What the actions of a workflow are given to work with.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{Event, Observer};
@@ -134,8 +135,8 @@ struct Recorded {
 }
 
 impl Recorder {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Recorded> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Recorded> {
+        self.0.lock()
     }
 }
 

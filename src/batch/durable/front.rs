@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use hyper::client::conn::http2::SendRequest;
 use hyper::http::{HeaderValue, Request, Response, StatusCode};
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use parking_lot::{Mutex, MutexGuard};
 use restate_sdk::hyper::HyperEndpoint;
 use restate_sdk::prelude::Endpoint;
 use serde::{Deserialize, Serialize};
@@ -257,10 +258,7 @@ impl Front {
     }
 
     fn members(&self) -> MutexGuard<'_, HashMap<String, Member>> {
-        self.0
-            .members
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.members.lock()
     }
 }
 

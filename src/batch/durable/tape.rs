@@ -1,9 +1,10 @@
 //! A run of the loop, told in steps that somebody keeps.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::{StreamExt as _, stream};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 
@@ -174,7 +175,7 @@ impl Tape {
     }
 
     fn failure(&self) -> MutexGuard<'_, Option<ModelError>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failure.lock()
     }
 
     fn tell(&self, step: Step) {

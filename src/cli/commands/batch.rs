@@ -30,6 +30,7 @@ use crate::cli::output::{elsewhere, real_path, unusable};
 use crate::cli::{input, interrupt, knowledge, printer, settings};
 use crate::evidence::DEFAULT_MESSAGES;
 use crate::report;
+use crate::text::plural;
 use crate::types::{ExitCode, ReflectionCriteria, Task};
 
 /// The most bad lines that are told before anything is begun; all of them are in the rows.
@@ -372,8 +373,11 @@ fn numbers(tally: &Tally) -> String {
         .collect();
     let tasks = match tally.rows() {
         0 => return "no tasks".to_owned(),
-        1 => "1 task".to_owned(),
-        rows => format!("{} tasks", report::thousands(rows)),
+        rows => format!(
+            "{} {}",
+            report::thousands(rows),
+            plural(rows, "task", "tasks")
+        ),
     };
     format!("{tasks}: {}", parts.join(", "))
 }

@@ -13,6 +13,7 @@ use crate::cli::{printer, settings};
 use crate::config::{Config, Settings};
 use crate::criteria::{self, Available};
 use crate::source::SourceError;
+use crate::text::plural;
 use crate::types::{Criteria, Criterion, ExitCode};
 
 /// Runs one of the criteria commands.
@@ -204,8 +205,8 @@ fn check(global: &GlobalArgs, files: &[String]) -> Result<ExitCode, CliError> {
                 }
                 if warnings.is_empty() && !global.quiet {
                     let count = criteria.criteria.len();
-                    let plural = if count == 1 { "criterion" } else { "criteria" };
-                    printer::say(&format!("{file}: {count} {plural}, nothing wrong"));
+                    let noun = plural(count, "criterion", "criteria");
+                    printer::say(&format!("{file}: {count} {noun}, nothing wrong"));
                 }
             }
         }

@@ -4,9 +4,10 @@ mod nodes;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 
 use self::nodes::Nodes;
@@ -304,7 +305,7 @@ struct Views {
 
 impl Watch {
     fn views(&self) -> MutexGuard<'_, Views> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

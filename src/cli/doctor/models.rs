@@ -12,6 +12,7 @@ use crate::model::{
     Beginning, ChatModel, ErrorClass, InJson, JsonAnswer, ListedModel, ModelError, Think, Writing,
     cost, measure_json, measure_writing, ollama, openai,
 };
+use crate::text::counted;
 use crate::types::JudgeScore;
 
 /// A smaller window does not hold a longer draft with what is said about it, and the next one.
@@ -274,10 +275,7 @@ async fn endpoint(backend: &Backend) -> Result<Check, ModelError> {
 }
 
 fn said(models: &[ListedModel], latency: u128, address: &str, encrypted: bool) -> Check {
-    let number = match models.len() {
-        1 => "1 model".to_owned(),
-        number => format!("{number} models"),
-    };
+    let number = counted(models.len(), "model");
     let finding = format!("{address} answers in {latency} ms, and has {number}");
     let check = if encrypted {
         Check::new("endpoint", Level::Ok, finding)

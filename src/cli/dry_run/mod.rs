@@ -21,6 +21,7 @@ use crate::evaluate::verdict_calls;
 use crate::evidence::Gatherer;
 use crate::model::{Message, Role};
 use crate::prompt::{Prompts, Rubric};
+use crate::text::counted;
 use crate::types::{Criteria, Evaluator, ExitCode, SCHEMA_VERSION, Task};
 
 /// What would be done.
@@ -216,7 +217,9 @@ fn prompts(
 ) -> Result<Prompts, CliError> {
     let mut prompts = Prompts::new(task, &plan.criteria);
     if let Some(gatherer) = gatherer {
-        let found = gatherer.for_text(task, text).map_err(CliError::failure)?;
+        let found = gatherer
+            .for_text(task, text)
+            .map_err(|error| CliError::failure(error.to_string()))?;
         match place {
             Evidence::Stays => prompts.show_evidence(&found),
             Evidence::Fresh => prompts.show_fresh_evidence(&found),
@@ -263,12 +266,12 @@ fn then(plan: &Plan, work: &Work) -> Vec<String> {
             .count();
         let calls = estimate::verdicts(criteria);
         lines.push(match (hard, calls) {
-            (0, calls) => format!("a draft is judged in {}", plural(calls, "call")),
-            (hard, 0) => format!("a draft is judged by {}, without a model", plural(hard as u64, "hard check")),
+            (0, calls) => format!("a draft is judged in {}", counted(calls, "call")),
+            (hard, 0) => format!("a draft is judged by {}, without a model", counted(hard, "hard check")),
             (hard, calls) => format!(
                 "a draft is judged by {} first, then in {}; where a required check fails, no model is asked",
-                plural(hard as u64, "hard check"),
-                plural(calls, "call")
+                counted(hard, "hard check"),
+                counted(calls, "call")
             ),
         });
     }
@@ -277,17 +280,10 @@ fn then(plan: &Plan, work: &Work) -> Vec<String> {
         lines.push(format!(
             "until it meets the criteria, up to {}, each judged in the same way; each call holds the task, the \
              criteria, the best draft and what is wrong with it",
-            plural(u64::from(revisions), "revision")
+            counted(revisions, "revision")
         ));
     }
     lines
-}
-
-fn plural(number: u64, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        number => format!("{number} {what}s"),
-    }
 }
 
 impl DryRun<'_> {

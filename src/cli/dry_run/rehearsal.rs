@@ -1,9 +1,10 @@
 //! The loop itself, with a model that listens and says nothing: so the first call is what it will be, to the
 //! letter.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{BuildError, Loop, LoopBuilder};
@@ -42,8 +43,7 @@ pub(super) async fn first_request(
     rehearsed
         .run(task, &mut nobody, &CancellationToken::new())
         .await;
-    let heard = listener.heard.lock();
-    Ok(heard.unwrap_or_else(PoisonError::into_inner).take())
+    Ok(listener.heard.lock().take())
 }
 
 /// Keeps the first question, and fails.
@@ -71,7 +71,7 @@ impl ChatModel for Listener {
     }
 
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.heard.lock();
         heard.get_or_insert(request.messages);
         let error = ModelError::new(ErrorClass::Rejected, "nobody is asked in a dry run");
         stream::once(async { Err(error) }).boxed()

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 
 use super::choose::default_model;
@@ -124,12 +125,12 @@ impl<'a> Providers<'a> {
 
     /// Lets files choose models of this provider.
     pub(super) fn accept(&self, provider: &str) {
-        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accepted = self.accepted.lock();
         accepted.insert(provider.to_owned());
     }
 
     fn is_accepted(&self, provider: &str) -> bool {
-        let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        let accepted = self.accepted.lock();
         accepted.contains(provider)
     }
 
@@ -645,7 +646,7 @@ impl<'a> Providers<'a> {
         entry: Option<&Provider>,
         default_env: Option<&str>,
     ) -> Result<Option<FoundKey>, CliError> {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.lock();
         if let Some(found) = keys.get(name) {
             return Ok(found.clone());
         }
@@ -663,7 +664,7 @@ impl<'a> Providers<'a> {
 
     /// Where the key of a provider that is connected to was found, in words; `None` if it has none.
     pub(super) fn key_origin(&self, name: &str) -> Option<String> {
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys.lock();
         Some(keys.get(name)?.as_ref()?.origin.clone())
     }
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use super::connect::Providers;
 use super::name::{ModelName, Written, is_known};
@@ -255,7 +256,7 @@ impl ModelSource for FileModels {
         } else {
             format!("{choice:?}")
         };
-        let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.opened.lock();
         let known = lock().get(&key).cloned();
         if let Some(known) = known {
             return Ok(known);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::incoming::Incoming;
 use super::tail::Tail;
 use crate::cli::{columns, printer};
+use crate::text::counted;
 
 /// After how long without a word it is said that a model may have to be loaded.
 const LOADING: Duration = Duration::from_secs(4);
@@ -109,10 +110,7 @@ impl Status {
         // Words of JSON say nothing.
         if self.waiting != Waiting::Judge || self.reasoning {
             let reasoning = if self.reasoning { "reasoning, " } else { "" };
-            parts.push(match self.tail.words() {
-                1 => format!("{reasoning}1 word"),
-                words => format!("{reasoning}{words} words"),
-            });
+            parts.push(format!("{reasoning}{}", counted(self.tail.words(), "word")));
         }
         let took = now - first;
         if took >= MEASURABLE {

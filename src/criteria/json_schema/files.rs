@@ -1,9 +1,10 @@
 //! Reading the documents that a schema refers to, when the criteria file is read.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use referencing::{Draft, Retrieve, SPECIFICATIONS, Uri};
 use reqwest::Url;
 use serde_json::Value;
@@ -185,8 +186,8 @@ impl Library {
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, State> {
+        self.state.lock()
     }
 
     /// What a document is named by: its place seen from the folder.

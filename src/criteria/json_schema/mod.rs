@@ -11,10 +11,14 @@ use serde_json::Value;
 pub(crate) use self::files::{gather, open};
 use super::check;
 use crate::source;
+use crate::text::clip;
 use crate::types::SchemaConfig;
 
 /// What a schema is named by that stands in a criteria file itself.
 const INLINE: &str = "%3Cinline%3E";
+
+/// The most characters that are shown of what is wrong with a schema.
+const MAX_REASON: usize = 300;
 
 /// The drafts that are known, for people.
 const KNOWN_DRAFTS: &str = "known drafts: https://json-schema.org/draft/2020-12/schema, \
@@ -199,7 +203,7 @@ fn check_document(
                 format!("there is no type `{found}`"),
                 source::similar(found, TYPES),
             ),
-            _ => (clip(&error.to_string()), None),
+            _ => (clip(&error.to_string(), MAX_REASON), None),
         };
         let message = format!("this is no valid JSON Schema{place}: {reason}");
         let problem = Problem::new(name, &pointer, message);
@@ -216,14 +220,6 @@ fn check_document(
 
 fn unknown_draft(uri: &str) -> String {
     format!("unknown draft `{uri}`")
-}
-
-fn clip(text: &str) -> String {
-    const CHARS: usize = 300;
-    match text.char_indices().nth(CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// A made-up folder to stand for the criteria file's: deep enough for every `../` in the names.

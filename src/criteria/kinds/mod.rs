@@ -20,6 +20,7 @@ use toml::{
 };
 
 use super::file::Common;
+use crate::text::plural;
 use crate::{
     source::{self, Source, SourceError},
     types::{Evaluator, HumanDuration, HumanSize, Origin},
@@ -105,7 +106,7 @@ pub(super) fn check_keys(
                 key.span(),
                 &format!(
                     "the key `{name}` belongs to the evaluator{} {}, and this criterion's evaluator is `{}`",
-                    if others.len() == 1 { "" } else { "s" },
+                    plural(others.len(), "", "s"),
                     source::list(others.iter().copied()),
                     kind.name
                 ),

@@ -1,7 +1,7 @@
 //! What the writer is most likely asked next, found out while somebody decides.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures_util::FutureExt as _;
@@ -71,7 +71,7 @@ impl<'a> Run<'a, '_> {
         let _ = copy.revise(iteration, based_on, approach).now_or_never();
         match copy.calls {
             Calls::Rehearsed(asked) => {
-                let (stronger, request) = asked.into_inner().ok()??;
+                let (stronger, request) = asked.into_inner()?;
                 Some(Ahead::begin(self.plan.who_writes(stronger), request))
             }
             Calls::Made(_) => None,

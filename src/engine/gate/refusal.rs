@@ -1,4 +1,8 @@
-use super::phrase::Phrase;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::phrase::phrase;
 use super::{NotADraft, Occasion, words};
 
 /// A refusal is short: longer texts that begin like one are letters and stories.
@@ -12,37 +16,8 @@ macro_rules! opener {
 }
 
 /// How refusals begin, the model speaking of itself as the one who was asked.
-static REFUSAL: Phrase = Phrase::new(
-    &[
-        "i'm",
-        "im ",
-        "i am",
-        "i'll",
-        "i can",
-        "i don't",
-        "i need",
-        "i will",
-        "i won't",
-        "i apologi",
-        "sorry",
-        "unfortunately",
-        "my apologies",
-        "as a",
-        "there is no",
-        "there was no",
-        "could you",
-        "can you",
-        "please provide",
-        "please share",
-        "please paste",
-        "it seems",
-        "it looks like",
-        "it appears",
-        "you haven't",
-        "you have not",
-        "you did",
-    ],
-    concat!(
+static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
+    phrase(concat!(
         r"^(?:(?:",
         opener!(),
         r")?i(?: cannot|'m unable to| am unable to| can not| can't|'m not able to| am not able to| won't| will not| don't feel comfortable) ",
@@ -51,14 +26,14 @@ static REFUSAL: Phrase = Phrase::new(
         r")?as an? (?:ai|artificial intelligence|(?:large )?language model)\b.{0,60}\bi\b|(?:",
         opener!(),
         r")?(?:i(?:'ll| will)? need (?:more|additional|further) (?:information|context|details)|there (?:is|was) no (?:draft|text)|(?:could|can) you (?:please )?(?:provide|share|paste|clarify)|please (?:provide|share|paste) (?:the|me|your|more)|(?:it (?:seems|looks like|appears) (?:that )?)?(?:you haven't|you have not|you did not|you didn't) (?:provide|share|include)))",
-    ),
-);
+    ))
+});
 
 /// Whether a text reads like a refusal, whatever it was written for.
 pub(in crate::engine) fn is_refusal(text: &str) -> bool {
     // Typographic apostrophes are as common.
     let plain = text.trim().replace('\u{2019}', "'");
-    REFUSAL.is_match(&plain) && words(&plain).len() <= MOST_WORDS
+    REFUSAL.is_match(plain.as_bytes()) && words(&plain).len() <= MOST_WORDS
 }
 
 /// Whether the text refuses or asks back instead of being what was asked for. A task that is itself about
@@ -97,14 +72,4 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
         "The last reply was a refusal or a question. Nobody can answer questions: write the text that the task \
          asks for, with what is known.",
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_refusal_begins_in_another_way() {
-        crate::engine::gate::phrase::tests::check_openings(&REFUSAL);
-    }
 }

@@ -11,6 +11,7 @@ use crate::model::{
     ResponseSchema, Sampling, Think, call,
 };
 use crate::prompt::Prompts;
+use crate::text::clip;
 use crate::types::{CHARACTERS_PER_TOKEN, MAX_SAMPLES};
 
 /// A reply that reaches its limit is asked for once more with so many times as much, for reasoning models spend
@@ -161,7 +162,7 @@ impl Asker {
                     }
                 }
                 Some(EndReason::Repetition) => {
-                    format!("it repeats itself: {}", clip(&reply.text))
+                    format!("it repeats itself: {}", clip(reply.text.trim(), SHOWN))
                 }
                 Some(EndReason::Refused(why)) => {
                     return Ok(Err(format!("the judge refused: {why}")));
@@ -181,7 +182,7 @@ impl Asker {
                                 conversation =
                                     Prompts::repair(conversation, &reply.text, &problem, form);
                             }
-                            match clip(&reply.text) {
+                            match clip(reply.text.trim(), SHOWN) {
                                 shown if shown.is_empty() => problem,
                                 shown => format!("{problem}: {shown}"),
                             }
@@ -249,13 +250,5 @@ impl Asker {
         request.schema = Some(Arc::clone(&inquiry.schema));
         request.top_logprobs = inquiry.alternatives;
         request
-    }
-}
-
-fn clip(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

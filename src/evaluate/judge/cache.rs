@@ -1,7 +1,8 @@
 //! Verdicts that were given already.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::model::{ChatModel, ChatRequest};
 use crate::prompt::PROMPT_VERSION;
@@ -23,12 +24,12 @@ pub struct MemoryCache(Mutex<HashMap<String, String>>);
 
 impl VerdictCache for MemoryCache {
     fn get(&self, key: &str) -> Option<String> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         kept.get(key).cloned()
     }
 
     fn put(&self, key: &str, verdict: &str) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.insert(key.to_owned(), verdict.to_owned());
     }
 }

@@ -50,6 +50,7 @@ pub struct Comparison {
 
 /// Why there is no choice.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ComparisonError {
     /// The model failed for good.
     #[error(transparent)]

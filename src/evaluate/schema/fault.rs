@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Fault;
 use crate::criteria::json_schema::Compiled;
 use crate::source;
+use crate::text::clip;
 use crate::types::{IssueType, Place};
 
 /// How much of a value is shown, in characters.
@@ -135,7 +136,7 @@ fn say(error: &ValidationError<'_>, compiled: &Compiled, alternatives: bool) -> 
             format!(
                 "{place} has the property {}, and this is no name that is allowed: {}",
                 shown(error.instance()),
-                clip(&error.to_string())
+                clip(&error.to_string(), SHOWN)
             ),
             None,
         ),
@@ -197,7 +198,10 @@ fn sizes(error: &ValidationError<'_>, place: &str, seen: &str) -> Saying {
             ),
             None,
         ),
-        _ => Saying::wrong(format!("{place}: {}", clip(&error.to_string())), None),
+        _ => Saying::wrong(
+            format!("{place}: {}", clip(&error.to_string(), SHOWN)),
+            None,
+        ),
     }
 }
 
@@ -381,7 +385,7 @@ fn shown(value: &Value) -> String {
     let mut start = Start(Vec::new());
     // It fails as soon as there is enough.
     let _ = serde_json::to_writer(&mut start, value);
-    clip(&String::from_utf8_lossy(&start.0))
+    clip(&String::from_utf8_lossy(&start.0), SHOWN)
 }
 
 /// Takes so many bytes that they hold more characters than are shown, and then no more.
@@ -399,12 +403,5 @@ impl io::Write for Start {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-fn clip(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use self::coerce::Change;
 use super::{Fault, Finding, HardCheck, Subject, json_text};
 use crate::criteria::json_schema::Compiled;
+use crate::text::counted;
 use crate::types::{IssueType, Place, SchemaConfig, Status};
 
 /// The most errors that are reported: a reviser fixes no more at once.
@@ -262,8 +263,7 @@ fn evidence(errors: usize, changes: &[Change]) -> String {
     const TOLD: usize = 5;
     let verdict = match errors {
         0 => "valid".to_owned(),
-        1 => "1 error".to_owned(),
-        errors => format!("{errors} errors"),
+        errors => counted(errors, "error"),
     };
     let mut told: Vec<String> = changes.iter().take(TOLD).map(Change::describe).collect();
     if changes.len() > TOLD {

@@ -57,13 +57,7 @@ impl<W: Wire> Decoder<W> {
             answer,
             ..
         } = self;
-        let fed = framing.feed(chunk, |frame| {
-            if answer.ended {
-                return Ok(());
-            }
-            wire.frame(frame, answer)
-        });
-        answer.split_held();
+        let fed = framing.feed(chunk, &mut |frame| read(wire, frame, answer));
         // What comes behind the end says nothing.
         if answer.ended { Ok(()) } else { fed }
     }
@@ -76,13 +70,7 @@ impl<W: Wire> Decoder<W> {
             answer,
             ..
         } = self;
-        let finished = framing.finish(|frame| {
-            if answer.ended {
-                return Ok(());
-            }
-            wire.frame(frame, answer)
-        });
-        answer.split_held();
+        let finished = framing.finish(&mut |frame| read(wire, frame, answer));
         if answer.ended {
             return Ok(());
         }
@@ -135,13 +123,19 @@ impl<W: Wire> Decoder<W> {
     }
 }
 
+/// Reads one frame, unless the answer has ended before it.
+fn read<W: Wire>(wire: &mut W, frame: &str, answer: &mut Answer) -> Result<(), ModelError> {
+    if answer.ended {
+        return Ok(());
+    }
+    wire.frame(frame, answer)
+}
+
 /// One answer as it comes in.
 #[derive(Debug)]
 pub(crate) struct Answer {
     events: VecDeque<ChatEvent>,
     splitter: ThinkSplitter,
-    /// Text of which it was not looked yet whether it is reasoning: what comes at once is looked at once.
-    held: String,
     /// Blanks in a row at the end of an answer that has to be JSON.
     blanks: Option<usize>,
     usage: TokenUsage,
@@ -169,7 +163,6 @@ impl Answer {
             } else {
                 ThinkSplitter::new()
             },
-            held: String::new(),
             blanks: constrained.then_some(0),
             usage: TokenUsage::default(),
             logprobs: Vec::new(),
@@ -196,19 +189,9 @@ impl Answer {
             return;
         }
         self.pieces += 1;
-        self.held.push_str(piece);
-    }
-
-    /// Takes all text in that has come by now.
-    fn split_held(&mut self) {
-        if self.held.is_empty() || self.ended {
-            return;
+        if !self.ended {
+            self.split(|splitter, reasoning, answer| splitter.feed(piece, reasoning, answer));
         }
-        let mut held = std::mem::take(&mut self.held);
-        self.split(|splitter, reasoning, answer| splitter.feed(&held, reasoning, answer));
-        // Its space is kept for the next text.
-        held.clear();
-        self.held = held;
     }
 
     /// More of the reasoning, from a field of its own.
@@ -217,7 +200,6 @@ impl Answer {
             return;
         }
         self.pieces += 1;
-        self.split_held();
         if !self.ended {
             self.push_reasoning(piece);
         }
@@ -226,7 +208,6 @@ impl Answer {
     /// Log-probabilities of the tokens of a piece of text, each with its length in bytes. To be called
     /// after [`Self::text`].
     pub(crate) fn logprobs(&mut self, tokens: impl Iterator<Item = (usize, TokenLogprob)>) {
-        self.split_held();
         for (length, token) in tokens {
             self.logprobs.push((self.logprob_bytes, token));
             self.logprob_bytes += length;
@@ -262,7 +243,6 @@ impl Answer {
 
     /// Says this after the text that has come, unless the answer has ended with that.
     fn say(&mut self, event: ChatEvent) {
-        self.split_held();
         if !self.ended {
             self.events.push_back(event);
         }
@@ -275,7 +255,6 @@ impl Answer {
 
     /// Nothing follows. Says whether the answer has ended: not before [`Self::stop`].
     pub(crate) fn end(&mut self) -> bool {
-        self.split_held();
         if self.ended || self.reason.is_none() {
             return self.ended;
         }

@@ -1,17 +1,17 @@
 //! One call of a model: request, answer, retries, adjustments.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use reqwest::Url;
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answer::{Decoder, Wire};
-use super::body::Body;
 use super::client::transport_error;
 use super::connection::{Connection, failure_of, with_wait};
 use super::failure::Failure;
@@ -56,7 +56,7 @@ impl<Q> Endpoint<Q> {
 
     /// What was learned so far.
     pub(crate) fn learned(&self) -> MutexGuard<'_, Q> {
-        lock(&self.quirks)
+        self.quirks.lock()
     }
 }
 
@@ -133,7 +133,7 @@ enum Stage<W> {
 }
 
 struct Receiving<W> {
-    body: Body,
+    body: Response,
     decoder: Decoder<W>,
     /// When the next piece has to be there.
     due: Instant,
@@ -169,7 +169,7 @@ impl<A: Adapter> Call<'_, A> {
         if let Some(notice) = connection.key_notice() {
             self.queue.push_back(ChatEvent::Notice(notice));
         }
-        let quirks = lock(&self.adapter.endpoint().quirks).clone();
+        let quirks = self.adapter.endpoint().quirks.lock().clone();
         let request = self
             .adapter
             .body(&self.request, &quirks)
@@ -194,7 +194,7 @@ impl<A: Adapter> Call<'_, A> {
         self.refused_since = None;
         if response.status().is_success() {
             self.stage = Stage::Receive(Box::new(Receiving {
-                body: Body::new(response),
+                body: response,
                 decoder: self.adapter.decoder(&self.request),
                 due,
             }));
@@ -217,7 +217,7 @@ impl<A: Adapter> Call<'_, A> {
             ErrorClass::Rejected | ErrorClass::Auth | ErrorClass::Transient
         );
         if adjustable && self.adjustments < MAX_ADJUSTMENTS {
-            let mut quirks = lock(&self.adapter.endpoint().quirks);
+            let mut quirks = self.adapter.endpoint().quirks.lock();
             // Another call may have learned the same in the meantime.
             let known = *quirks != *sent;
             let notice = if known {
@@ -247,10 +247,10 @@ impl<A: Adapter> Call<'_, A> {
     async fn receive(&mut self, mut receiving: Box<Receiving<A::Wire>>) {
         let timeouts = self.adapter.endpoint().connection.client.timeouts();
         let Receiving { body, decoder, due } = &mut *receiving;
-        let result = match timeout_at((*due).min(self.deadline), body.next()).await {
+        let result = match timeout_at((*due).min(self.deadline), body.chunk()).await {
             Ok(Ok(Some(bytes))) => {
                 let pieces = decoder.pieces();
-                let result = decoder.feed(bytes);
+                let result = decoder.feed(&bytes);
                 if decoder.is_complete() {
                     *due = (*due).min(Instant::now() + GRACE);
                 } else if decoder.pieces() > pieces {
@@ -285,7 +285,7 @@ impl<A: Adapter> Call<'_, A> {
         }
         if decoder.has_ended() {
             // What is left is usually there already.
-            let _ = timeout(DRAIN, body.drain()).await;
+            let _ = timeout(DRAIN, drain(body)).await;
         } else {
             self.stage = Stage::Receive(receiving);
         }
@@ -305,7 +305,7 @@ impl<A: Adapter> Call<'_, A> {
             (EndReason::Length, None) => "filled its context window with reasoning".to_owned(),
             _ => "reasoned and wrote no answer".to_owned(),
         };
-        let quirks = lock(&self.adapter.endpoint().quirks).clone();
+        let quirks = self.adapter.endpoint().quirks.lock().clone();
         let without = ChatRequest {
             think: Think::Off,
             ..self.request.clone()
@@ -397,6 +397,11 @@ impl<A: Adapter> Call<'_, A> {
     }
 }
 
+/// Reads the rest of a body and forgets it. Only then can the connection be used for the next call.
+async fn drain(body: &mut Response) {
+    while let Ok(Some(_)) = body.chunk().await {}
+}
+
 /// Whether a server has no room for another request, as Ollama says it.
 fn is_busy(error: &ModelError) -> bool {
     error.status == Some(503) && error.message.contains("server busy")
@@ -419,9 +424,4 @@ fn with_advice(error: ModelError) -> ModelError {
         _ => return error,
     };
     error.with_hint(advice)
-}
-
-/// The lock of a value that is only ever replaced as a whole, so that a panic elsewhere does not matter.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@
 const MAX_MESSAGE: usize = 500;
 
 /// One line without control characters, terminal escapes and invisible direction marks.
-pub(crate) fn one_line(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(MAX_MESSAGE));
     let mut length = 0;
     let mut chars = text.chars().peekable();
@@ -55,23 +55,20 @@ mod tests {
     #[test]
     fn escapes_and_line_ends_go() {
         assert_eq!(
-            one_line("\u{1b}[31mred\u{1b}[0m\n\tand \u{1b}]0;title\u{7}more\u{202e}\u{0} "),
+            clean("\u{1b}[31mred\u{1b}[0m\n\tand \u{1b}]0;title\u{7}more\u{202e}\u{0} "),
             "red and more"
         );
     }
 
     #[test]
     fn long_text_is_cut() {
-        assert_eq!(
-            one_line(&"ä".repeat(10_000)).chars().count(),
-            MAX_MESSAGE + 1
-        );
+        assert_eq!(clean(&"ä".repeat(10_000)).chars().count(), MAX_MESSAGE + 1);
     }
 
     proptest! {
         #[test]
         fn never_a_control_character(text in "\\PC*|(.|\n|\u{1b}|\\[|m)*") {
-            let line = one_line(&text);
+            let line = clean(&text);
             prop_assert!(!line.chars().any(char::is_control));
             prop_assert!(line.chars().count() <= MAX_MESSAGE + 2);
         }

@@ -5,14 +5,14 @@ use std::error::Error as _;
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response, Url};
 use tower::util::MapRequestLayer;
 
-use super::call::lock;
 use super::tls;
 use crate::model::{ErrorClass, ModelError};
 
@@ -81,12 +81,15 @@ impl HttpClient {
 
     /// Remembers that the server at this address is there.
     pub(crate) fn has_answered(&self, url: &Url) {
-        lock(&self.shared.answered).insert(url.authority().to_owned());
+        self.shared
+            .answered
+            .lock()
+            .insert(url.authority().to_owned());
     }
 
     /// Whether the server at this address has answered before.
     pub(crate) fn is_known_to_answer(&self, url: &Url) -> bool {
-        lock(&self.shared.answered).contains(url.authority())
+        self.shared.answered.lock().contains(url.authority())
     }
 
     /// How long it waits.

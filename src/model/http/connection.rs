@@ -83,7 +83,7 @@ impl Connection {
     /// If the name or the value is not allowed in HTTP.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, HeaderError> {
         let error = || HeaderError {
-            name: super::clean::one_line(name),
+            name: super::clean::clean(name),
         };
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| error())?;
         secrets::remember_header(value);

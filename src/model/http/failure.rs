@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::clean::one_line;
+use super::clean::clean;
 use super::retry::go_duration;
 
 /// An error as a server described it.
@@ -55,7 +55,7 @@ impl Failure {
         // Of Ollama's cloud models: where to sign in.
         if let Some(url) = serde_json::from_slice::<Value>(body)
             .ok()
-            .and_then(|value| value.get("signin_url")?.as_str().map(one_line))
+            .and_then(|value| value.get("signin_url")?.as_str().map(clean))
         {
             failure.message = format!("{} (sign in at {url})", failure.message);
         }
@@ -67,7 +67,7 @@ impl Failure {
     /// A failure in plain words.
     pub(crate) fn text(message: &str) -> Self {
         Self {
-            message: one_line(message),
+            message: clean(message),
             ..Self::default()
         }
     }
@@ -131,7 +131,7 @@ impl Failure {
         if failure.message.is_empty() {
             failure.message = error.to_string();
         }
-        failure.message = one_line(&failure.message);
+        failure.message = clean(&failure.message);
         failure
     }
 
@@ -239,13 +239,13 @@ fn plain_text(body: &str) -> String {
             .find("<title>")
             .map(|at| at + "<title>".len())
             .and_then(|from| Some((from, from + lower[from..].find("</title>")?)))
-            .map(|(from, to)| one_line(&body[from..to]));
+            .map(|(from, to)| clean(&body[from..to]));
         return match title {
             Some(title) if !title.is_empty() => format!("an HTML page came: {title}"),
             _ => "an HTML page came".to_owned(),
         };
     }
-    one_line(body)
+    clean(body)
 }
 
 #[cfg(test)]

@@ -3,10 +3,6 @@
 //! Bytes are decoded only once a whole line is there, so a chunk that ends inside a UTF-8 sequence does
 //! no harm. The same bytes give the same frames, however they are cut into chunks.
 
-use std::borrow::Cow;
-
-use memchr::memchr;
-
 use crate::model::{ErrorClass, ModelError};
 
 /// The longest line that is accepted, in bytes; Ollama's own client has the same limit.
@@ -16,250 +12,176 @@ pub(crate) const MAX_LINE: usize = 8 * 1024 * 1024;
 /// below; a server that never stops is stopped here.
 pub(crate) const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
-/// How a server divides its answer.
+/// Cuts the bytes of one answer into frames.
 #[derive(Debug)]
-pub(crate) enum Framing {
+pub(crate) struct Framing {
+    kind: Kind,
+    /// What has come of a line, or of a whole value, whose end has not come yet.
+    held: Vec<u8>,
+    /// The `data` lines of the event that is being read.
+    data: Option<String>,
+}
+
+/// How a server divides its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
     /// One JSON value on each line.
-    Lines(Lines),
-    /// Server-sent events, or one plain JSON value from servers that do not stream; the first byte that
-    /// is no blank says which.
-    Sniff(Vec<u8>),
-    /// Server-sent events.
-    Events(Events),
+    Lines,
+    /// Server-sent events (the `data` of each; other fields say nothing here).
+    Events,
     /// One JSON value.
-    Whole(Vec<u8>),
+    Whole,
+    /// Events or one value; the first byte that is no blank decides.
+    EventsOrWhole,
 }
 
 impl Framing {
     /// For newline-delimited JSON.
     pub(crate) fn lines() -> Self {
-        Self::Lines(Lines::default())
+        Self::new(Kind::Lines)
     }
 
-    /// For server-sent events, or a plain JSON answer in their place.
+    /// For server-sent events, or one plain JSON value from servers that do not stream.
     pub(crate) fn events_or_json() -> Self {
-        Self::Sniff(Vec::new())
+        Self::new(Kind::EventsOrWhole)
+    }
+
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            held: Vec::new(),
+            data: None,
+        }
     }
 
     /// Takes a chunk. `on_frame` gets each frame that it completes.
     pub(crate) fn feed(
         &mut self,
         chunk: &[u8],
-        mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
+        on_frame: &mut dyn FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
-        if let Self::Sniff(held) = self {
-            let mut held = std::mem::take(held);
-            let come = if held.is_empty() {
-                chunk
-            } else {
-                held.extend_from_slice(chunk);
-                &held
-            };
-            let start = without_bom(come);
-            *self = match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
-                None => Self::Sniff(come.to_vec()),
-                // A byte order mark may still be incomplete.
-                Some(&0xEF) if start.len() < 3 => Self::Sniff(come.to_vec()),
-                Some(b'{' | b'[' | b'<') => Self::Whole(Vec::new()),
-                Some(_) => Self::Events(Events::default()),
-            };
-            if let Self::Sniff(_) = self {
-                return Ok(());
-            }
-            return self.feed(come, on_frame);
-        }
-        match self {
-            Self::Lines(lines) => lines.feed(chunk, |line| {
-                let line = decode(line);
-                if line.trim().is_empty() {
+        match self.kind {
+            Kind::EventsOrWhole => {
+                self.held.extend_from_slice(chunk);
+                let Some(kind) = kind_of(&self.held) else {
                     return Ok(());
+                };
+                self.kind = kind;
+                let held = std::mem::take(&mut self.held);
+                self.feed(without_bom(&held), on_frame)
+            }
+            Kind::Whole => self.hold(chunk),
+            Kind::Lines | Kind::Events => {
+                for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
+                    self.hold(piece)?;
+                    if piece.ends_with(b"\n") {
+                        let line = std::mem::take(&mut self.held);
+                        self.line(&line, on_frame)?;
+                    }
                 }
-                on_frame(&line)
-            }),
-            Self::Events(events) => events.feed(chunk, on_frame),
-            Self::Whole(bytes) => {
-                if bytes.len() + chunk.len() > MAX_LINE {
-                    return Err(too_long());
-                }
-                bytes.extend_from_slice(chunk);
                 Ok(())
             }
-            Self::Sniff(_) => Ok(()),
         }
     }
 
     /// The stream has ended: `on_frame` gets what was not yet closed by a line end.
     pub(crate) fn finish(
         &mut self,
-        mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
+        on_frame: &mut dyn FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
-        match self {
-            Self::Lines(lines) => {
-                let rest = lines.take_rest();
-                let rest = decode(&rest);
-                if rest.trim().is_empty() {
-                    return Ok(());
-                }
-                on_frame(&rest)
+        let rest = std::mem::take(&mut self.held);
+        match self.kind {
+            Kind::Lines => self.line(&rest, on_frame),
+            Kind::Events => {
+                self.line(&rest, on_frame)?;
+                // An event needs a blank line to end it, but many servers forget the last one.
+                self.dispatch(on_frame)
             }
-            Self::Events(events) => events.finish(on_frame),
-            Self::Whole(bytes) | Self::Sniff(bytes) => {
-                let bytes = std::mem::take(bytes);
-                let text = decode(without_bom(&bytes));
-                if text.trim().is_empty() {
-                    return Ok(());
-                }
-                on_frame(&text)
+            Kind::Whole | Kind::EventsOrWhole => {
+                frame(&String::from_utf8_lossy(without_bom(&rest)), on_frame)
             }
         }
     }
-}
 
-/// Cuts bytes at line ends (`\n` or `\r\n`).
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
-    /// The beginning of a line whose end has not come yet.
-    held: Vec<u8>,
-}
-
-impl Lines {
-    /// `on_line` gets each line that the chunk completes.
-    fn feed(
-        &mut self,
-        mut chunk: &[u8],
-        mut on_line: impl FnMut(&[u8]) -> Result<(), ModelError>,
-    ) -> Result<(), ModelError> {
-        while let Some(end) = memchr(b'\n', chunk) {
-            let (head, tail) = chunk.split_at(end);
-            chunk = &tail[1..];
-            if self.held.len() + head.len() > MAX_LINE {
-                return Err(too_long());
-            }
-            if self.held.is_empty() {
-                on_line(without_return(head))?;
-            } else {
-                self.held.extend_from_slice(head);
-                let line = std::mem::take(&mut self.held);
-                on_line(without_return(&line))?;
-                // The buffer is kept for the next line.
-                self.held = line;
-                self.held.clear();
-            }
-        }
-        if self.held.len() + chunk.len() > MAX_LINE {
+    fn hold(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
+        if self.held.len() + bytes.len() > MAX_LINE {
             return Err(too_long());
         }
-        self.held.extend_from_slice(chunk);
+        self.held.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn take_rest(&mut self) -> Vec<u8> {
-        let mut rest = std::mem::take(&mut self.held);
-        if rest.last() == Some(&b'\r') {
-            rest.pop();
-        }
-        rest
-    }
-}
-
-/// Cuts bytes into server-sent events (the `data` of each; other fields say nothing here).
-#[derive(Debug, Default)]
-pub(crate) struct Events {
-    lines: Lines,
-    data: EventData,
-}
-
-impl Events {
-    fn feed(
-        &mut self,
-        chunk: &[u8],
-        mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
-    ) -> Result<(), ModelError> {
-        let Self { lines, data } = self;
-        lines.feed(chunk, |line| data.line(&decode(line), &mut on_frame))
-    }
-
-    fn finish(
-        &mut self,
-        mut on_frame: impl FnMut(&str) -> Result<(), ModelError>,
-    ) -> Result<(), ModelError> {
-        let rest = self.lines.take_rest();
-        self.data.line(&decode(&rest), &mut on_frame)?;
-        // An event needs a blank line to end it, but many servers forget the last one.
-        self.data.dispatch(&mut on_frame)
-    }
-}
-
-/// The `data` lines of the event that is being read.
-#[derive(Debug, Default)]
-struct EventData {
-    text: String,
-    present: bool,
-    begun: bool,
-}
-
-impl EventData {
     fn line(
         &mut self,
-        line: &str,
-        on_frame: &mut impl FnMut(&str) -> Result<(), ModelError>,
+        line: &[u8],
+        on_frame: &mut dyn FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
-        let line = if self.begun {
-            line
-        } else {
-            self.begun = true;
-            line.strip_prefix('\u{feff}').unwrap_or(line)
-        };
+        let line = String::from_utf8_lossy(line);
+        let line = line.strip_suffix('\n').unwrap_or(&line);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if self.kind == Kind::Lines {
+            return frame(line, on_frame);
+        }
         if line.is_empty() {
             return self.dispatch(on_frame);
         }
         if let Some(value) = line.strip_prefix("data:") {
-            self.push(value.strip_prefix(' ').unwrap_or(value))?;
-        } else if line.starts_with(['{', '[']) {
+            return self.push_data(value.strip_prefix(' ').unwrap_or(value));
+        }
+        if line.starts_with(['{', '[']) {
             // Some gateways put a bare JSON error between the events.
             self.dispatch(on_frame)?;
             return on_frame(line);
         }
-        // Or it is `event:`, `id:`, `retry:`, or a comment (`: keep-alive`).
+        // It is `event:`, `id:`, `retry:`, or a comment (`: keep-alive`).
         Ok(())
     }
 
-    fn push(&mut self, value: &str) -> Result<(), ModelError> {
-        if self.text.len() + value.len() > MAX_LINE {
+    fn push_data(&mut self, value: &str) -> Result<(), ModelError> {
+        let Some(data) = &mut self.data else {
+            self.data = Some(value.to_owned());
+            return Ok(());
+        };
+        if data.len() + value.len() > MAX_LINE {
             return Err(too_long());
         }
-        if self.present {
-            self.text.push('\n');
-        }
-        self.present = true;
-        self.text.push_str(value);
+        data.push('\n');
+        data.push_str(value);
         Ok(())
     }
 
+    /// The event that is being read is complete.
     fn dispatch(
         &mut self,
-        on_frame: &mut impl FnMut(&str) -> Result<(), ModelError>,
+        on_frame: &mut dyn FnMut(&str) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
-        if !std::mem::take(&mut self.present) {
-            return Ok(());
+        match self.data.take() {
+            Some(data) => frame(&data, on_frame),
+            None => Ok(()),
         }
-        let said = if self.text.chars().all(char::is_whitespace) {
-            Ok(())
-        } else {
-            on_frame(&self.text)
-        };
-        self.text.clear();
-        said
     }
 }
 
-fn decode(line: &[u8]) -> Cow<'_, str> {
-    // The check alone is much faster than the replacement, which is hardly ever needed.
-    std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
+/// Hands on a frame that is not blank.
+fn frame(
+    text: &str,
+    on_frame: &mut dyn FnMut(&str) -> Result<(), ModelError>,
+) -> Result<(), ModelError> {
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    on_frame(text)
 }
 
-fn without_return(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
+/// Whether these are events or one value; `None` while too little has come to say.
+fn kind_of(bytes: &[u8]) -> Option<Kind> {
+    let bytes = without_bom(bytes);
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace())? {
+        // A byte order mark may still be incomplete.
+        0xEF if bytes.len() < 3 => None,
+        b'{' | b'[' | b'<' => Some(Kind::Whole),
+        _ => Some(Kind::Events),
+    }
 }
 
 fn without_bom(bytes: &[u8]) -> &[u8] {
@@ -291,7 +213,7 @@ mod tests {
         for chunk in chunks {
             framing.feed(chunk, &mut take).unwrap();
         }
-        framing.finish(take).unwrap();
+        framing.finish(&mut take).unwrap();
         all
     }
 
@@ -355,7 +277,7 @@ mod tests {
         let chunk = vec![b'x'; 1024 * 1024];
         let mut result = Ok(());
         for _ in 0..9 {
-            result = framing.feed(&chunk, |_| Ok(()));
+            result = framing.feed(&chunk, &mut |_| Ok(()));
         }
         assert_eq!(result.unwrap_err().class, ErrorClass::Protocol);
     }

@@ -1,7 +1,6 @@
 //! What every protocol over HTTP needs: the client, framing, retries, the classes of errors.
 
 pub(crate) mod answer;
-mod body;
 pub(crate) mod call;
 mod classify;
 pub(crate) mod clean;

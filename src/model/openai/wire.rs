@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use crate::model::http::answer::{Answer, Wire};
-use crate::model::http::clean::one_line;
+use crate::model::http::clean::clean;
 use crate::model::http::failure::Failure;
 use crate::model::http::json::{Surrogates, count, logprob, texts};
 use crate::model::{ChatRequest, EndReason, ErrorClass, ModelError};
@@ -175,9 +175,9 @@ fn end_reason(reason: &str) -> Result<EndReason, ModelError> {
             "the provider ran out of resources while answering",
         )),
         "refusal" | "safety" | "recitation" | "blocklist" | "prohibited_content" | "spii" => {
-            Ok(EndReason::Refused(one_line(reason)))
+            Ok(EndReason::Refused(clean(reason)))
         }
-        other if other.starts_with("content_filter") => Ok(EndReason::Refused(one_line(reason))),
+        other if other.starts_with("content_filter") => Ok(EndReason::Refused(clean(reason))),
         _ => Ok(EndReason::Stop),
     }
 }

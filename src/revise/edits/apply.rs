@@ -4,6 +4,7 @@ use super::elide::{is_elision, pieces};
 use super::indent::reindent;
 use super::locate::{Grade, Haystack, Miss};
 use super::parse::{Block, Reading};
+use crate::text::plural;
 use crate::types::EditCounts;
 
 /// A replacement of at least so many bytes that stands in the draft already was made before.
@@ -479,7 +480,7 @@ fn explain(text: &str, block: &Block, why: Why) -> Failed {
             (
                 format!(
                     "its SEARCH part fits more than one place ({} {}); more of the lines around it must be copied",
-                    if lines.len() == 1 { "line" } else { "lines" },
+                    plural(lines.len(), "line", "lines"),
                     lines.join(", ")
                 ),
                 None,

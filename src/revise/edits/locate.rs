@@ -1,10 +1,10 @@
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::fold::{Folded, fold};
-use crate::source::Numbers;
 
 /// How like two passages must be to be taken for the same, 0 to 1. Others take 0.8; ours is higher, since an edit
 /// in the wrong place is worse than a second question.
@@ -181,7 +181,7 @@ impl<'a> Haystack<'a> {
             return Vec::new();
         }
         let wanted = fold(passage);
-        let mut numbers = Numbers::new();
+        let mut numbers = HashMap::new();
         let wanted_words = words(&mut numbers, &wanted);
         if wanted_words.is_empty() {
             return Vec::new();
@@ -193,7 +193,7 @@ impl<'a> Haystack<'a> {
                 (unit, words)
             })
             .collect();
-        let mut places = candidates(&units, &wanted_words, numbers.count());
+        let mut places = candidates(&units, &wanted_words, numbers.len());
         places.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut kept: Vec<Range<usize>> = Vec::new();
         for (_, first, last) in places {
@@ -285,13 +285,16 @@ fn units(text: &str) -> Vec<Range<usize>> {
     units
 }
 
-/// The numbers of a text's words.
-fn words(numbers: &mut Numbers<String>, folded: &str) -> Vec<usize> {
+/// A text's words as numbers: each word has one, from 0 on.
+fn words(numbers: &mut HashMap<String, usize>, folded: &str) -> Vec<usize> {
     // Signs count, too: a brace is all there is of many a line.
     folded
         .split_word_bounds()
         .filter(|word| !word.trim().is_empty())
-        .map(|word| numbers.of(word.to_owned()))
+        .map(|word| {
+            let next = numbers.len();
+            *numbers.entry(word.to_owned()).or_insert(next)
+        })
         .collect()
 }
 

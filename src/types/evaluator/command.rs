@@ -72,6 +72,21 @@ pub enum CommandVerdict {
     Json,
 }
 
+/// Why a text is no command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandSyntaxError {
+    /// A quote or a backslash is not closed.
+    #[error("a quote or a backslash in it has no end")]
+    Unclosed,
+    /// It holds an operator of a shell.
+    #[error("`{0}` is for a shell, and there is none here; if one is meant, say so: `sh -c '...'`")]
+    Shell(String),
+    /// It is empty.
+    #[error("it names no program")]
+    NoProgram,
+}
+
 impl CommandConfig {
     /// The longest `timeout`.
     pub const MAX_TIMEOUT: HumanDuration = HumanDuration::from_secs(3600);
@@ -86,10 +101,10 @@ impl CommandConfig {
     ///
     /// # Errors
     /// What is wrong with the text.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, CommandSyntaxError> {
         let command = split(text)?;
         if command.first().is_none_or(String::is_empty) {
-            return Err("it names no program".to_owned());
+            return Err(CommandSyntaxError::NoProgram);
         }
         Ok(Self {
             command,
@@ -171,16 +186,13 @@ const SHELL_WORDS: [&str; 12] = [
 ];
 
 /// Splits a command that is one text.
-fn split(text: &str) -> Result<Vec<String>, String> {
-    let words =
-        shlex::split(text).ok_or_else(|| "a quote or a backslash in it has no end".to_owned())?;
+fn split(text: &str) -> Result<Vec<String>, CommandSyntaxError> {
+    let words = shlex::split(text).ok_or(CommandSyntaxError::Unclosed)?;
     let shell = words
         .iter()
         .find(|word| SHELL_WORDS.contains(&word.as_str()) || word.ends_with(';'));
     match shell {
-        Some(word) => Err(format!(
-            "`{word}` is for a shell, and there is none here; if one is meant, say so: `sh -c '...'`"
-        )),
+        Some(word) => Err(CommandSyntaxError::Shell(word.clone())),
         None => Ok(words),
     }
 }

@@ -13,7 +13,7 @@ mod script;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::command::{CommandConfig, CommandVerdict, DRAFT_FILE};
+pub use self::command::{CommandConfig, CommandSyntaxError, CommandVerdict, DRAFT_FILE};
 pub use self::compare::{
     Against, Bounds, CompareConfig, CompareError, CompareKeys, CompareMethod, CompareWith,
     MAX_REFERENCE, TIE_SCORE, Terms,
@@ -34,6 +34,7 @@ use super::criteria::{DEFAULT_FLOOR, DEFAULT_HARD_FLOOR};
 /// A new kind is a variant and a file here, a row in `criteria/kinds/`, and a file in `evaluate/`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "evaluator", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Evaluator {
     /// A language model judges.
     Llm(LlmConfig),

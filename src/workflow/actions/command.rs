@@ -102,7 +102,7 @@ impl Action for Command {
             .world
             .tools
             .may_run_programs()
-            .map_err(Failure::of_code)?;
+            .map_err(|error| Failure::of_code(error.to_string()))?;
         let mut argv: Vec<OsString> = Vec::new();
         if self.shell {
             argv.extend(["sh".into(), "-c".into()]);

@@ -1,9 +1,9 @@
 //! `reflection.loop`: generator, evaluator and corrector as one run of the engine.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::llm_call::usage as usage_value;
@@ -270,14 +270,14 @@ impl Meter {
     fn observe<'a>(&'a self, calls: &'a CallObserver<'a>) -> impl Fn(CallEvent<'_>) + 'a {
         move |event| {
             if let CallEvent::End(report) = &event {
-                *self.0.lock().unwrap_or_else(PoisonError::into_inner) += report.reply.usage;
+                *self.0.lock() += report.reply.usage;
             }
             calls(event);
         }
     }
 
     fn used(&self) -> TokenUsage {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 

@@ -1,9 +1,9 @@
 //! What the tasks of a batch are told from memory, whether it helped, and what the batch teaches.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 use crate::batch::{Chronicle, advice};
@@ -88,7 +88,7 @@ impl Memories {
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock()
     }
 
     /// What serves a task with these criteria, written by this model (`provider:model`). That memory cannot be read is
@@ -100,7 +100,8 @@ impl Memories {
         };
         let recalled = known.and_then(|known| {
             let now = Timestamp::now();
-            let recalled = memory::recall(&known, task, criteria, writer, now)?;
+            let recalled = memory::recall(&known, task, criteria, writer, now)
+                .map_err(|error| error.to_string())?;
             Ok((known.len(), recalled.told()))
         });
         let mut told = self.told();

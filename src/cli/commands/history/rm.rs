@@ -9,6 +9,7 @@ use super::when;
 use crate::cli::error::CliError;
 use crate::cli::printer;
 use crate::store::{RunFilter, Store};
+use crate::text::counted;
 
 /// The runs that are meant.
 pub(super) enum Which<'a> {
@@ -69,10 +70,7 @@ pub(super) fn rm(
     let mut ids = which.ids(&store)?;
     ids.sort_unstable();
     ids.dedup();
-    let many = match ids.len() {
-        1 => "1 run".to_owned(),
-        more => format!("{more} runs"),
-    };
+    let many = counted(ids.len(), "run");
     let everything = matches!(which, Which::All);
     let ask = !yes && !matches!(which, Which::Named(_)) && (everything || !ids.is_empty());
     if ask && !agreed(&many, "the log")? {

@@ -11,6 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::printer;
 use crate::report::thousands;
 use crate::store::{RunFilter, RunSummary, Store};
+use crate::text::plural;
 
 /// The runs with the same criteria and the same writer.
 #[derive(Debug, PartialEq, Serialize)]
@@ -121,7 +122,7 @@ fn table(groups: &[Stats]) -> String {
     groups
         .iter()
         .map(|group| {
-            let runs = if group.runs == 1 { "run" } else { "runs" };
+            let runs = plural(group.runs, "run", "runs");
             let mut line = format!(
                 "{} · {}: {} {runs}, {} met; score {:.2} → {:.2}; {} better, {} worse",
                 group.criteria,

@@ -14,6 +14,7 @@ use crate::memory::{apply_wording, learn as lessons, wording_schema};
 use crate::model::{ChatRequest, Purpose, ResponseSchema, call};
 use crate::prompt::word_insights;
 use crate::store::{RunFilter, Store};
+use crate::text::counted;
 use crate::types::{Knowledge, KnownInsight};
 
 /// Learns, and says what is new or has changed, as it is printed.
@@ -45,10 +46,7 @@ pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<Strin
         learned.into_iter().map(Knowledge::Insight).collect(),
     )?;
     if !global.quiet {
-        let runs = match episodes.len() {
-            1 => "1 run".to_owned(),
-            more => format!("{more} runs"),
-        };
+        let runs = counted(episodes.len(), "run");
         printer::say(&if found == 0 {
             format!("{runs}: there is nothing that enough of them show")
         } else {

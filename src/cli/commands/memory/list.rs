@@ -16,7 +16,8 @@ pub(super) fn list(args: &MemoryListArgs, known: &[Memory]) -> Result<String, Cl
     let mut shown: Vec<&Memory> = if args.words.is_empty() {
         known.iter().collect()
     } else {
-        matching(known, &args.words.join(" ")).map_err(CliError::failure)?
+        matching(known, &args.words.join(" "))
+            .map_err(|error| CliError::failure(error.to_string()))?
     };
     shown.retain(|memory| {
         args.kind.is_none_or(|kind| is_of(kind, &memory.what))

@@ -13,6 +13,7 @@ use crate::cli::output::Output;
 use crate::cli::{paths, printer};
 use crate::memory::{MAX_LENGTH, is_faded, line, merge, parse};
 use crate::store::{MemoryChanged, Store};
+use crate::text::plural;
 use crate::types::{ExitCode, Fact, Knowledge, KnownInsight, KnownProcedure, Memory};
 
 /// Runs one of the memory commands.
@@ -197,10 +198,7 @@ impl Which<'_> {
 fn rm(which: &Which<'_>, yes: bool, quiet: bool) -> Result<(), CliError> {
     let store = Store::open_existing(&paths::store()?)?;
     let ids = which.ids(store.as_ref())?;
-    let many = match ids.len() {
-        1 => "1 entry".to_owned(),
-        more => format!("{more} entries"),
-    };
+    let many = format!("{} {}", ids.len(), plural(ids.len(), "entry", "entries"));
     let ask = !yes && !matches!(which, Which::Named(_)) && !ids.is_empty();
     if ask && !agreed(&many, "memory")? {
         return Err(CliError::usage("nothing was taken out"));

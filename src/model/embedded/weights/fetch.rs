@@ -47,6 +47,7 @@ impl FetchOptions {
 
 /// What happens while weights are fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FetchEvent {
     /// A source is asked.
     Asking {
@@ -90,6 +91,7 @@ pub struct SourceFailure {
 
 /// Weights that could not be got.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FetchError {
     /// A file that was named by its path is not there.
     #[error("there is no file `{}`", .0.display())]

@@ -111,6 +111,7 @@ impl fmt::Display for ModelSpec {
 
 /// A text that names no weights.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SpecError {
     /// Not of the form that begins with `hf:`.
     #[error("`{0}` is not of the form `hf:OWNER/REPO/FILE.gguf`")]
