@@ -30,38 +30,22 @@ impl Kind<'_> {
 
     /// Goes on with what is kept; says after which versions somebody was asked.
     async fn go_on(&self, before: &Kept) -> (RunRecord, Kept, Vec<u32>) {
-        let model = self.model();
-        for (_, call) in &before.calls {
-            crate::model::ChatModel::skip(&*model, call);
-        }
-        let calls = before.calls.iter().map(|(_, call)| call.clone());
-        let journal = Arc::new(Journal::new(calls));
         let mut plan = Loop {
             settings: self.settings.clone(),
-            ..Loop::new(journal.before(model), criteria())
+            ..Loop::new(self.model(), criteria())
         };
         (self.made)(&mut plan);
         let (mut now, mut asked) = (Kept::default(), Vec::new());
         let nobody = CancellationToken::new();
-        let recorded = Recorded::new(before.events.clone());
-        let task = Task::new("Write a line.");
-        let record = match (recorded, self.decide) {
-            (None, None) => plan.run(&task, &mut now, &nobody).await,
-            (None, Some(decide)) => {
+        let (task, journal) = (Task::new("Write a line."), before.journal());
+        let record = match self.decide {
+            None => plan.resume(&task, journal, &mut now, &nobody).await,
+            Some(decide) => {
                 let mut decider = |moment: Moment<'_>| {
                     asked.push(moment.iteration);
                     decide(moment.iteration)
                 };
-                plan.run_with_decider(&task, &mut now, &mut decider, &nobody)
-                    .await
-            }
-            (Some(recorded), None) => plan.resume(recorded, &mut now, &nobody).await,
-            (Some(recorded), Some(decide)) => {
-                let mut decider = |moment: Moment<'_>| {
-                    asked.push(moment.iteration);
-                    decide(moment.iteration)
-                };
-                plan.resume_with_decider(recorded, &mut now, &mut decider, &nobody)
+                plan.resume_with_decider(&task, journal, &mut now, &mut decider, &nobody)
                     .await
             }
         };

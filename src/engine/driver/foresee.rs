@@ -1,81 +1,56 @@
-//! What the writer is most likely asked next, found out while somebody decides.
+//! What the writer is most likely asked next, begun while somebody decides.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::PoisonError;
 
-use futures_util::FutureExt as _;
+use jiff::Timestamp;
 
-use super::{Run, tools};
-use crate::engine::ahead::{Ahead, Calls};
+use super::Run;
+use crate::engine::ahead::Ahead;
 use crate::engine::machine::{Happened, Next, State, step};
-use crate::types::{Phase, Stamped, UserDecision};
+use crate::types::{Event, Phase, Stamped, UserDecision};
 
 impl<'a> Run<'a, '_> {
-    /// What is done next if somebody wants to go on, unless the loop alone would stop: then most people will, too.
-    /// Only the revision of a version is foreseen, and only where the writer makes a single one; programs of the
-    /// user's run only for a version that is written. Nothing is, while what was recorded happens again: it may be
-    /// decided already, and answered.
-    pub(super) fn likely(&self, state: &State, next: Next) -> Option<Next> {
-        let alone = matches!(next, Next::AskUser { stops: None, .. });
-        let simple = self.plan.writer_tools.is_empty() && !self.log.replays();
-        if !(alone && simple && self.plan.prefetch) {
+    /// Begins the call that is made next if somebody wants to go on after this version: the next one of a run over the
+    /// journal of this one, with that decision. Only the revision of a version is foreseen, and only where the writer
+    /// makes a single one; programs of the user's run only for a version that is written. Nothing is, while what was
+    /// recorded happens again: it may be decided already, and answered.
+    pub(super) fn foresee(&self, state: &State, judged: u32) -> Option<Ahead<'a>> {
+        if !self.plan.writer_tools.is_empty() || self.log.replays() {
             return None;
         }
-        let wanted = Happened::Decided(UserDecision::Continue);
-        let (then, likely, _) = step(state.clone(), wanted, &self.settings, self.log.spent());
-        let single = then.candidates(&self.settings) == 1;
-        Some(likely).filter(|next| matches!(next, Next::Revise { .. }) && single)
+        let mut journal = self.log.journal()?;
+        let decision = UserDecision::Continue;
+        let wanted = Happened::Decided(decision.clone());
+        let (then, next, _) = step(state.clone(), wanted, &self.settings, self.log.spent());
+        let Next::Revise { iteration, .. } = next else {
+            return None;
+        };
+        if then.candidates(&self.settings) > 1 {
+            return None;
+        }
+        journal.events.push(Stamped {
+            time: Timestamp::now(),
+            event: Event::UserDecision {
+                iteration: judged,
+                decision,
+            },
+        });
+        let call = self.plan.next_call(self.task, journal)?;
+        // A call that failed and is not in the journal comes first.
+        if (call.phase, call.iteration) != (Phase::Revise, iteration) {
+            return None;
+        }
+        let mut writers = [Some(&self.plan.writer), self.plan.stronger.as_ref()]
+            .into_iter()
+            .flatten();
+        let writer = writers.find(|model| *model.id() == call.model)?;
+        Some(Ahead::begin(&**writer, call.request))
     }
 
-    /// Begins the first call of a step that is foreseen. The step is rehearsed by a copy of the run, of which nobody
-    /// hears, up to that call.
-    pub(super) fn foresee(&self, likely: Next) -> Option<Ahead<'a>> {
-        let Next::Revise {
-            iteration,
-            based_on,
-            approach,
-        } = likely
-        else {
-            return None;
-        };
-        let mut nobody = |_: &Stamped| {};
-        let log = self.log.copied(&mut nobody);
-        let mut copy = Run {
-            plan: self.plan,
-            task: self.task,
-            settings: self.settings.clone(),
-            prompts: self.prompts.clone(),
-            panel: None,
-            log: &log,
-            decider: None,
-            edit: String::new(),
-            guided: self.guided,
-            ledger: self.ledger.clone(),
-            note: self.note.clone(),
-            guidance: self.guidance.clone(),
-            consulted: tools::Consulted::default(),
-            in_steps: self.in_steps,
-            error: None,
-            written: AtomicU64::new(self.written.load(Ordering::Relaxed)),
-            candidates: 1,
-            history: self.history,
-            early: self.early.clone(),
-            calls: Calls::Rehearsed(Mutex::new(None)),
-            likely: None,
-            rejected: None,
-            flaws: BTreeMap::new(),
-            endless: AtomicBool::new(self.endless.load(Ordering::Relaxed)),
-        };
-        // There is nothing to wait for before the first call, and the copy waits for that forever.
-        let _ = copy.revise(iteration, based_on, approach).now_or_never();
-        match copy.calls {
-            Calls::Rehearsed(asked) => {
-                let (stronger, request) = asked.into_inner().ok()??;
-                Some(Ahead::begin(self.plan.who_writes(stronger), request))
-            }
-            Calls::Made(_) => None,
-        }
+    /// Keeps a call that was begun ahead until it is made; gives the one that was kept before.
+    pub(super) fn keep(&self, ahead: Option<Ahead<'a>>) -> Option<Ahead<'a>> {
+        let mut kept = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *kept, ahead)
     }
 
     /// Ends a call that was begun ahead, if there is one: it is paid for all the same.
