@@ -1,6 +1,6 @@
 mod contest;
 mod continuation;
-mod foresee;
+mod prefetch;
 mod reflect;
 mod steps;
 mod tools;
@@ -597,7 +597,7 @@ impl Run<'_, '_> {
         let best = self.log.with(|record| record.incumbent);
         // Where the loop alone would stop, most people will, too.
         let mut ahead = match stops {
-            None => self.foresee(state, iteration),
+            None => self.prefetch(state, iteration),
             Some(_) => None,
         };
         let decision = match (

@@ -264,6 +264,27 @@ async fn a_run_may_be_stopped_again_and_again() {
 }
 
 #[tokio::test]
+async fn the_next_call_of_a_run_is_told_and_not_made() {
+    let (_, kept) = whole(settings()).await;
+    let plan = Loop {
+        settings: settings(),
+        ..Loop::new(model(), criteria())
+    };
+    let task = Task::new("Write a line.");
+    let mut told = std::collections::BTreeSet::new();
+    for end in 0..kept.events.len() {
+        // Nothing is told in the midst of a step, nor of a run that makes no more calls.
+        if let Some(next) = plan.next_call(&task, kept.until(end).journal()) {
+            let made = kept.calls.iter().find(|(place, _)| *place >= end);
+            let (place, made) = made.expect("a call that the run does not make");
+            assert_eq!(next.request.key(), made.key, "after {end} events");
+            told.insert(*place);
+        }
+    }
+    assert_eq!(told.len(), kept.calls.len(), "each call of the run");
+}
+
+#[tokio::test]
 async fn what_came_of_the_end_is_void_and_limits_count_what_was_used() {
     // The model's calls that write say nothing of tokens; those that judge use 100 each.
     let limited = LoopSettings {

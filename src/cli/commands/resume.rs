@@ -12,7 +12,7 @@ use crate::cli::observers::RunLog;
 use crate::cli::printer;
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, interrupt, kept, knowledge, models, prices, setup};
+use crate::cli::{exec, interrupt, knowledge, models, prices, setup};
 use crate::engine::{RunJournal, Start, Text};
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
@@ -408,12 +408,9 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let given = past.start.text().map(|text| text.content.as_str());
     let opening = models::open(&plan, &past.task, given, global.quiet);
     let opened = interrupt::unless_cancelled(&cancel, opening).await?;
-    let calls = calls
-        .into_iter()
-        .filter_map(|(_, call)| kept::exchange(call));
     let journal = RunJournal {
         events,
-        calls: calls.collect(),
+        calls: calls.into_iter().map(|(_, call)| call).collect(),
     };
     let prices = setup::prices(&past.setup, &plan.config);
     let max_cost = prices::limit(&plan, &prices, opened.asked(&plan), global.quiet)?;

@@ -1,4 +1,4 @@
-//! What the writer is most likely asked next, begun while somebody decides.
+//! The next call of the writer, begun while somebody decides.
 
 use std::sync::PoisonError;
 
@@ -11,10 +11,10 @@ use crate::types::{Event, Phase, Stamped, UserDecision};
 
 impl<'a> Run<'a, '_> {
     /// Begins the call that is made next if somebody wants to go on after this version: the next one of a run over the
-    /// journal of this one, with that decision. Only the revision of a version is foreseen, and only where the writer
-    /// makes a single one; programs of the user's run only for a version that is written. Nothing is, while what was
-    /// recorded happens again: it may be decided already, and answered.
-    pub(super) fn foresee(&self, state: &State, judged: u32) -> Option<Ahead<'a>> {
+    /// journal of this one, with that decision. Only the revision of a version is begun, and only where the writer
+    /// makes a single one; programs of the user's run only for a version that is written. Nothing is begun while what
+    /// was recorded happens again: it may be decided already, and answered.
+    pub(super) fn prefetch(&self, state: &State, judged: u32) -> Option<Ahead<'a>> {
         if !self.plan.writer_tools.is_empty() || self.log.replays() {
             return None;
         }
@@ -36,7 +36,7 @@ impl<'a> Run<'a, '_> {
             },
         });
         let call = self.plan.next_call(self.task, journal)?;
-        // A call that failed and is not in the journal comes first.
+        // A call that failed, and did not end the run, is not in the journal and comes before.
         if (call.phase, call.iteration) != (Phase::Revise, iteration) {
             return None;
         }
