@@ -129,7 +129,7 @@ impl Loop {
         cancel: &CancellationToken,
     ) -> RunRecord {
         let begun = RunJournal::default();
-        self.run_with(task, begun, observer, None, cancel).await
+        self.run_over(task, begun, observer, None, cancel).await
     }
 
     /// The same with somebody who may decide for the loop, and is asked after each evaluation.
@@ -144,41 +144,18 @@ impl Loop {
         cancel: &CancellationToken,
     ) -> RunRecord {
         let begun = RunJournal::default();
-        self.run_with(task, begun, observer, Some(decider), cancel)
+        self.run_over(task, begun, observer, Some(decider), cancel)
             .await
     }
 
-    /// Goes on with the run of this journal as [`Loop::run`] would have. The task must be the same, and the loop built
-    /// as it was then, but for limits. With the journal of a run that has not begun, this is [`Loop::run`].
+    /// Runs the loop over the journal of a run, which goes on from there: the task must be the same, and the loop built as
+    /// it was then, but for limits. Over an empty one this is [`Loop::run`]; with a decider, if there is one,
+    /// [`Loop::run_with_decider`].
     ///
     /// What happens again as it was recorded keeps its time, and the observer is told so
-    /// ([`Observer::on_replayed`]); the first new event is [`Event::Resumed`]. Limits count what was used before.
-    pub async fn resume(
-        &self,
-        task: &Task,
-        journal: RunJournal,
-        observer: &mut dyn Observer,
-        cancel: &CancellationToken,
-    ) -> RunRecord {
-        self.run_with(task, journal, observer, None, cancel).await
-    }
-
-    /// The same with somebody who may decide for the loop. Nobody is asked again what is decided already; but who
-    /// ended the run is, since it goes on.
-    pub async fn resume_with_decider(
-        &self,
-        task: &Task,
-        journal: RunJournal,
-        observer: &mut dyn Observer,
-        decider: &mut dyn Decider,
-        cancel: &CancellationToken,
-    ) -> RunRecord {
-        self.run_with(task, journal, observer, Some(decider), cancel)
-            .await
-    }
-
-    /// Runs the loop over what is recorded, with a decider if there is one.
-    pub(crate) async fn run_with(
+    /// ([`Observer::on_replayed`]); the first new event is [`Event::Resumed`]. Limits count what was used before. Nobody
+    /// is asked again what is decided already; but who ended the run is, since it goes on.
+    pub async fn run_over(
         &self,
         task: &Task,
         journal: RunJournal,

@@ -1,7 +1,7 @@
 //! The same for runs with candidates, with somebody who decides, with reflections, and with a tool.
 
 use super::*;
-use crate::engine::Moment;
+use crate::engine::{Decider, Moment};
 use crate::types::{Candidates, UserDecision};
 
 /// What becomes of a run that stops after each of its events.
@@ -38,17 +38,17 @@ impl Kind<'_> {
         let (mut now, mut asked) = (Kept::default(), Vec::new());
         let nobody = CancellationToken::new();
         let (task, journal) = (Task::new("Write a line."), before.journal());
-        let record = match self.decide {
-            None => plan.resume(&task, journal, &mut now, &nobody).await,
-            Some(decide) => {
-                let mut decider = |moment: Moment<'_>| {
-                    asked.push(moment.iteration);
-                    decide(moment.iteration)
-                };
-                plan.resume_with_decider(&task, journal, &mut now, &mut decider, &nobody)
-                    .await
+        let seen = &mut asked;
+        let mut decider = self.decide.map(|decide| {
+            move |moment: Moment<'_>| {
+                seen.push(moment.iteration);
+                decide(moment.iteration)
             }
-        };
+        });
+        let decider = decider.as_mut().map(|decider| decider as &mut dyn Decider);
+        let record = plan
+            .run_over(&task, journal, &mut now, decider, &nobody)
+            .await;
         (record, now, asked)
     }
 

@@ -183,7 +183,9 @@ async fn resume_by(
     };
     let mut now = Kept::default();
     let task = Task::new("Write a line.");
-    let record = plan.resume(&task, kept.journal(), &mut now, cancel).await;
+    let record = plan
+        .run_over(&task, kept.journal(), &mut now, None, cancel)
+        .await;
     let mut all = kept.clone();
     let offset = all.events.len();
     all.events.extend(now.events);

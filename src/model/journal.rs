@@ -66,8 +66,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// How the model of a call was asked.
-    pub fn of(call: &CallReport<'_>) -> Self {
+    fn of(call: &CallReport<'_>) -> Self {
         let request = call.request;
         Self {
             model: call.model.clone(),

@@ -321,7 +321,9 @@ mod tests {
         let plan = Loop::builder(model, Arc::new(criteria)).build().unwrap();
         let (task, cancel) = (Task::new("Write."), CancellationToken::new());
         let mut observer = tape.observer();
-        let record = plan.resume(&task, past, &mut observer, &cancel).await;
+        let record = plan
+            .run_over(&task, past, &mut observer, None, &cancel)
+            .await;
         tape.end(1, "a".to_owned(), &record, None);
         record
     }

@@ -172,7 +172,7 @@ impl Prepared {
             let decider = person.map(|person| person as &mut dyn Decider);
             let run = self
                 .run
-                .run_with(&self.task, self.journal, observer, decider, cancel);
+                .run_over(&self.task, self.journal, observer, decider, cancel);
             run.await
         };
         if let (Some(store), Some(run_id), true) = (&self.store, record.run_id, remembers) {

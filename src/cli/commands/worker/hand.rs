@@ -103,7 +103,7 @@ impl<'a> Hand<'a> {
         let mut decider = tape.decider();
         let decider = job.asks.then_some(&mut decider as &mut dyn Decider);
         let record = plan
-            .run_with(&task, past, &mut observer, decider, &cancel)
+            .run_over(&task, past, &mut observer, decider, &cancel)
             .await;
         if cancel.is_cancelled() {
             return Ok(());
