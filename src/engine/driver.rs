@@ -175,11 +175,14 @@ impl Loop {
         } else {
             log.emit(self.started(run_id, task));
         }
-        if journal.calls.is_empty() {
-            return self.go(run_id, task, log, decider, cancel).await;
-        }
-        let plan = self.after(journal.calls);
-        plan.go(run_id, task, log, decider, cancel).await
+        let answered;
+        let plan = if journal.calls.is_empty() {
+            self
+        } else {
+            answered = self.after(journal.calls);
+            &answered
+        };
+        Box::pin(plan.go(run_id, task, log, decider, cancel)).await
     }
 
     /// The event that a run of this task begins.

@@ -41,7 +41,7 @@ impl Loop {
             }
         };
         let cancel = CancellationToken::new();
-        let run = Box::pin(plan.run_over(task, journal, &mut observer, None, &cancel));
+        let run = plan.run_over(task, journal, &mut observer, None, &cancel);
         // What is recorded is there at once, and a call that is heard is never answered.
         let _ = tokio::task::unconstrained(run).now_or_never();
         let (model, request) = heard

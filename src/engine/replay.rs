@@ -14,7 +14,7 @@ use crate::types::{CandidateStep, Event, LoopSettings, RunRecord, Stamped, Task}
 /// What is recorded of a run: the results of its effects. A run over a journal repeats none of them.
 ///
 /// The default is the journal of a run that has not begun. An [`Observer`](super::Observer) keeps one: the run log of
-/// the command line in SQLite, a worker of a batch with the server.
+/// the command line in `SQLite`, a worker of a batch with the server.
 #[derive(Debug, Clone, Default)]
 pub struct RunJournal {
     /// The lasting events, in order, the first of which is the start of the run.
