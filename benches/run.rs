@@ -31,8 +31,8 @@ use std::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 use reflect::engine::{Loop, Observer};
 use reflect::model::openai::{OpenAiModel, OpenAiOptions};
-use reflect::model::{Asked, BaseUrl, CallReport, ChatModel, Connection};
-use reflect::store::{KeptCall, KeptMessage, Store, Transcript};
+use reflect::model::{BaseUrl, CallReport, ChatModel, Connection, Exchange};
+use reflect::store::{Store, Transcript};
 use reflect::types::{Event, ModelId, RunRecord, Stamped, Task};
 use serde_json::{Value, json};
 use support::server::{Chunks, Planned, Purpose, Reply, Server};
@@ -191,16 +191,7 @@ impl Observer for Log<'_> {
         let Some(store) = &mut self.store else {
             return;
         };
-        let messages = call.request.messages.iter().map(|message| KeptMessage {
-            role: message.role.as_str().to_owned(),
-            content: message.content.clone(),
-        });
-        let call = KeptCall {
-            key: call.request.key(),
-            asked: serde_json::to_string(&Asked::of(call)).unwrap(),
-            messages: messages.collect(),
-            reply: serde_json::to_string(call.reply).unwrap(),
-        };
+        let call = Exchange::of(call, call.request.messages.clone()).unwrap();
         let run = self.run.unwrap();
         store
             .append_call(run, self.seq, event, call, &mut self.transcript)

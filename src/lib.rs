@@ -19,8 +19,8 @@
 //! | [`sandbox`] | child processes and workers with limits, for code and commands |
 //! | [`prompt`] | what models are told |
 //! | [`criteria`] | criteria files and the built-in sets |
-//! | [`model`] | one trait for all models, and those that there are |
 //! | [`store`] | the run log |
+//! | [`model`] | one trait for all models, and those that there are |
 //! | [`config`] | files, environment and profiles, laid over each other |
 //! | [`source`] | reading files that people write, with errors that show the place |
 //! | [`types`] | the nouns |

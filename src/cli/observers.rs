@@ -9,7 +9,7 @@ use super::kept;
 use super::printer::{self, Reader};
 use super::store::SharedStore;
 use crate::engine::Observer;
-use crate::model::CallReport;
+use crate::model::{CallReport, Exchange};
 use crate::store::{Claim, StoreError, Transcript};
 use crate::types::{Event, ExitCode, SCHEMA_VERSION, Stamped};
 
@@ -198,9 +198,9 @@ impl RunLog {
             return;
         }
         let (store, seq) = (&self.store, self.seq);
-        let kept = match call.filter(|call| call.error.is_none()) {
+        let answered = call.and_then(|call| Exchange::of(call, call.request.messages.clone()));
+        let kept = match answered {
             Some(call) => {
-                let call = kept::of_report(call);
                 let transcript = &mut self.transcript;
                 store
                     .lock()

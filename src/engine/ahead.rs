@@ -12,43 +12,6 @@ use crate::model::{
 };
 use crate::types::ModelId;
 
-/// How the writer is asked.
-pub(super) enum Calls<'a> {
-    /// For real. What a call that was begun ahead has brought is taken if it is the very same call.
-    Made(Mutex<Option<Ahead<'a>>>),
-    /// Not at all: what would be asked first is kept, and whether the stronger model would be; nothing ever comes of
-    /// it.
-    Rehearsed(Mutex<Option<(bool, ChatRequest)>>),
-}
-
-impl<'a> Calls<'a> {
-    /// Calls that are made.
-    pub(super) fn made() -> Self {
-        Self::Made(Mutex::new(None))
-    }
-
-    /// Whether calls are only rehearsed; then this one is kept.
-    pub(super) fn rehearse(&self, stronger: bool, request: &ChatRequest) -> bool {
-        let Self::Rehearsed(asked) = self else {
-            return false;
-        };
-        let mut asked = asked.lock();
-        asked.get_or_insert_with(|| (stronger, request.clone()));
-        true
-    }
-
-    /// Keeps a call for when it is wanted; gives the one that was kept before.
-    pub(super) fn keep(&self, ahead: Option<Ahead<'a>>) -> Option<Ahead<'a>> {
-        match self {
-            Self::Made(kept) => {
-                let mut kept = kept.lock();
-                std::mem::replace(&mut *kept, ahead)
-            }
-            Self::Rehearsed(_) => None,
-        }
-    }
-}
-
 /// A call under way.
 pub(super) struct Ahead<'a> {
     model: &'a dyn ChatModel,

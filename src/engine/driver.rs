@@ -1,6 +1,6 @@
 mod contest;
 mod continuation;
-mod foresee;
+mod prefetch;
 mod reflect;
 mod steps;
 mod tools;
@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::ahead::Calls;
+use super::ahead::Ahead;
 use super::builder::LoopBuilder;
 use super::critique::describe;
 use super::decide::{self, Decider};
@@ -26,7 +27,7 @@ use super::ledger::Ledger;
 use super::log::{Log, Observer};
 use super::machine::{Abilities, Given, Happened, Next, State};
 use super::policy::Approach;
-use super::replay::Recorded;
+use super::replay::{Replay, RunJournal};
 use super::similarity::similarity;
 use super::start::Start;
 use super::tool::WriterTool;
@@ -128,7 +129,8 @@ impl Loop {
         observer: &mut dyn Observer,
         cancel: &CancellationToken,
     ) -> RunRecord {
-        self.run_with(task, observer, None, cancel).await
+        let begun = RunJournal::default();
+        self.run_over(task, begun, observer, None, cancel).await
     }
 
     /// The same with somebody who may decide for the loop, and is asked after each evaluation.
@@ -142,25 +144,55 @@ impl Loop {
         decider: &mut dyn Decider,
         cancel: &CancellationToken,
     ) -> RunRecord {
-        self.run_with(task, observer, Some(decider), cancel).await
+        let begun = RunJournal::default();
+        self.run_over(task, begun, observer, Some(decider), cancel)
+            .await
     }
 
-    /// [`Loop::run`], with a decider if there is one.
-    pub(crate) async fn run_with(
+    /// Runs the loop over the journal of a run, which goes on from there: the task must be the same, and the loop built as
+    /// it was then, but for limits. Over an empty one this is [`Loop::run`]; with a decider, if there is one,
+    /// [`Loop::run_with_decider`].
+    ///
+    /// What happens again as it was recorded keeps its time, and the observer is told so
+    /// ([`Observer::on_replayed`]); the first new event is [`Event::Resumed`]. Limits count what was used before. Nobody
+    /// is asked again what is decided already; but who ended the run is, since it goes on.
+    pub async fn run_over(
         &self,
         task: &Task,
+        journal: RunJournal,
         observer: &mut dyn Observer,
         decider: Option<&mut dyn Decider>,
         cancel: &CancellationToken,
     ) -> RunRecord {
-        let run_id = Uuid::now_v7();
         let log = Log::new(observer, self.prices.clone());
-        let given = self.start.text();
-        log.emit(Event::RunStart {
+        if self.prefetch && decider.is_some() {
+            log.keep_journal();
+        }
+        let begun = journal.start().map(|(run_id, _)| run_id);
+        let run_id = begun.unwrap_or_else(Uuid::now_v7);
+        if begun.is_some() {
+            let settings = self.settings.clone();
+            log.replay(Replay::new(run_id, journal.events, settings));
+        } else {
+            log.emit(self.started(run_id, task));
+        }
+        let answered;
+        let plan = if journal.calls.is_empty() {
+            self
+        } else {
+            answered = self.after(journal.calls);
+            &answered
+        };
+        Box::pin(plan.go(run_id, task, log, decider, cancel)).await
+    }
+
+    /// The event that a run of this task begins.
+    fn started(&self, run_id: Uuid, task: &Task) -> Event {
+        Event::RunStart {
             schema_version: SCHEMA_VERSION,
             run_id,
             command: self.start.command().to_owned(),
-            file: given.and_then(|text| text.file.clone()),
+            file: self.start.text().and_then(|text| text.file.clone()),
             task: Box::new(task.clone()),
             criteria: Box::new((*self.criteria).clone()),
             settings: self.settings.clone(),
@@ -169,50 +201,7 @@ impl Loop {
                 judge: (self.start.is_judged()).then(|| self.judge.model.id().clone()),
             },
             setup: self.setup.clone().map(Box::new),
-        });
-        self.go(run_id, task, log, decider, cancel).await
-    }
-
-    /// Goes on with a run that stopped, as [`Loop::run`] would have: the loop must have been built as it was then,
-    /// but for limits, and its models must have the [`Journal`](crate::model::Journal) of the run, or they are asked
-    /// again what they were asked then.
-    ///
-    /// What happens again as it was recorded keeps its time, and the observer is told so
-    /// ([`Observer::on_replayed`]); the first new event is [`Event::Resumed`]. Limits count what was used before.
-    pub async fn resume(
-        &self,
-        recorded: Recorded,
-        observer: &mut dyn Observer,
-        cancel: &CancellationToken,
-    ) -> RunRecord {
-        self.resume_with(recorded, observer, None, cancel).await
-    }
-
-    /// The same with somebody who may decide for the loop. Nobody is asked again what is decided already; but who
-    /// ended the run is, since it goes on.
-    pub async fn resume_with_decider(
-        &self,
-        recorded: Recorded,
-        observer: &mut dyn Observer,
-        decider: &mut dyn Decider,
-        cancel: &CancellationToken,
-    ) -> RunRecord {
-        self.resume_with(recorded, observer, Some(decider), cancel)
-            .await
-    }
-
-    /// [`Loop::resume`], with a decider if there is one.
-    pub(crate) async fn resume_with(
-        &self,
-        recorded: Recorded,
-        observer: &mut dyn Observer,
-        decider: Option<&mut dyn Decider>,
-        cancel: &CancellationToken,
-    ) -> RunRecord {
-        let (run_id, task) = (recorded.run_id, recorded.task.clone());
-        let (settings, prices) = (self.settings.clone(), self.prices.clone());
-        let log = Log::resumed(observer, recorded, settings, prices);
-        self.go(run_id, &task, log, decider, cancel).await
+        }
     }
 
     /// Does all that a run does after it is recorded that it begins.
@@ -262,8 +251,7 @@ impl Loop {
             candidates: 1,
             history: revise::History::default(),
             early: EarlyStop::new(&self.criteria, &self.settings),
-            calls: Calls::made(),
-            likely: None,
+            ahead: Mutex::new(None),
             rejected: None,
             flaws: BTreeMap::new(),
             endless: AtomicBool::new(false),
@@ -331,10 +319,8 @@ struct Run<'a, 'o> {
     history: revise::History,
     /// Which replies are ended before they are complete.
     early: EarlyStop,
-    /// How the writer is asked.
-    calls: Calls<'a>,
-    /// What is done next if whoever decides wants to go on, as far as that is foreseen.
-    likely: Option<Next>,
+    /// A call of the writer that was begun before it was known to be wanted.
+    ahead: Mutex<Option<Ahead<'a>>>,
     /// The best of the rejected replies, while there is no draft.
     rejected: Option<Rejected>,
     /// What is wrong with the versions that are rejected replies.
@@ -455,7 +441,6 @@ enum Lost {
 impl Worker for Run<'_, '_> {
     async fn perform(&mut self, next: Next, state: &State) -> Happened {
         self.candidates = state.candidates(&self.settings);
-        self.likely = self.likely(state, next);
         let happened = match next {
             Next::Draft { iteration } => {
                 if let Err(happened) = self.consult(iteration, None).await {
@@ -476,7 +461,7 @@ impl Worker for Run<'_, '_> {
             } => self.revise(iteration, based_on, approach).await,
             Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
             Next::Compare { first, best } => self.compare(first, best).await,
-            Next::AskUser { iteration, stops } => self.ask_user(iteration, stops).await,
+            Next::AskUser { iteration, stops } => self.ask_user(state, iteration, stops).await,
             Next::TakeEdit {
                 iteration,
                 based_on,
@@ -550,7 +535,7 @@ impl Run<'_, '_> {
             let last = |record: &RunRecord| record.versions.last().map(|v| v.iteration);
             run.log.with(last)
         };
-        self.unwanted(self.calls.keep(None), last(&self).unwrap_or(0) + 1);
+        self.unwanted(self.keep(None), last(&self).unwrap_or(0) + 1);
         if last(&self).is_none()
             && let Some(rejected) = self.rejected.take()
         {
@@ -584,9 +569,18 @@ impl Run<'_, '_> {
         );
     }
 
-    async fn ask_user(&mut self, iteration: u32, stops: Option<ConvergenceReason>) -> Happened {
+    async fn ask_user(
+        &mut self,
+        state: &State,
+        iteration: u32,
+        stops: Option<ConvergenceReason>,
+    ) -> Happened {
         let best = self.log.with(|record| record.incumbent);
-        let mut ahead = self.likely.and_then(|likely| self.foresee(likely));
+        // Where the loop alone would stop, most people will, too.
+        let mut ahead = match stops {
+            None => self.prefetch(state, iteration),
+            Some(_) => None,
+        };
         let decision = match (
             self.log.recorded_decision(iteration),
             self.decider.as_deref_mut(),
@@ -607,7 +601,7 @@ impl Run<'_, '_> {
             (None, None) => UserDecision::Auto,
         };
         let goes_on = matches!(decision, UserDecision::Auto | UserDecision::Continue);
-        let before = self.calls.keep(ahead.take_if(|_| goes_on));
+        let before = self.keep(ahead.take_if(|_| goes_on));
         self.unwanted(before.or(ahead), iteration + 1);
         match &decision {
             UserDecision::Guide(wish) => {
@@ -836,11 +830,8 @@ impl Run<'_, '_> {
             reading.is_some_and(|reading| reading.is_hopeless(text))
         };
         let writer = self.plan.who_writes(work.stronger);
-        if self.calls.rehearse(work.stronger, &request) {
-            return std::future::pending().await;
-        }
         let asked = ask.whole.then(|| request.clone());
-        let called = match self.calls.keep(None) {
+        let called = match self.keep(None) {
             Some(ahead) if ahead.is(writer, &request) => {
                 call_until(&ahead.into_model(), request, &observer, stop).await
             }

@@ -328,7 +328,15 @@ async fn ahead(
     decisions: &[UserDecision],
     answers: &[Answer],
 ) -> (Vec<ChatRequest>, Vec<Event>, RunRecord) {
-    let (mut plan, fake) = plan(answers, rewrite(), vec![judged_by_model()]);
+    ahead_with(rewrite(), decisions, answers).await
+}
+
+async fn ahead_with(
+    settings: LoopSettings,
+    decisions: &[UserDecision],
+    answers: &[Answer],
+) -> (Vec<ChatRequest>, Vec<Event>, RunRecord) {
+    let (mut plan, fake) = plan(answers, settings, vec![judged_by_model()]);
     plan.prefetch = true;
     let mut events = Vec::new();
     let record = plan
@@ -406,6 +414,34 @@ async fn nothing_is_begun_ahead_where_the_loop_alone_would_stop() {
     let answers = [Text("one"), Step(5)];
     let (asked, ..) = ahead(&[UserDecision::Accept(1)], &answers).await;
     assert_eq!(asked.len(), 2);
+}
+
+/// What comes after such a call cannot be told from what is recorded: it would be asked for again.
+#[tokio::test]
+async fn nothing_is_begun_ahead_after_a_call_that_failed_and_did_not_end_the_run() {
+    let settings = LoopSettings {
+        quality_drop_threshold: Some(0.1),
+        adapt: Some(false),
+        ..rewrite()
+    };
+    let answers = [
+        Text("one"),
+        Step(2),
+        Text("two"),
+        Step(1),
+        // What went wrong is reflected on.
+        Fail(ErrorClass::Rejected),
+        Text("three"),
+        Step(3),
+        Text("four"),
+        Step(5),
+    ];
+    let decisions = [const { UserDecision::Continue }; 3];
+    let (asked, events, record) = ahead_with(settings, &decisions, &answers).await;
+    assert_eq!((asked.len(), record.versions.len()), (answers.len(), 4));
+    assert!(record.reflections.is_empty());
+    let ahead = |event: &Event| matches!(event, Event::Call { error: Some(why), .. } if why.contains("begun ahead"));
+    assert!(!events.iter().any(ahead));
 }
 
 #[tokio::test]

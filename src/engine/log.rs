@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
-use super::replay::{Recorded, Replay};
+use super::replay::{Replay, RunJournal};
 use super::spent::Spent;
 use super::tool::{self, ToolOutput};
-use crate::model::{CallEvent, CallReport, ChatEvent};
+use crate::model::{CallEvent, CallReport, ChatEvent, Exchange};
 use crate::types::{
     CHARACTERS_PER_TOKEN, CandidateStep, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence,
-    ExitCode, LoopSettings, Phase, Prices, RunRecord, SCHEMA_VERSION, Stamped, UserDecision,
+    ExitCode, Phase, Prices, RunRecord, SCHEMA_VERSION, Stamped, UserDecision,
 };
 
 /// Sees every event of a run, in order, as it happens. What it does is done before the run goes on.
@@ -53,6 +53,8 @@ struct LogInner<'a> {
     replay: Option<Replay>,
     /// How long the run took before it was resumed.
     used: Duration,
+    /// What has happened, where it may have to happen again in this process.
+    journal: Option<RunJournal>,
 }
 
 impl<'a> Log<'a> {
@@ -65,48 +67,29 @@ impl<'a> Log<'a> {
                 spent: Spent::default(),
                 replay: None,
                 used: Duration::ZERO,
+                journal: None,
             }),
         }
     }
 
-    /// The log of a run that is resumed, which behaves in this way from now on.
-    pub(super) fn resumed(
-        observer: &'a mut dyn Observer,
-        recorded: Recorded,
-        settings: LoopSettings,
-        prices: Prices,
-    ) -> Self {
-        let used = RunRecord::from_events(recorded.events()).execution_time();
-        let mut replay = Replay::new(recorded, settings);
+    /// Keeps the journal of the run from its start.
+    pub(super) fn keep_journal(&self) {
+        self.lock().journal = Some(RunJournal::default());
+    }
+
+    /// The journal of the run so far, if it is kept.
+    pub(super) fn journal(&self) -> Option<RunJournal> {
+        self.lock().journal.clone()
+    }
+
+    /// The run is one that is recorded: what happens from now on is taken from there, as far as it goes.
+    pub(super) fn replay(&self, mut replay: Replay) {
         let start = replay.take_start();
-        let mut inner = LogInner {
-            observer,
-            record: RunRecord::default(),
-            prices,
-            spent: Spent::default(),
-            replay: Some(replay),
-            used: Duration::try_from_secs_f64(used.unwrap_or_default()).unwrap_or_default(),
-        };
+        let mut inner = self.lock();
+        inner.used = replay.used();
+        inner.replay = Some(replay);
         if let Some(start) = start {
             inner.keep(&start, 0);
-        }
-        Self {
-            inner: Mutex::new(inner),
-        }
-    }
-
-    /// A log that goes on from here, to another observer.
-    pub(super) fn copied<'b>(&self, observer: &'b mut dyn Observer) -> Log<'b> {
-        let inner = self.lock();
-        Log {
-            inner: Mutex::new(LogInner {
-                observer,
-                record: inner.record.clone(),
-                prices: inner.prices.clone(),
-                spent: inner.spent,
-                replay: inner.replay.clone(),
-                used: inner.used,
-            }),
         }
     }
 
@@ -344,6 +327,10 @@ impl<'a> Log<'a> {
 impl LogInner<'_> {
     /// An event happens. Of a call there is a report.
     fn take(&mut self, event: Event, call: Option<&CallReport<'_>>) {
+        if let Some(journal) = &mut self.journal {
+            let answered = call.and_then(|call| Exchange::of(call, Vec::new()));
+            journal.calls.extend(answered);
+        }
         if self.is_recorded(&event, call) {
             return;
         }
@@ -352,7 +339,7 @@ impl LogInner<'_> {
             time: Timestamp::now(),
             event,
         };
-        self.record.apply(&stamped);
+        self.apply(&stamped);
         self.spend(&stamped.event, call.map_or(0, estimate));
         match call {
             Some(call) => self.observer.on_call(&stamped, call),
@@ -414,8 +401,17 @@ impl LogInner<'_> {
     /// Takes a recorded event in; if it is a call, of so many tokens as estimated.
     fn keep(&mut self, stamped: &Stamped, estimate: u64) {
         self.spend(&stamped.event, estimate);
-        self.record.apply(stamped);
+        self.apply(stamped);
         self.observer.on_replayed(stamped);
+    }
+
+    fn apply(&mut self, stamped: &Stamped) {
+        self.record.apply(stamped);
+        if let Some(journal) = &mut self.journal
+            && stamped.event.is_lasting()
+        {
+            journal.events.push(stamped.clone());
+        }
     }
 
     /// Ends the replay, if there is one: from here on the run does what it has not done yet.

@@ -1,55 +1,39 @@
-//! What a run did before it stopped, while the run that is resumed gets there again.
+//! The journal of a run, and the replay of its events while a resumed run catches up with them.
 //!
-//! A resumed run is the same loop, begun anew: what models said comes from their journal
-//! ([`crate::model::Journal`]), verdicts and evidence from here, so it comes to the same events as before. Those
-//! that are recorded are not new; the first one that is not ends the replay.
+//! A resumed run is the same loop, begun anew. The result of every effect comes from the journal: what models said
+//! from its calls, verdicts, decisions, evidence and the output of tools from its events. So the loop comes to the
+//! same events as before. Those that are recorded are not new; the first one that is not ends the replay.
+
+use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::types::{CandidateStep, Criteria, Event, LoopSettings, RunRecord, Stamped, Task};
+use crate::model::Exchange;
+use crate::types::{CandidateStep, Event, LoopSettings, RunRecord, Stamped, Task};
 
-/// The events of a run that is to be resumed, as they were recorded.
-#[derive(Debug, Clone)]
-pub struct Recorded {
-    pub(super) run_id: Uuid,
-    pub(super) task: Task,
-    events: Vec<Stamped>,
+/// What is recorded of a run: the results of its effects. A run over a journal repeats none of them.
+///
+/// The default is the journal of a run that has not begun. An [`Observer`](super::Observer) keeps one: the run log of
+/// the command line in `SQLite`, a worker of a batch with the server.
+#[derive(Debug, Clone, Default)]
+pub struct RunJournal {
+    /// The lasting events, in order, the first of which is the start of the run.
+    pub events: Vec<Stamped>,
+    /// The calls that models answered, in the order in which they ended.
+    pub calls: Vec<Exchange>,
 }
 
-impl Recorded {
-    /// The events of a run, in order; `None` if they do not begin with its start.
-    pub fn new(events: Vec<Stamped>) -> Option<Self> {
-        let Event::RunStart { run_id, task, .. } = &events.first()?.event else {
-            return None;
-        };
-        Some(Self {
-            run_id: *run_id,
-            task: (**task).clone(),
-            events,
-        })
-    }
-
-    /// What the run is to write.
-    pub fn task(&self) -> &Task {
-        &self.task
-    }
-
-    /// What drafts are measured by.
-    pub fn criteria(&self) -> Option<&Criteria> {
-        self.events.iter().find_map(|stamped| match &stamped.event {
-            Event::RunStart { criteria, .. } => Some(&**criteria),
+impl RunJournal {
+    /// The run and its task; `None` if the run has not begun.
+    pub fn start(&self) -> Option<(Uuid, &Task)> {
+        match &self.events.first()?.event {
+            Event::RunStart { run_id, task, .. } => Some((*run_id, task)),
             _ => None,
-        })
-    }
-
-    /// The events, in order.
-    pub fn events(&self) -> &[Stamped] {
-        &self.events
+        }
     }
 }
 
 /// The recorded events that have not happened again yet.
-#[derive(Clone)]
 pub(super) struct Replay {
     run_id: Uuid,
     /// Each at its place; `None` once it has happened again.
@@ -58,6 +42,8 @@ pub(super) struct Replay {
     settings: LoopSettings,
     /// How often the run was resumed before it had a proper draft, this time included.
     resumed_without_draft: u32,
+    /// How long the run took before.
+    used: Duration,
 }
 
 /// What is left of a record when the run goes on.
@@ -69,11 +55,14 @@ pub(super) struct Rest {
 }
 
 impl Replay {
-    pub(super) fn new(recorded: Recorded, settings: LoopSettings) -> Self {
+    pub(super) fn new(run_id: Uuid, events: Vec<Stamped>, settings: LoopSettings) -> Self {
+        let record = RunRecord::from_events(&events);
+        let used = record.execution_time().unwrap_or_default();
         Self {
-            run_id: recorded.run_id,
-            resumed_without_draft: resumed_without_draft(&recorded.events),
-            left: recorded.events.into_iter().map(Some).collect(),
+            run_id,
+            resumed_without_draft: resumed_without_draft(&events, &record),
+            used: Duration::try_from_secs_f64(used).unwrap_or_default(),
+            left: events.into_iter().map(Some).collect(),
             settings,
         }
     }
@@ -99,6 +88,11 @@ impl Replay {
     /// The events that have not happened again yet, in order.
     pub(super) fn left(&self) -> impl Iterator<Item = &Event> {
         self.left.iter().flatten().map(|stamped| &stamped.event)
+    }
+
+    /// How long the run took before.
+    pub(super) fn used(&self) -> Duration {
+        self.used
     }
 
     /// How often the run was resumed before it had a proper draft, this time included.
@@ -178,7 +172,7 @@ impl Replay {
 }
 
 /// How often a run was resumed before it had a proper draft, the time that comes now included.
-fn resumed_without_draft(events: &[Stamped]) -> u32 {
+fn resumed_without_draft(events: &[Stamped], record: &RunRecord) -> u32 {
     let is_draft = |event: &Event| matches!(event, Event::Draft { .. });
     // A text that was given comes before all work.
     let mut all = events
@@ -190,7 +184,7 @@ fn resumed_without_draft(events: &[Stamped]) -> u32 {
     let resumed = before
         .filter(|event| matches!(event, Event::Resumed { .. }))
         .count();
-    let now = !has_draft || RunRecord::from_events(events).ended_without_draft();
+    let now = !has_draft || record.ended_without_draft();
     u32::try_from(resumed)
         .unwrap_or(u32::MAX)
         .saturating_add(u32::from(now))
@@ -322,8 +316,7 @@ mod tests {
             time: Timestamp::from_second(second).unwrap(),
             event,
         });
-        let recorded = Recorded::new(events.collect()).unwrap();
-        let mut replay = Replay::new(recorded, LoopSettings::default());
+        let mut replay = Replay::new(Uuid::nil(), events.collect(), LoopSettings::default());
         assert_eq!(replay.take_start().unwrap().event, start());
         replay
     }
@@ -418,12 +411,16 @@ mod tests {
     }
 
     #[test]
-    fn a_record_begins_with_its_start() {
-        assert!(Recorded::new(Vec::new()).is_none());
-        let other = Stamped {
-            time: Timestamp::UNIX_EPOCH,
-            event: phase(1),
+    fn a_journal_begins_with_the_start_of_its_run() {
+        let journal = |event| RunJournal {
+            events: vec![Stamped {
+                time: Timestamp::UNIX_EPOCH,
+                event,
+            }],
+            calls: Vec::new(),
         };
-        assert!(Recorded::new(vec![other]).is_none());
+        assert!(RunJournal::default().start().is_none());
+        assert!(journal(phase(1)).start().is_none());
+        assert!(journal(start()).start().is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! The same for runs with candidates, with somebody who decides, with reflections, and with a tool.
 
 use super::*;
-use crate::engine::Moment;
+use crate::engine::{Decider, Moment};
 use crate::types::{Candidates, UserDecision};
 
 /// What becomes of a run that stops after each of its events.
@@ -30,41 +30,25 @@ impl Kind<'_> {
 
     /// Goes on with what is kept; says after which versions somebody was asked.
     async fn go_on(&self, before: &Kept) -> (RunRecord, Kept, Vec<u32>) {
-        let model = self.model();
-        for (_, call) in &before.calls {
-            crate::model::ChatModel::skip(&*model, call);
-        }
-        let calls = before.calls.iter().map(|(_, call)| call.clone());
-        let journal = Arc::new(Journal::new(calls));
         let mut plan = Loop {
             settings: self.settings.clone(),
-            ..Loop::new(journal.before(model), criteria())
+            ..Loop::new(self.model(), criteria())
         };
         (self.made)(&mut plan);
         let (mut now, mut asked) = (Kept::default(), Vec::new());
         let nobody = CancellationToken::new();
-        let recorded = Recorded::new(before.events.clone());
-        let task = Task::new("Write a line.");
-        let record = match (recorded, self.decide) {
-            (None, None) => plan.run(&task, &mut now, &nobody).await,
-            (None, Some(decide)) => {
-                let mut decider = |moment: Moment<'_>| {
-                    asked.push(moment.iteration);
-                    decide(moment.iteration)
-                };
-                plan.run_with_decider(&task, &mut now, &mut decider, &nobody)
-                    .await
+        let (task, journal) = (Task::new("Write a line."), before.journal());
+        let seen = &mut asked;
+        let mut decider = self.decide.map(|decide| {
+            move |moment: Moment<'_>| {
+                seen.push(moment.iteration);
+                decide(moment.iteration)
             }
-            (Some(recorded), None) => plan.resume(recorded, &mut now, &nobody).await,
-            (Some(recorded), Some(decide)) => {
-                let mut decider = |moment: Moment<'_>| {
-                    asked.push(moment.iteration);
-                    decide(moment.iteration)
-                };
-                plan.resume_with_decider(recorded, &mut now, &mut decider, &nobody)
-                    .await
-            }
-        };
+        });
+        let decider = decider.as_mut().map(|decider| decider as &mut dyn Decider);
+        let record = plan
+            .run_over(&task, journal, &mut now, decider, &nobody)
+            .await;
         (record, now, asked)
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::ToSpan as _;
 use tokio_util::sync::CancellationToken;
 
-use super::{Loop, Observer, Recorded};
-use crate::model::{Asked, CallReport, Exchange, Journal, ScriptedModel};
+use super::{Loop, Observer, RunJournal};
+use crate::model::{CallReport, Exchange, ScriptedModel};
 use crate::types::{
     ConvergenceReason, Criteria, Event, LoopSettings, RunRecord, Stamped, Task, Version,
 };
@@ -91,13 +91,7 @@ impl Observer for Kept {
 
     fn on_call(&mut self, event: &Stamped, call: &CallReport<'_>) {
         self.made += 1;
-        if call.error.is_none() {
-            let exchange = Exchange {
-                asked: Asked::of(call),
-                key: call.request.key(),
-                messages: call.request.messages.clone(),
-                reply: call.reply.clone(),
-            };
+        if let Some(exchange) = Exchange::of(call, call.request.messages.clone()) {
             self.calls.push((self.events.len(), exchange));
         }
         self.on_event(event);
@@ -124,6 +118,13 @@ impl Kept {
                 .cloned()
                 .collect(),
             ..Self::default()
+        }
+    }
+
+    fn journal(&self) -> RunJournal {
+        RunJournal {
+            events: self.events.clone(),
+            calls: self.calls.iter().map(|(_, call)| call.clone()).collect(),
         }
     }
 
@@ -176,15 +177,15 @@ async fn resume_by(
     model: Arc<ScriptedModel>,
     cancel: &CancellationToken,
 ) -> (RunRecord, Kept) {
-    let calls = kept.calls.iter().map(|(_, call)| call.clone());
-    let journal = Arc::new(Journal::new(calls));
     let plan = Loop {
         settings,
-        ..Loop::new(journal.before(model), Arc::clone(criteria))
+        ..Loop::new(model, Arc::clone(criteria))
     };
     let mut now = Kept::default();
-    let recorded = Recorded::new(kept.events.clone()).unwrap();
-    let record = plan.resume(recorded, &mut now, cancel).await;
+    let task = Task::new("Write a line.");
+    let record = plan
+        .run_over(&task, kept.journal(), &mut now, None, cancel)
+        .await;
     let mut all = kept.clone();
     let offset = all.events.len();
     all.events.extend(now.events);
@@ -262,6 +263,27 @@ async fn a_run_may_be_stopped_again_and_again() {
         assert!(made < 1000, "it does not get on");
     }
     assert!(now.calls.len() <= kept.calls.len());
+}
+
+#[tokio::test]
+async fn the_next_call_of_a_run_is_told_and_not_made() {
+    let (_, kept) = whole(settings()).await;
+    let plan = Loop {
+        settings: settings(),
+        ..Loop::new(model(), criteria())
+    };
+    let task = Task::new("Write a line.");
+    let mut told = std::collections::BTreeSet::new();
+    for end in 0..kept.events.len() {
+        // Nothing is told in the midst of a step, nor of a run that makes no more calls.
+        if let Some(next) = plan.next_call(&task, kept.until(end).journal()) {
+            let made = kept.calls.iter().find(|(place, _)| *place >= end);
+            let (place, made) = made.expect("a call that the run does not make");
+            assert_eq!(next.request.key(), made.key, "after {end} events");
+            told.insert(*place);
+        }
+    }
+    assert_eq!(told.len(), kept.calls.len(), "each call of the run");
 }
 
 #[tokio::test]

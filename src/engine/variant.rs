@@ -5,7 +5,10 @@ use std::sync::{Arc, OnceLock};
 use super::critique::{Critique, describe};
 use super::driver::Loop;
 use crate::evaluate::{ComparisonError, MemoryCache, Pair, Preference, VerdictCache, prefer};
-use crate::model::{CallObserver, ChatRequest, Message, ModelError, Purpose, Reply, call};
+use crate::model::{
+    CallObserver, ChatModel, ChatRequest, Exchange, Journal, Message, ModelError, Purpose, Reply,
+    call,
+};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, ModelId, Prices, Strategy, Task};
 
@@ -46,6 +49,35 @@ impl Loop {
         let mut other = self.clone();
         other.settings.strategy = Some(strategy);
         other
+    }
+
+    /// The same loop, each of whose models stands behind something.
+    pub(crate) fn behind(&self, behind: impl Fn(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>) -> Self {
+        Self {
+            writer: behind(Arc::clone(&self.writer)),
+            stronger: self.stronger.clone().map(&behind),
+            judge: self.judge.clone().behind(&behind),
+            panel: OnceLock::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The same loop, whose models are asked only what they have not answered in these calls.
+    pub(super) fn after(&self, calls: Vec<Exchange>) -> Self {
+        let others = self.judge.others.values().map(|other| &other.model);
+        let models: Vec<&Arc<dyn ChatModel>> = [&self.writer, &self.judge.model]
+            .into_iter()
+            .chain(&self.stronger)
+            .chain(others)
+            .collect();
+        for call in &calls {
+            let asked = models.iter().find(|it| *it.id() == call.asked.model);
+            if let Some(model) = asked {
+                model.skip(call);
+            }
+        }
+        let journal = Arc::new(Journal::new(calls));
+        self.behind(|model| journal.before(model))
     }
 
     /// The same loop with these criteria.

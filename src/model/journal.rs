@@ -67,8 +67,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// How the model of a call was asked.
-    pub fn of(call: &CallReport<'_>) -> Self {
+    fn of(call: &CallReport<'_>) -> Self {
         let request = call.request;
         Self {
             model: call.model.clone(),
@@ -94,6 +93,18 @@ pub struct Exchange {
     pub messages: Vec<Message>,
     /// What it answered.
     pub reply: Reply,
+}
+
+impl Exchange {
+    /// The call that this report is about; `None` if it failed. `messages` is what is kept of what was asked.
+    pub fn of(call: &CallReport<'_>, messages: Vec<Message>) -> Option<Self> {
+        call.error.is_none().then(|| Self {
+            asked: Asked::of(call),
+            key: call.request.key(),
+            messages,
+            reply: call.reply.clone(),
+        })
+    }
 }
 
 /// Replies by model and request. The same request made again gets the next reply to it; the journal gives each reply

@@ -4,29 +4,8 @@ use rusqlite::{Row, params};
 use uuid::Uuid;
 
 use super::{Also, Store, StoreError, short_id, to_sql};
+use crate::model::{Exchange, Message, Role};
 use crate::types::Stamped;
-
-/// A call that was answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptCall {
-    /// A hash of all that the answer depends on.
-    pub key: String,
-    /// How the model was asked, as JSON.
-    pub asked: String,
-    /// What it was asked.
-    pub messages: Vec<KeptMessage>,
-    /// What it answered, as JSON.
-    pub reply: String,
-}
-
-/// A message of a conversation with a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptMessage {
-    /// Who speaks: `system`, `user` or `assistant`.
-    pub role: String,
-    /// What is said.
-    pub content: String,
-}
 
 /// How many earlier messages are looked at for a common beginning.
 const LOOKED_AT: usize = 8;
@@ -36,7 +15,7 @@ const WORTH_SHARING: usize = 128;
 /// The messages of a run so far. The calls of a run begin with the same bytes, for the sake of the servers'
 /// prompt caches: what a message has in common with an earlier one is kept once.
 #[derive(Debug, Default)]
-pub struct Transcript(Vec<KeptMessage>);
+pub struct Transcript(Vec<Message>);
 
 /// How a message is kept.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,7 +27,7 @@ enum Place {
 }
 
 impl Transcript {
-    fn place(&self, message: &KeptMessage) -> Place {
+    fn place(&self, message: &Message) -> Place {
         let mut best: Option<(usize, usize)> = None;
         for (number, known) in self.0.iter().enumerate().rev().take(LOOKED_AT) {
             let shared = common(&known.content, &message.content);
@@ -80,6 +59,11 @@ fn common(a: &str, b: &str) -> usize {
     end
 }
 
+fn role(name: &str) -> Option<Role> {
+    let roles = [Role::System, Role::User, Role::Assistant];
+    roles.into_iter().find(|role| role.as_str() == name)
+}
+
 fn from_sql(number: i64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -93,10 +77,13 @@ impl Store {
         run_id: Uuid,
         seq: u64,
         event: &Stamped,
-        call: KeptCall,
+        call: Exchange,
         transcript: &mut Transcript,
     ) -> Result<(), StoreError> {
         let known = transcript.0.len();
+        // What cannot be written as JSON, as an infinite log-probability, is not found again and asked for anew.
+        let asked = serde_json::to_string(&call.asked).unwrap_or_default();
+        let reply = serde_json::to_string(&call.reply).unwrap_or_default();
         let also: Also<'_> = Box::new(|transaction, run| {
             let mut numbers = Vec::with_capacity(call.messages.len());
             for message in call.messages {
@@ -117,7 +104,7 @@ impl Store {
                     .execute(params![
                         run,
                         to_sql(number),
-                        message.role,
+                        message.role.as_str(),
                         base.map(|(base, _)| to_sql(base)),
                         to_sql(shared),
                         &message.content[shared..],
@@ -134,9 +121,9 @@ impl Store {
                     run,
                     to_sql(seq),
                     call.key,
-                    call.asked,
+                    asked,
                     numbers.join(" "),
-                    call.reply,
+                    reply,
                 ])
                 .map(drop)
         });
@@ -149,33 +136,26 @@ impl Store {
     }
 
     /// The calls of a run that were answered, each with the number of its event, in the order in which they
-    /// ended; and the messages that they are made of.
-    pub fn calls(&self, run_id: Uuid) -> Result<(Vec<(u64, KeptCall)>, Transcript), StoreError> {
+    /// ended; and the messages that they are made of. Calls that cannot be read are left out.
+    pub fn calls(&self, run_id: Uuid) -> Result<(Vec<(u64, Exchange)>, Transcript), StoreError> {
+        type Kept = (i64, String, String, String, String);
         let wrap = |error| StoreError::from_sqlite(&self.path, error);
         let transcript = self.transcript(run_id)?;
-        let rows: Vec<(u64, KeptCall, String)> = self
+        let rows: Vec<Kept> = self
             .connection
             .prepare_cached(
                 "SELECT call.seq, call.key, call.asked, call.messages, call.reply
                  FROM call JOIN run ON run.n = call.run WHERE run.id = ?1 ORDER BY call.seq",
             )
             .and_then(|mut statement| {
-                let read = |row: &Row<'_>| {
-                    let seq: i64 = row.get(0)?;
-                    let call = KeptCall {
-                        key: row.get(1)?,
-                        asked: row.get(2)?,
-                        messages: Vec::new(),
-                        reply: row.get(4)?,
-                    };
-                    Ok((u64::try_from(seq).unwrap_or(0), call, row.get(3)?))
-                };
+                let read = |row: &Row<'_>| row.try_into();
                 statement.query_map([run_id.to_string()], read)?.collect()
             })
             .map_err(wrap)?;
         let mut calls = Vec::with_capacity(rows.len());
-        for (seq, call, numbers) in rows {
-            let messages: Option<Vec<KeptMessage>> = numbers
+        for (seq, key, asked, numbers, reply) in rows {
+            let seq = u64::try_from(seq).unwrap_or(0);
+            let messages: Option<Vec<Message>> = numbers
                 .split_whitespace()
                 .map(|number| transcript.0.get(number.parse::<usize>().ok()?).cloned())
                 .collect();
@@ -184,13 +164,23 @@ impl Store {
                 seq,
                 reason: "a message of the call is missing".to_owned(),
             })?;
-            calls.push((seq, KeptCall { messages, ..call }));
+            if let (Ok(asked), Ok(reply)) =
+                (serde_json::from_str(&asked), serde_json::from_str(&reply))
+            {
+                let call = Exchange {
+                    asked,
+                    key,
+                    messages,
+                    reply,
+                };
+                calls.push((seq, call));
+            }
         }
         Ok((calls, transcript))
     }
 
     fn transcript(&self, run_id: Uuid) -> Result<Transcript, StoreError> {
-        type Kept = (usize, KeptMessage, Option<usize>, usize);
+        type Kept = (usize, String, String, Option<usize>, usize);
         let rows: Vec<Kept> = self
             .connection
             .prepare_cached(
@@ -200,19 +190,22 @@ impl Store {
             )
             .and_then(|mut statement| {
                 let read = |row: &Row<'_>| {
-                    let message = KeptMessage {
-                        role: row.get(1)?,
-                        content: row.get(4)?,
-                    };
                     let base: Option<i64> = row.get(2)?;
                     let base = base.map(from_sql);
-                    Ok((from_sql(row.get(0)?), message, base, from_sql(row.get(3)?)))
+                    let shared = from_sql(row.get(3)?);
+                    Ok((
+                        from_sql(row.get(0)?),
+                        row.get(1)?,
+                        row.get(4)?,
+                        base,
+                        shared,
+                    ))
                 };
                 statement.query_map([run_id.to_string()], read)?.collect()
             })
             .map_err(|error| StoreError::from_sqlite(&self.path, error))?;
         let mut transcript = Transcript::default();
-        for (number, mut message, base, shared) in rows {
+        for (number, name, rest, base, shared) in rows {
             let beginning = match base {
                 Some(base) => transcript
                     .0
@@ -220,17 +213,45 @@ impl Store {
                     .and_then(|base| base.content.get(..shared)),
                 None => Some(""),
             };
-            let (Some(beginning), true) = (beginning, number == transcript.0.len()) else {
+            let (Some(beginning), Some(role), true) =
+                (beginning, role(&name), number == transcript.0.len())
+            else {
                 return Err(StoreError::Unreadable {
                     run: short_id(run_id),
                     seq: number as u64,
                     reason: "the messages of the run are not whole".to_owned(),
                 });
             };
-            message.content.insert_str(0, beginning);
+            let message = Message::new(role, format!("{beginning}{rest}"));
             transcript.0.push(message);
         }
         Ok(transcript)
+    }
+}
+
+/// A call that was asked this and answered that.
+#[cfg(test)]
+pub(super) fn exchange(key: &str, messages: Vec<Message>, answer: &str) -> Exchange {
+    use crate::model::{Asked, Purpose, Reply, Sampling, Think};
+    use crate::types::ModelId;
+
+    Exchange {
+        asked: Asked {
+            model: ModelId {
+                provider: "p".to_owned(),
+                model: "m".to_owned(),
+            },
+            purpose: Purpose::Write,
+            sampling: Sampling::default(),
+            think: Think::default(),
+            schema: None,
+        },
+        key: key.to_owned(),
+        messages,
+        reply: Reply {
+            text: answer.to_owned(),
+            ..Reply::default()
+        },
     }
 }
 
@@ -241,20 +262,12 @@ mod tests {
     use super::*;
     use crate::types::{Event, Phase, SCHEMA_VERSION, Task};
 
-    fn message(role: &str, content: &str) -> KeptMessage {
-        KeptMessage {
-            role: role.to_owned(),
-            content: content.to_owned(),
-        }
+    fn message(role: Role, content: &str) -> Message {
+        Message::new(role, content)
     }
 
-    fn call(key: &str, messages: Vec<KeptMessage>) -> KeptCall {
-        KeptCall {
-            key: key.to_owned(),
-            asked: "{}".to_owned(),
-            messages,
-            reply: "{\"text\":\"\"}".to_owned(),
-        }
+    fn call(key: &str, messages: Vec<Message>) -> Exchange {
+        exchange(key, messages, "")
     }
 
     fn stamped(event: Event) -> Stamped {
@@ -300,11 +313,11 @@ mod tests {
         let prompt = "The same prompt for all. ".repeat(400);
         let asked = |end: &str| {
             vec![
-                message("system", "You write."),
-                message("user", &format!("{prompt}{end}")),
+                message(Role::System, "You write."),
+                message(Role::User, &format!("{prompt}{end}")),
             ]
         };
-        let calls: Vec<KeptCall> = ["write ä", "judge ö", "judge ö", "write ü", ""]
+        let calls: Vec<Exchange> = ["write ä", "judge ö", "judge ö", "write ü", ""]
             .iter()
             .map(|end| call(end, asked(end)))
             .collect();
@@ -325,7 +338,7 @@ mod tests {
                 .unwrap();
         }
         let (found, _) = store.calls(run_id).unwrap();
-        let expected: Vec<(u64, KeptCall)> = (1..).zip(calls).collect();
+        let expected: Vec<(u64, Exchange)> = (1..).zip(calls).collect();
         assert_eq!(found, expected);
         let kept: i64 = store
             .connection
@@ -348,7 +361,7 @@ mod tests {
             run_id,
             0,
             &event(),
-            call("k", vec![message("user", "a")]),
+            call("k", vec![message(Role::User, "a")]),
             &mut transcript,
         );
         assert!(failed.is_err());
@@ -362,7 +375,7 @@ mod tests {
         let mut store = Store::open(&dir.path().join("runs.db")).unwrap();
         let run_id = begin(&mut store);
         let mut transcript = Transcript::default();
-        let asked = call("k", vec![message("user", "a")]);
+        let asked = call("k", vec![message(Role::User, "a")]);
         // The call's number is taken, which shows once its messages are written.
         store
             .connection
@@ -374,6 +387,10 @@ mod tests {
             .unwrap();
         let failed = store.append_call(run_id, 1, &event(), asked.clone(), &mut transcript);
         assert!(failed.is_err());
+        assert!(
+            store.calls(run_id).unwrap().0.is_empty(),
+            "what cannot be read is left out"
+        );
         store.connection.execute("DELETE FROM call", []).unwrap();
         store
             .append_call(run_id, 1, &event(), asked.clone(), &mut transcript)

@@ -13,7 +13,7 @@ mod search;
 mod summary;
 mod verdict;
 
-pub use call::{KeptCall, KeptMessage, Transcript};
+pub use call::Transcript;
 pub use claim::Claim;
 pub use error::StoreError;
 pub use memory::MemoryChanged;

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     criteria,
+    model::{Message, Role},
     types::{
         Choice, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence, EvidenceSource,
         ExitCode, Knowledge, KnownInsight, LoopSettings, MemoryChange, ModelId, Models, Phase,
@@ -700,16 +701,8 @@ fn what_is_removed_is_gone() {
     // What the models were asked and answered goes as well.
     let mut transcript = Transcript::default();
     for (id, word) in [(ids[7], "glockenspiel"), (ids[8], "accordion")] {
-        let said = KeptMessage {
-            role: "user".to_owned(),
-            content: format!("A {word} solo"),
-        };
-        let call = KeptCall {
-            key: "key".to_owned(),
-            asked: "{}".to_owned(),
-            messages: vec![said],
-            reply: format!("{{\"text\":\"{word}s\"}}"),
-        };
+        let said = Message::new(Role::User, format!("A {word} solo"));
+        let call = call::exchange("key", vec![said], &format!("{word}s"));
         let event = &run(id, 0, "draft", "")[1];
         store
             .append_call(id, 100, event, call, &mut transcript)

@@ -46,6 +46,6 @@ pub use job::{Done, Job, JobPlan, Rates};
 #[cfg(feature = "restate")]
 pub use membership::{Membership, Standing};
 #[cfg(feature = "restate")]
-pub use tape::{Past, Tape};
+pub use tape::Tape;
 #[cfg(feature = "restate")]
 pub use workflow::Begin;

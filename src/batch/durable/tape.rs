@@ -10,9 +10,9 @@ use tokio::sync::{mpsc, watch};
 
 use super::job::Done;
 use crate::batch::row::{Row, Status};
-use crate::engine::{Decider, Moment, Observer};
+use crate::engine::{Decider, Moment, Observer, RunJournal};
 use crate::model::{
-    Asked, CallReport, ChatModel, ChatRequest, ChatStream, Exchange, ModelError, ModelInfo,
+    CallReport, ChatModel, ChatRequest, ChatStream, Exchange, ModelError, ModelInfo,
 };
 use crate::types::{
     Comparison, ConvergenceReason, Event, ExitCode, ModelId, RunRecord, Stamped, UserDecision,
@@ -53,24 +53,16 @@ pub(super) struct Stretch {
     call: Option<Exchange>,
 }
 
-/// What a run has done so far, on whichever machines.
-#[derive(Debug, Clone, Default)]
-pub struct Past {
-    /// The events that last, in order.
-    pub events: Vec<Stamped>,
-    /// The calls that were answered, in the order in which they ended.
-    pub calls: Vec<Exchange>,
-}
-
-impl Past {
-    pub(super) fn add(&mut self, stretch: Stretch) {
+impl Stretch {
+    /// Adds it to what was done before.
+    pub(super) fn add_to(self, journal: &mut RunJournal) {
         let mut place = 0;
-        self.events.retain(|_| {
+        journal.events.retain(|_| {
             place += 1;
-            !stretch.void.contains(&(place - 1))
+            !self.void.contains(&(place - 1))
         });
-        self.events.extend(stretch.events);
-        self.calls.extend(stretch.call);
+        journal.events.extend(self.events);
+        journal.calls.extend(self.call);
     }
 }
 
@@ -234,12 +226,7 @@ impl Observer for Teller {
         self.keep(event);
         *self.tape.failure() = call.error.cloned();
         // What was asked is not kept: it comes about again.
-        self.stretch.call = call.error.is_none().then(|| Exchange {
-            asked: Asked::of(call),
-            key: call.request.key(),
-            messages: Vec::new(),
-            reply: call.reply.clone(),
-        });
+        self.stretch.call = Exchange::of(call, Vec::new());
         self.tell();
     }
 
@@ -313,8 +300,8 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::engine::{Loop, Recorded};
-    use crate::model::{Journal, ScriptedModel};
+    use crate::engine::Loop;
+    use crate::model::ScriptedModel;
     use crate::reflector::ErrorCategory;
     use crate::types::{Task, Version};
 
@@ -329,23 +316,21 @@ mod tests {
     }
 
     /// A run with this past, told on this tape.
-    async fn run(past: Past, tape: &Tape, script: &str) -> RunRecord {
-        let journal = Arc::new(Journal::new(past.calls));
-        let model = journal.before(tape.before(scripted(script)));
+    async fn run(past: RunJournal, tape: &Tape, script: &str) -> RunRecord {
+        let model = tape.before(scripted(script));
         let criteria = crate::criteria::parse(CRITERIA, "c.toml").unwrap();
         let plan = Loop::builder(model, Arc::new(criteria)).build().unwrap();
         let (task, cancel) = (Task::new("Write."), CancellationToken::new());
         let mut observer = tape.observer();
-        let record = match Recorded::new(past.events) {
-            Some(recorded) => plan.resume(recorded, &mut observer, &cancel).await,
-            None => plan.run(&task, &mut observer, &cancel).await,
-        };
+        let record = plan
+            .run_over(&task, past, &mut observer, None, &cancel)
+            .await;
         tape.end(1, "a".to_owned(), &record, None);
         record
     }
 
     /// The steps of a whole run, all of which are kept at once.
-    async fn steps(past: Past, script: &str) -> (RunRecord, Vec<Step>) {
+    async fn steps(past: RunJournal, script: &str) -> (RunRecord, Vec<Step>) {
         let (tape, mut keeper) = Tape::new();
         let told = async {
             let mut steps = Vec::new();
@@ -372,12 +357,12 @@ mod tests {
 
     #[tokio::test]
     async fn from_whichever_step_a_run_goes_on_it_comes_to_the_same_and_repeats_nothing() {
-        let (whole, all) = steps(Past::default(), SCRIPT).await;
+        let (whole, all) = steps(RunJournal::default(), SCRIPT).await;
         assert_eq!(texts(&whole), ["one two three four five six", "one two"]);
         // Two calls, two verdicts, the end.
         assert_eq!(all.len(), 5);
         for kept in 0..all.len() {
-            let mut past = Past::default();
+            let mut past = RunJournal::default();
             let mut answered = 0;
             for step in &all[..kept] {
                 // As it comes back from the journal.
@@ -386,7 +371,7 @@ mod tests {
                     panic!("only the last step is an end");
                 };
                 answered += usize::from(stretch.call.is_some());
-                past.add(*stretch);
+                stretch.add_to(&mut past);
             }
             // A machine whose model has only the answers that are still to come.
             let left: Vec<&str> = SCRIPT.split_inclusive("'\n").skip(answered).collect();
@@ -414,7 +399,7 @@ mod tests {
             keeper.kept();
             assert!(keeper.next().await.is_some());
         };
-        let past = Past::default();
+        let past = RunJournal::default();
         tokio::join!(run(past, &tape, SCRIPT), hold);
     }
 
@@ -432,7 +417,7 @@ mod tests {
             }
             None
         };
-        let (_, category) = tokio::join!(run(Past::default(), &tape, script), keep);
+        let (_, category) = tokio::join!(run(RunJournal::default(), &tape, script), keep);
         assert_eq!(category, Some(ErrorCategory::Validation));
     }
 
@@ -444,13 +429,14 @@ mod tests {
                 message: text.to_owned(),
             },
         };
-        let mut past = Past::default();
+        let mut past = RunJournal::default();
         for (void, text) in [(vec![], "a"), (vec![], "b"), (vec![0], "c")] {
-            past.add(Stretch {
+            let stretch = Stretch {
                 void,
                 events: vec![warning(text)],
                 call: None,
-            });
+            };
+            stretch.add_to(&mut past);
         }
         assert_eq!(past.events, [warning("b"), warning("c")]);
     }

@@ -11,7 +11,8 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::job::{Done, Job};
-use super::tape::{Keeper, Past, Question, Step, Tape};
+use super::tape::{Keeper, Question, Step, Tape};
+use crate::engine::RunJournal;
 use crate::types::UserDecision;
 
 /// The service of the tasks; each is known there by [`Job::key`].
@@ -23,7 +24,7 @@ pub struct Begin {
     /// What is to be done.
     pub job: Arc<Job>,
     /// What has been done, here or elsewhere.
-    pub past: Past,
+    pub past: RunJournal,
     /// Where the rest is told.
     pub tape: Tape,
     /// Ends the run when nobody waits for it any more.
@@ -77,7 +78,7 @@ impl Tasks {
         let work = Arc::new(Mutex::new(Work {
             desk: self.desk.clone(),
             job: Arc::new(job.into_inner()),
-            past: Past::default(),
+            past: RunJournal::default(),
             live: None,
         }));
         loop {
@@ -95,7 +96,7 @@ impl Tasks {
                     let mut work = work.lock().await;
                     match &work.live {
                         Some(live) => live.keeper.kept(),
-                        None => work.past.add(*stretch),
+                        None => stretch.add_to(&mut work.past),
                     }
                 }
                 Step::Asks(question) => {
@@ -144,7 +145,7 @@ struct Work {
     desk: mpsc::UnboundedSender<Begin>,
     job: Arc<Job>,
     /// What was done before it came here.
-    past: Past,
+    past: RunJournal,
     live: Option<Live>,
 }
 

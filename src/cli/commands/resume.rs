@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::session::{self, Begin, Prepared};
+use uuid::Uuid;
+
+use super::session::{self, Prepared};
 use crate::cli::args::{GlobalArgs, OutputArgs, ResumeArgs};
 use crate::cli::error::CliError;
 use crate::cli::interactive::Person;
@@ -10,14 +12,15 @@ use crate::cli::observers::RunLog;
 use crate::cli::printer;
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
-use crate::cli::{exec, interrupt, kept, knowledge, models, setup};
-use crate::engine::{Recorded, Start, Text};
+use crate::cli::{exec, interrupt, knowledge, models, setup};
+use crate::engine::{RunJournal, Start, Text};
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
 use crate::report;
 use crate::store::{StoreError, short_id};
 use crate::types::{
     ConvergenceReason, Criteria, Event, ExitCode, Issue, LoopSettings, Models, RunRecord, Setup,
+    Stamped, Task,
 };
 
 /// Goes on with the run and prints the answer.
@@ -144,6 +147,7 @@ impl Resumable {
 struct Past {
     /// Its id, as people write it.
     id: String,
+    task: Task,
     criteria: Criteria,
     /// How the loop behaved last.
     settings: LoopSettings,
@@ -155,13 +159,14 @@ struct Past {
 
 impl Past {
     /// What a record says; an error if nobody can go on from it.
-    fn read(recorded: &Recorded) -> Result<Self, CliError> {
-        let record = RunRecord::from_events(recorded.events());
-        let id = record.run_id.map(short_id).unwrap_or_default();
-        let mut events = recorded.events().iter().map(|stamped| &stamped.event);
+    fn read(run_id: Uuid, recorded: &[Stamped]) -> Result<Self, CliError> {
+        let record = RunRecord::from_events(recorded);
+        let id = short_id(run_id);
+        let mut events = recorded.iter().map(|stamped| &stamped.event);
         let Some(Event::RunStart {
             command,
             file,
+            task,
             criteria,
             settings,
             models,
@@ -204,6 +209,7 @@ impl Past {
         };
         Ok(Self {
             id,
+            task: (**task).clone(),
             criteria: (**criteria).clone(),
             settings: later.next_back().unwrap_or(settings).clone(),
             models: models.clone(),
@@ -378,13 +384,7 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         (run_id, claim, events, store.calls(run_id)?)
     };
     let (numbers, events): (Vec<u64>, Vec<_>) = events.into_iter().unzip();
-    let recorded = Recorded::new(events).ok_or_else(|| {
-        CliError::failure(format!(
-            "the record of the run `{}` has no beginning",
-            short_id(run_id)
-        ))
-    })?;
-    let mut past = Past::read(&recorded)?;
+    let mut past = Past::read(run_id, &events)?;
     setup::change(&mut past.setup, &settings::call_limits(&args.limits)?)?;
     let loop_settings = past.raised(args)?;
     let cancel = interrupt::cancel_on_signal();
@@ -406,12 +406,12 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let writer_tools = exec::writer_tools(&past.setup.tools, args.allow_exec)?;
     let evidence = past.evidence(&plan, global.quiet)?;
     let given = past.start.text().map(|text| text.content.as_str());
-    let opening = models::open(&plan, recorded.task(), given, global.quiet);
+    let opening = models::open(&plan, &past.task, given, global.quiet);
     let opened = interrupt::unless_cancelled(&cancel, opening).await?;
-    let calls = calls
-        .into_iter()
-        .filter_map(|(_, call)| kept::exchange(call));
-    let opened = opened.after(calls.collect());
+    let journal = RunJournal {
+        events,
+        calls: calls.into_iter().map(|(_, call)| call).collect(),
+    };
     let prices = setup::prices(&past.setup, &plan.config);
     let cache = store::verdicts(&plan.criteria, Some(&store));
     let prefetch = args
@@ -427,7 +427,8 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         .prefetch(prefetch)
         .build()?;
     Ok(Prepared {
-        begin: Begin::After(Box::new(recorded)),
+        task: past.task,
+        journal,
         run,
         person,
         diff: args.diff,

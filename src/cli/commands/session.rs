@@ -15,7 +15,7 @@ use crate::cli::progress::Progress;
 use crate::cli::run_inputs::RunInputs;
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{dry_run, interrupt, models, recall, settings, setup};
-use crate::engine::{Decider, Loop, Observer, Recorded, Start};
+use crate::engine::{Decider, Loop, Observer, RunJournal, Start};
 use crate::model::first_block;
 use crate::report;
 use crate::store::short_id;
@@ -30,7 +30,7 @@ pub(super) async fn run(
     read: impl FnOnce() -> Result<(Task, Start), CliError>,
 ) -> Result<ExitCode, CliError> {
     if args.output.dry_run {
-        return dry_run::of_run(args, global, judged, read).await;
+        return dry_run::of_run(args, global, judged, read);
     }
     let prepared = prepare(args, global, judged, read).await;
     Box::pin(go(prepared, &args.output, global)).await
@@ -56,7 +56,9 @@ pub(super) async fn go(
 
 /// A run that can begin: everything that can be wrong beforehand is not.
 pub(super) struct Prepared {
-    pub(super) begin: Begin,
+    pub(super) task: Task,
+    /// What an earlier process has done of it.
+    pub(super) journal: RunJournal,
     pub(super) run: Loop,
     /// Who decides, if the user wants to.
     pub(super) person: Option<Person>,
@@ -69,23 +71,6 @@ pub(super) struct Prepared {
     /// Whether the answer is the first code block of the text.
     pub(super) extract: bool,
     pub(super) cancel: CancellationToken,
-}
-
-/// Where a run begins.
-pub(super) enum Begin {
-    /// At its beginning.
-    With(Task),
-    /// Where an earlier process stopped.
-    After(Box<Recorded>),
-}
-
-impl Begin {
-    fn task(&self) -> &Task {
-        match self {
-            Self::With(task) => task,
-            Self::After(recorded) => recorded.task(),
-        }
-    }
 }
 
 async fn prepare(
@@ -137,7 +122,8 @@ async fn prepare(
         .prefetch(prefetch)
         .build()?;
     Ok(Prepared {
-        begin: Begin::With(task),
+        task,
+        journal: RunJournal::default(),
         run,
         person,
         diff: args.diff,
@@ -157,7 +143,7 @@ impl Prepared {
             (args.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
         let mut progress = Progress::new(global).with_differences(self.diff);
         let mut kept = self.report.is_some().then(Kept::default);
-        let remembers = !self.begin.task().remembered.is_empty();
+        let remembers = !self.task.remembered.is_empty();
         let record = {
             // The log goes first: what is shown is on disk already.
             let mut observers: Vec<&mut dyn Observer> = Vec::new();
@@ -168,13 +154,10 @@ impl Prepared {
             let (observer, cancel) = (&mut Tee(observers), &self.cancel);
             let person = self.person.as_mut();
             let decider = person.map(|person| person as &mut dyn Decider);
-            match self.begin {
-                Begin::With(task) => self.run.run_with(&task, observer, decider, cancel).await,
-                Begin::After(recorded) => {
-                    let run = self.run.resume_with(*recorded, observer, decider, cancel);
-                    run.await
-                }
-            }
+            let run = self
+                .run
+                .run_over(&self.task, self.journal, observer, decider, cancel);
+            run.await
         };
         if let (Some(store), Some(run_id), true) = (&self.store, record.run_id, remembers) {
             recall::measure(store, run_id, global.quiet);

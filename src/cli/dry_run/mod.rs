@@ -1,25 +1,24 @@
 //! `--dry-run`: what a command would do, found out without a model, without a network and without a trace.
 
 mod estimate;
-mod rehearsal;
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use self::estimate::{Estimate, Work};
-use self::rehearsal::first_request;
 use super::args::{EvaluateArgs, Format, GlobalArgs, OutputArgs, RunArgs};
 use super::error::CliError;
 use super::models::{self, Foreseen};
 use super::run_inputs::RunInputs;
 use super::settings::Plan;
 use super::{printer, recall, settings};
-use crate::engine::{Start, Text};
-use crate::evaluate::verdict_calls;
+use crate::engine::{BuildError, Loop, LoopBuilder, RunJournal, Start, Text};
+use crate::evaluate::{JudgeModel, OtherModel, verdict_calls};
 use crate::evidence::Gatherer;
-use crate::model::{Message, Role};
+use crate::model::{ChatModel, Message, Role, Sampling, ScriptedModel, Think};
 use crate::prompt::{Prompts, Rubric};
 use crate::text::counted;
 use crate::types::{Criteria, Evaluator, ExitCode, SCHEMA_VERSION, Task};
@@ -45,7 +44,7 @@ struct First {
 }
 
 /// What a run of the loop would do; the arguments are those of the run.
-pub(super) async fn of_run(
+pub(super) fn of_run(
     args: &RunArgs,
     global: &GlobalArgs,
     judged: bool,
@@ -110,8 +109,7 @@ pub(super) async fn of_run(
                     .tools(tools)
                     .evidence(evidence)
                     .templates(shown)
-            })
-            .await?;
+            })?;
             let first = messages.map(|messages| First {
                 whom: "the model that writes".to_owned(),
                 what: if corrects { "a correction" } else { "a draft" },
@@ -139,6 +137,34 @@ pub(super) async fn of_run(
         first,
     };
     dry.print(args.output.format)
+}
+
+/// The messages of the first call of a run that begins with one to the writer; `None` if it makes none. `build` adds
+/// to the loop what the run has besides models: who they are makes no difference to what is asked first.
+fn first_request(
+    task: &Task,
+    criteria: Arc<Criteria>,
+    build: impl FnOnce(LoopBuilder) -> LoopBuilder,
+) -> Result<Option<Vec<Message>>, BuildError> {
+    let silent = ScriptedModel::parse(Path::new("dry-run"), "").expect("no reply is a script");
+    let model: Arc<dyn ChatModel> = Arc::new(silent);
+    let other = OtherModel {
+        model: Arc::clone(&model),
+        sampling: Sampling::default(),
+        think: Think::default(),
+    };
+    let mut judge = JudgeModel::new(Arc::clone(&model), Sampling::default(), Think::default());
+    let named = criteria
+        .criteria
+        .iter()
+        .filter_map(|it| match &it.evaluator {
+            Evaluator::Llm(config) => config.model.clone(),
+            _ => None,
+        });
+    judge.others = named.map(|name| (name, other.clone())).collect();
+    let run = build(Loop::builder(model, criteria).judge(judge)).build()?;
+    let first = run.next_call(task, RunJournal::default());
+    Ok(first.map(|call| call.request.messages))
 }
 
 /// What a judgement of texts would do; `read` reads them.

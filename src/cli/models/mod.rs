@@ -20,7 +20,7 @@ use super::{prices, printer};
 use crate::config::Settings;
 use crate::engine::{Loop, LoopBuilder};
 use crate::evaluate::{JudgeModel, OtherModel, VerdictCache};
-use crate::model::{ChatModel, Exchange, HttpClient, Journal, Sampling, Think};
+use crate::model::{ChatModel, HttpClient, Sampling, Think};
 use crate::types::{Criteria, Evaluator, LoopSettings, ModelId, Prices, Task};
 
 use self::connect::OpenModel;
@@ -48,42 +48,15 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The same models, which are asked only what they have not answered in these calls.
-    pub(super) fn after(self, calls: Vec<Exchange>) -> Self {
-        let others = self.judge.others.values().map(|other| &other.model);
-        let models: Vec<&Arc<dyn ChatModel>> = [&self.writer, &self.judge.model]
-            .into_iter()
-            .chain(&self.stronger)
-            .chain(others)
-            .collect();
-        for call in &calls {
-            let asked = models.iter().find(|it| *it.id() == call.asked.model);
-            if let Some(model) = asked {
-                model.skip(call);
-            }
-        }
-        let journal = Arc::new(Journal::new(calls));
-        self.behind(|model| journal.before(model))
-    }
-
     /// The same models, each behind something.
     pub(super) fn behind(
         self,
         mut behind: impl FnMut(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>,
     ) -> Self {
-        let others = self.judge.others.into_iter().map(|(name, other)| {
-            let model = behind(other.model);
-            (name, OtherModel { model, ..other })
-        });
-        let others = others.collect();
         Self {
             writer: behind(self.writer),
             stronger: self.stronger.map(&mut behind),
-            judge: JudgeModel {
-                others,
-                model: behind(self.judge.model),
-                ..self.judge
-            },
+            judge: self.judge.behind(behind),
             ..self
         }
     }

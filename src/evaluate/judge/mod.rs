@@ -76,6 +76,23 @@ impl JudgeModel {
         }
     }
 
+    /// The same judge, each of whose models stands behind something.
+    #[must_use]
+    pub(crate) fn behind(
+        self,
+        mut behind: impl FnMut(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>,
+    ) -> Self {
+        let others = self.others.into_iter().map(|(name, other)| {
+            let model = behind(other.model);
+            (name, OtherModel { model, ..other })
+        });
+        Self {
+            others: others.collect(),
+            model: behind(self.model),
+            ..self
+        }
+    }
+
     /// The model that judges a criterion with this configuration.
     fn asker(&self, other: Option<&OtherModel>) -> Asker {
         let own = (&self.model, &self.sampling, self.think);

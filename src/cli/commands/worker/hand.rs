@@ -14,7 +14,7 @@ use crate::cli::observers::{Kept, RunLog, Tee};
 use crate::cli::settings::{self, Plan};
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{exec, knowledge, prices, printer, recall, setup};
-use crate::engine::{Decider, Loop, Observer, Recorded, WriterTool};
+use crate::engine::{Decider, Loop, Observer, WriterTool};
 use crate::evaluate::Tools;
 use crate::evidence::Gatherer;
 use crate::model::HttpClient;
@@ -92,7 +92,6 @@ impl<'a> Hand<'a> {
             opened
                 .behind(|model| self.ingress.before(model, job.rates))
                 .behind(|model| tape.before(model))
-                .after(past.calls)
         })?;
         let plan = match &job.adjustment {
             Some(adjustment) => adjustment.adjust(&usual),
@@ -103,13 +102,9 @@ impl<'a> Hand<'a> {
         let mut observer = Tee(vec![&mut teller, &mut kept]);
         let mut decider = tape.decider();
         let decider = job.asks.then_some(&mut decider as &mut dyn Decider);
-        let record = if let Some(past) = Recorded::new(past.events) {
-            let run = plan.resume_with(past, &mut observer, decider, &cancel);
-            run.await
-        } else {
-            let run = plan.run_with(&task, &mut observer, decider, &cancel);
-            run.await
-        };
+        let record = plan
+            .run_over(&task, past, &mut observer, decider, &cancel)
+            .await;
         if cancel.is_cancelled() {
             return Ok(());
         }
