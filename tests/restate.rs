@@ -2,8 +2,8 @@
 //! again.
 //!
 //! The server is `restate-server` of the npm package `@restatedev/restate-server`: the program that
-//! `RESTATE_SERVER` names, or one on the path. Where there is none the tests say so and pass, unless
-//! `REFLECT_TEST_REQUIRE_ALL=1` is set.
+//! `RESTATE_SERVER` names, or one on the path. Before several workers stands HAProxy, with the file that `docs/deploy`
+//! ships. Where one of them is missing the tests say so and pass, unless `REFLECT_TEST_REQUIRE_ALL=1` is set.
 #![cfg(unix)]
 #![expect(
     clippy::unwrap_used,
@@ -115,15 +115,18 @@ fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
 /// The server's program; `None`, said aloud, where there is none.
 fn program() -> Option<PathBuf> {
     let named = std::env::var_os("RESTATE_SERVER").map(PathBuf::from);
-    let found = named.or_else(|| {
-        let path = std::env::var_os("PATH")?;
-        let places = std::env::split_paths(&path).map(|folder| folder.join("restate-server"));
-        places.into_iter().find(|place| place.is_file())
-    });
+    named.or_else(|| on_path("restate-server"))
+}
+
+/// A program on the path, or where Debian has servers; `None`, said aloud, where there is none.
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    let found = places.find_map(|folder| Some(folder.join(name)).filter(|it| it.is_file()));
     if found.is_none() {
         let required = std::env::var_os("REFLECT_TEST_REQUIRE_ALL").is_some_and(|v| v == "1");
-        assert!(!required, "`restate-server` is required and missing");
-        println!("SKIPPED, nothing was tested: `restate-server` is not installed");
+        assert!(!required, "`{name}` is required and missing");
+        println!("SKIPPED, nothing was tested: `{name}` is not installed");
     }
     found
 }
@@ -133,10 +136,15 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// A Restate server, a scripted server for the models, and a folder.
+/// A Restate server, a load balancer, a scripted server for the models, and a folder.
 struct World {
     // What is first goes first.
+    balancer: Process,
     _server: Process,
+    /// Where the balancer listens.
+    balanced: u16,
+    /// Where it looks for workers.
+    places: Vec<u16>,
     models: Server,
     asked: Asked,
     ingress: u16,
@@ -147,6 +155,7 @@ struct World {
 impl World {
     fn new() -> Option<Self> {
         let program = program()?;
+        let haproxy = on_path("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
         let (ingress, admin, fabric) = (free_port(), free_port(), free_port());
         let mut command = Command::new(program);
@@ -170,8 +179,17 @@ impl World {
             });
         }
         fs::write(folder.path().join("criteria.toml"), CRITERIA).unwrap();
+        let (balanced, places) = (free_port(), vec![free_port(), free_port(), free_port()]);
+        let configuration = folder.path().join("haproxy.cfg");
+        fs::write(&configuration, balancing(balanced, &places)).unwrap();
+        let mut command = Command::new(haproxy);
+        command.arg("-db").arg("-f").arg(&configuration);
+        let balancer = Process::start(&mut command, folder.path().join("haproxy.log"));
         let (models, asked) = models();
         Some(Self {
+            balancer,
+            balanced,
+            places,
             folder,
             models,
             asked,
@@ -199,19 +217,29 @@ impl World {
         command
     }
 
-    /// A worker that is known to the others.
+    /// A worker behind the balancer.
     fn worker(&self, name: &str) -> Process {
+        self.worker_with(name, &[], |_| ())
+    }
+
+    /// A worker behind the balancer, with more flags, and another environment.
+    fn worker_with(&self, name: &str, more: &[&str], change: impl FnOnce(&mut Command)) -> Process {
+        let is_free = |port: &&u16| TcpStream::connect((Ipv4Addr::LOCALHOST, **port)).is_err();
+        let port = self.places.iter().find(is_free).unwrap();
+        let balancer = format!("127.0.0.1:{}", self.balanced);
         let mut command = self.reflect(name);
         command
-            .args(["worker", "--listen", "127.0.0.1:0", "--engine"])
+            .args(["worker", "--register", "--advertise", &balancer])
+            .args(["--listen", &format!("127.0.0.1:{port}"), "--engine"])
             .arg(format!("restate://127.0.0.1:{}", self.ingress))
-            .args(["--admin", &format!("127.0.0.1:{}", self.admin)]);
+            .args(["--admin", &format!("http://127.0.0.1:{}", self.admin)])
+            .args(more);
+        change(&mut command);
         let mut worker = Process::start(&mut command, self.path(&format!("{name}.log")));
         wait_for("a worker", || {
             let ended = worker.child.try_wait().unwrap();
             assert!(ended.is_none(), "{}", worker.said());
-            let said = worker.said();
-            (said.contains("asks this worker") || said.contains("work comes from")).then_some(())
+            worker.said().contains("registered").then_some(())
         });
         worker
     }
@@ -266,6 +294,24 @@ impl World {
     fn asked(&self) -> Vec<(String, Instant)> {
         self.asked.lock().unwrap().clone()
     }
+}
+
+/// The configuration of the balancer, as it is shipped, for the places of this test.
+fn balancing(port: u16, workers: &[u16]) -> String {
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/deploy/haproxy.cfg");
+    let shipped = fs::read_to_string(shipped).unwrap();
+    let shipped = shipped
+        .replace("bind :9080", &format!("bind 127.0.0.1:{port}"))
+        .replace("inter 1s", "inter 200ms");
+    let is_example = |line: &&str| !line.trim().starts_with("server worker");
+    let mut text: String = shipped
+        .split_inclusive('\n')
+        .filter(is_example)
+        .collect();
+    for worker in workers {
+        text += &format!("    server worker{worker} 127.0.0.1:{worker}\n");
+    }
+    text
 }
 
 /// The batch for whose tasks there is no server to write, but for the stronger model.
@@ -340,8 +386,7 @@ fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
     const TASKS: usize = 12;
     let Some(world) = World::new() else { return };
     let mut workers = vec![world.worker("a"), world.worker("b")];
-    // First the one that has its work from the other, then the one that shares it out.
-    for (name, index) in [("member", 1), ("front", 0)] {
+    for (name, index) in [("second", 1), ("first", 0)] {
         let before = world.asked().len();
         let out = format!("{name}.jsonl");
         let mut batch = world.batch(name, TASKS, &["-o", &out]);
@@ -372,10 +417,6 @@ fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
         );
         assert_eq!(world.asked().len(), before + asked.len());
         workers.insert(index, world.worker(&format!("{name}-again")));
-        if name == "member" {
-            // The front has been the same all the time.
-            assert!(workers[0].said().contains("asks this worker"));
-        }
     }
     drop(workers);
     what_fails_is_tried_again_in_another_way(&world);
@@ -583,15 +624,6 @@ fn without_a_server_there_is_nothing_to_do() {
     let (code, said) = run(&batch);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("cannot be reached"), "{said}");
-    let (code, said) = run(&[
-        "worker",
-        "--listen",
-        "127.0.0.1:0",
-        "--engine",
-        "restate://127.0.0.1:1",
-    ]);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("hint: start it with"), "{said}");
     // Each worker would choose another model.
     let batch = ["batch", "tasks.jsonl", "--engine", "restate://127.0.0.1:1"];
     let (code, said) = run(&batch);
@@ -601,11 +633,41 @@ fn without_a_server_there_is_nothing_to_do() {
         "worker",
         "--listen",
         "0.0.0.0:0",
+        "--register",
         "--engine",
         "restate://127.0.0.1:1",
     ]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("--advertise"), "{said}");
+}
+
+/// A worker that is there before its server waits for it, and says what it waits for. One that nobody else can reach
+/// says that, too.
+#[test]
+fn a_worker_waits_for_its_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |engine: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reflect"));
+        command
+            .env_clear()
+            .env("HOME", folder.path())
+            .args(["worker", "--listen", "127.0.0.1:0", "--register", "--engine", engine]);
+        Process::start(&mut command, folder.path().join("worker.log"))
+    };
+    let mut worker = start("restate://127.0.0.1:1");
+    wait_for("the warning", || {
+        let said = worker.said();
+        said.contains("cannot be reached").then_some(())
+    });
+    assert_eq!(worker.child.try_wait().unwrap(), None);
+    assert!(worker.said().contains("reflect 0."), "{}", worker.said());
+    assert!(!worker.said().contains("this machine only"));
+    worker.kill();
+    let worker = start("restate://198.51.100.1");
+    wait_for("the warning", || {
+        let said = worker.said();
+        said.contains("is reachable from this machine only").then_some(())
+    });
 }
 
 /// Nothing here is left to the path by mistake.

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::http::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 
 use super::address::EngineAddress;
+use super::client::{Answer, Client};
 use super::error::EngineError;
 use super::job::{Done, Job, Rates};
 use super::limits::{Limited, Turn};
-use super::wire::{Answer, Peer};
 use super::workflow::TASK;
 use crate::batch::row::{Row, Status};
 use crate::model::ChatModel;
@@ -60,15 +60,17 @@ impl Waited {
 
 /// The server's side for requests.
 pub struct Ingress {
-    peer: Peer,
+    client: Client,
 }
 
 impl Ingress {
     /// The server at this address. Nothing is asked yet.
-    pub fn new(address: &EngineAddress) -> Self {
-        Self {
-            peer: Peer::of_many_requests(address.ingress()),
-        }
+    ///
+    /// # Errors
+    /// If no client can be made for it.
+    pub fn new(address: &EngineAddress) -> Result<Self, EngineError> {
+        let client = Client::new(address.ingress())?;
+        Ok(Self { client })
     }
 
     /// Finds out whether the server is there.
@@ -76,7 +78,7 @@ impl Ingress {
     /// # Errors
     /// If it is not, or is something else.
     pub async fn check(&self) -> Result<(), EngineError> {
-        let answer = self.peer.get("/restate/health").await?;
+        let answer = self.client.get("/restate/health").await?;
         answer.accepted().map(drop)
     }
 
@@ -99,7 +101,7 @@ impl Ingress {
             let outcome = match self.hand_in(&key, job).await {
                 Ok(handed) => {
                     is_ours |= handed == Handed::Now;
-                    let url = format!("http://{}/{TASK}/{key}", self.peer.authority());
+                    let url = format!("{}/{TASK}/{key}", self.client.base());
                     tell(Notice::HandedIn(&url));
                     self.wait(&key).await.map(|waited| (handed, waited))
                 }
@@ -117,7 +119,7 @@ impl Ingress {
                 Ok((_, Waited::Ended(problem))) | Err(EngineError::Refused(problem)) => {
                     ended(job, problem)
                 }
-                Err(error @ (EngineError::Unreachable(..) | EngineError::NoWorker)) => {
+                Err(error) => {
                     tell(Notice::Waits(&error));
                     tokio::time::sleep(AGAIN).await;
                     continue;
@@ -139,16 +141,17 @@ impl Ingress {
             status: String,
         }
         let path = format!("/{TASK}/{key}/run/send");
-        let answer = self.peer.post(&path, job).await?;
+        let answer = self.client.send(Method::POST, &path, Some(job)).await?;
         if answer.status == StatusCode::NOT_FOUND {
             return Err(EngineError::NoWorker);
         }
         self.usable(&answer)?;
-        match answer.json::<Said>() {
-            Ok(said) if said.status == "PreviouslyAccepted" => Ok(Handed::Before),
-            Ok(_) => Ok(Handed::Now),
-            Err(error) => Err(EngineError::Refused(error.to_string())),
-        }
+        let said: Said = answer.json()?;
+        Ok(if said.status == "PreviouslyAccepted" {
+            Handed::Before
+        } else {
+            Handed::Now
+        })
     }
 
     async fn wait(&self, key: &str) -> Result<Waited, EngineError> {
@@ -158,12 +161,9 @@ impl Ingress {
             source: Option<String>,
         }
         let path = format!("/restate/workflow/{TASK}/{key}/attach");
-        let answer = self.peer.get(&path).await?;
+        let answer = self.client.get(&path).await?;
         if answer.status.is_success() {
-            return match answer.json() {
-                Ok(done) => Ok(Waited::Done(done)),
-                Err(error) => Err(EngineError::Refused(format!("a row of the task: {error}"))),
-            };
+            return answer.json().map(Waited::Done);
         }
         match answer.json::<Failure>() {
             Ok(failure) if failure.source.as_deref() == Some("invocation") => {
@@ -177,11 +177,9 @@ impl Ingress {
     /// Asks for a turn to call a model: how long to wait for it.
     pub(super) async fn enter(&self, model: &ModelId, turn: Turn) -> Result<Duration, EngineError> {
         let path = format!("/{LIMIT}/{}/enter", encoded(&model.to_string()));
-        let answer = self.peer.post(&path, &turn).await?;
+        let answer = self.client.send(Method::POST, &path, Some(&turn)).await?;
         self.usable(&answer)?;
-        let wait = answer.json();
-        wait.map(Duration::from_millis)
-            .map_err(|error| EngineError::Refused(error.to_string()))
+        answer.json().map(Duration::from_millis)
     }
 
     /// This model, which keeps to the limits of all workers together.
@@ -199,10 +197,10 @@ impl Ingress {
             return Ok(());
         }
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-            let authority = self.peer.authority().to_owned();
-            return Err(EngineError::Unreachable(authority, answer.said()));
+            let base = self.client.base().to_owned();
+            return Err(EngineError::Unreachable(base, answer.message()));
         }
-        Err(EngineError::Refused(answer.said()))
+        Err(EngineError::Refused(answer.message()))
     }
 }
 

@@ -45,10 +45,51 @@ fn promise(draft: u32) -> String {
     format!("draft-{draft}")
 }
 
+/// What tasks need of the worker that has them. Clones are the same worker.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    desk: mpsc::UnboundedSender<Begin>,
+    draining: CancellationToken,
+}
+
+impl Worker {
+    /// A worker that has its tasks done by whoever receives them.
+    pub fn new(desk: mpsc::UnboundedSender<Begin>) -> Self {
+        Self {
+            desk,
+            draining: CancellationToken::new(),
+        }
+    }
+
+    /// Takes no further tasks, and hands those under way back to the server, each as soon as the answer that it waits
+    /// for is in the journal.
+    pub fn drain(&self) {
+        self.draining.cancel();
+    }
+
+    /// Whether it takes no further tasks.
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
+    }
+
+    /// Waits until it takes no further tasks.
+    pub(super) async fn drained(&self) {
+        self.draining.cancelled().await;
+    }
+
+    /// Hands the task back to the server, if it cannot stay here: the server then gives it to another worker.
+    fn keep(&self) -> HandlerResult<()> {
+        if self.is_draining() {
+            return Err("this worker is about to stop".into());
+        }
+        Ok(())
+    }
+}
+
 /// The workflows.
 pub(super) struct Tasks {
-    /// Who does them.
-    pub(super) desk: mpsc::UnboundedSender<Begin>,
+    /// Does them.
+    pub(super) worker: Worker,
 }
 
 // A step may take as long as a call does. What cannot be done now is done later, however often that takes: a worker
@@ -74,8 +115,9 @@ impl Tasks {
     /// when the first one is wanted that is not.
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, job: Json<Job>) -> HandlerResult<Json<Done>> {
+        self.worker.keep()?;
         let work = Arc::new(Mutex::new(Work {
-            desk: self.desk.clone(),
+            desk: self.worker.desk.clone(),
             job: Arc::new(job.into_inner()),
             past: Past::default(),
             live: None,
@@ -85,13 +127,15 @@ impl Tasks {
             let step = ctx
                 .run(|| async move {
                     let step = next.lock().await.next().await;
-                    Ok(step.map(Json).ok_or("this worker has given the task up")?)
+                    Ok(step.map(Json).ok_or("this worker has handed the task back")?)
                 })
                 .name("step")
                 .await?;
             match step.into_inner() {
                 Step::Ended(done) => return Ok(Json(*done)),
                 Step::Went(stretch) => {
+                    // What follows would be another call.
+                    self.worker.keep()?;
                     let mut work = work.lock().await;
                     match &work.live {
                         Some(live) => live.keeper.kept(),
@@ -104,7 +148,12 @@ impl Tasks {
                         live.keeper.kept();
                     }
                     ctx.set(QUESTION, Json(*question));
-                    let decision = ctx.promise::<Json<UserDecision>>(&promise(draft)).await?;
+                    let name = promise(draft);
+                    let decision = tokio::select! {
+                        biased;
+                        () = self.worker.drained() => return Err("this worker is about to stop".into()),
+                        decision = ctx.promise::<Json<UserDecision>>(&name) => decision?,
+                    };
                     ctx.clear(QUESTION);
                     // Where this is replayed, the run asks again, and finds the promise kept.
                     if let Some(live) = &work.lock().await.live {

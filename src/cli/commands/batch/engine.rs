@@ -64,7 +64,7 @@ impl<'a> Engine<'a> {
             .transpose()?;
         let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
         let usual = way(plan, args, evidence.as_deref())?;
-        let ingress = Ingress::new(address);
+        let ingress = Ingress::new(address).map_err(|it| unusable(&it))?;
         ingress.check().await.map_err(|it| unusable(&it))?;
         if !global.quiet {
             printer::say(&format!(
@@ -124,8 +124,8 @@ impl<'a> Engine<'a> {
             return;
         }
         let waits = match error {
-            EngineError::NoWorker => "; waiting for one (`reflect worker`)",
-            EngineError::Unreachable(..) | EngineError::Refused(_) => "; waiting for it",
+            EngineError::NoWorker => "; waiting for one (`reflect worker --register`)",
+            _ => "; waiting for it",
         };
         printer::say(&format!("warning: {error}{waits}"));
         *told = Some(error.clone());
