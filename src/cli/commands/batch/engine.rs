@@ -14,7 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::settings::{self, Plan};
 use crate::cli::{knowledge, models, printer, setup};
 use crate::evidence::Gatherer;
-use crate::types::ReflectionCriteria;
+use crate::types::{ReflectionCriteria, Setup};
 
 /// The most sets of criteria that are kept ready; more of them are read again and again.
 const MOST: usize = 64;
@@ -191,7 +191,7 @@ impl RemoteTask for HandedIn<'_> {
     }
 }
 
-/// What workers are told of a plan, and what else they could do. Paths are made absolute: workers run in other folders.
+/// What workers receive of a plan, and what else they could do. No path of this machine is in it.
 fn way(mut plan: Plan, args: &BatchArgs, evidence: Option<&Gatherer>) -> Result<Way, CliError> {
     let foreseen = models::foresee(&plan)?;
     let Some((writer, _)) = foreseen.writer else {
@@ -200,23 +200,24 @@ fn way(mut plan: Plan, args: &BatchArgs, evidence: Option<&Gatherer>) -> Result<
         )
         .hint("name it with its provider: `--model PROVIDER:MODEL`"));
     };
-    let absolute = |path: &PathBuf| {
-        std::path::absolute(path)
-            .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))
-    };
-    if let Some(folder) = &mut plan.resolved.settings.prompt_dir {
-        *folder = absolute(folder)?;
+    if foreseen.at_given_address {
+        return Err(CliError::usage(
+            "workers ask models at their own addresses, and not at the one that is set here",
+        )
+        .hint("leave `base_url` out, and set it in the configuration of the workers"));
     }
-    let paths = args.knowledge.evidence.iter().map(absolute);
-    let paths: Vec<PathBuf> = paths.collect::<Result<_, _>>()?;
     let templates = settings::templates(&plan)?;
+    plan.resolved.settings = plan.resolved.settings.of_task();
     let given = setup::Given {
         writer: writer.to_string(),
-        at_given_address: foreseen.at_given_address,
+        at_given_address: false,
         tools: &args.tools,
-        evidence: &paths,
+        evidence: &[],
     };
-    let setup = setup::of(&plan, given, evidence, templates.as_deref())?;
+    let setup = Setup {
+        directory: PathBuf::new(),
+        ..setup::of(&plan, given, evidence, templates.as_deref())?
+    };
     let settings = plan.settings().loop_settings.clone();
     Ok(Way {
         means: Means {

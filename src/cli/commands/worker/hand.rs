@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use crate::batch::durable::{Begin, Ingress, JobPlan};
+use crate::batch::durable::{self, Begin, Ingress, JobPlan};
 use crate::batch::{Gate, Paced};
 use crate::cli::args::{GlobalArgs, WorkerArgs};
 use crate::cli::error::CliError;
@@ -181,25 +181,31 @@ impl<'a> Hand<'a> {
             setup,
         } = job;
         if setup.prompts != PROMPT_VERSION {
-            return Err(CliError::usage(
-                "this worker is of another version of reflect than the batch, with other prompts",
-            ));
+            return Err(CliError::usage(format!(
+                "this worker is {}, and the batch has prompts {}: use the same version everywhere",
+                durable::version(),
+                setup.prompts
+            )));
         }
-        let config = settings::load(self.global)?;
-        let plan = setup::plan(setup, config, criteria, loop_settings.clone(), true)?;
+        let own = settings::worker(self.global)?;
+        let plan = setup::of_task(own, setup, criteria, loop_settings.clone())?;
         let quiet = self.global.quiet;
         let tools = exec::tools(&plan, self.args.allow_exec)?;
-        let writer_tools = exec::writer_tools(&setup.tools, self.args.allow_exec)?;
+        let writer_tools = exec::writer_tools_in(None, &setup.tools, self.args.allow_exec)?;
         let templates = settings::templates(&plan)?;
         if templates.as_ref().map(|templates| templates.hash()) != setup.templates_hash {
             return Err(CliError::usage(
                 "the templates on this worker are not those of the batch",
             ));
         }
-        let evidence = knowledge::look_in(&setup.evidence, &plan, quiet)?;
+        let evidence = match &setup.evidence_hash {
+            Some(_) => knowledge::look_in(&self.args.evidence, &plan, quiet)?,
+            None => None,
+        };
         if evidence.as_ref().map(|evidence| evidence.hash()) != setup.evidence_hash {
             return Err(CliError::usage(
-                "the files that evidence is looked for in are not the same on this worker",
+                "the batch uses evidence that this worker does not have: start the worker with the \
+                 same `--evidence`",
             ));
         }
         let client = HttpClient::new(plan.settings().timeouts.get());
