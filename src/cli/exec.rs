@@ -1,7 +1,7 @@
 //! Leave to run the programs that criteria name: asked for before anything else is done.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::CliError;
 use super::settings::Plan;
@@ -147,12 +147,12 @@ fn show_code(code: &str, out: &mut String) {
 pub(super) fn writer_tools(typed: &[String], allowed: bool) -> Result<Vec<WriterTool>, CliError> {
     let folder = std::env::current_dir()
         .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
-    writer_tools_in(Some(folder), typed, allowed)
+    writer_tools_in(Some(&folder), typed, allowed)
 }
 
 /// The same, run in this folder, or else each time in one made for it.
 pub(super) fn writer_tools_in(
-    folder: Option<PathBuf>,
+    folder: Option<&Path>,
     typed: &[String],
     allowed: bool,
 ) -> Result<Vec<WriterTool>, CliError> {
@@ -173,14 +173,14 @@ pub(super) fn writer_tools_in(
         return Err(CliError::usage(visible(&message))
             .hint("if you trust what is shown, allow it for this call with `--allow-exec`"));
     }
-    let beside = folder.clone().unwrap_or_else(std::env::temp_dir);
+    let beside = folder.map_or_else(std::env::temp_dir, Path::to_owned);
     let mut tools = Vec::new();
     for command in commands {
         let program = command.command.first().map_or("", String::as_str);
         check_program(program, &beside)
             .map_err(|error| CliError::usage(format!("--tool \"{}\": {error}", command.shown())))?;
         let command = CommandConfig {
-            cwd: folder.clone(),
+            cwd: folder.map(Path::to_owned),
             ..command
         };
         tools.push(WriterTool::new(command, ExecPermission::given_by_user()));

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
-use super::settings::Plan;
 #[cfg(feature = "restate")]
 use super::models;
+use super::settings::Plan;
 #[cfg(feature = "restate")]
 use crate::config::Origin;
 use crate::config::{Config, Resolved, Settings};

@@ -2,9 +2,10 @@
 
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, DATE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
 use serde::Serialize;
@@ -30,6 +31,36 @@ pub(super) struct Client {
     base: String,
     connections: Vec<reqwest::Client>,
     next: AtomicUsize,
+    clock: Mutex<Clock>,
+}
+
+/// The server's clock. Its answers tell it to the second; several of them together tell it better.
+struct Clock {
+    began: Instant,
+    /// What the server's clock showed at that moment, in seconds: not less than the first, and not more than the second.
+    shown: (f64, f64),
+}
+
+impl Clock {
+    fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            shown: (f64::NEG_INFINITY, f64::INFINITY),
+        }
+    }
+
+    /// Takes in an answer of this time, which came between `sent` and now.
+    fn see(&mut self, time: f64, sent: Duration) {
+        let least = time - self.began.elapsed().as_secs_f64();
+        let most = time + 1.0 - sent.as_secs_f64();
+        let both = (self.shown.0.max(least), self.shown.1.min(most));
+        // Where they contradict each other the clock was set.
+        self.shown = if both.0 <= both.1 {
+            both
+        } else {
+            (least, most)
+        };
+    }
 }
 
 /// What the server answered.
@@ -74,7 +105,25 @@ impl Client {
                 .map_err(|error| EngineError::Unreachable(base.clone(), error.to_string()))?,
             base,
             next: AtomicUsize::new(0),
+            clock: Mutex::new(Clock::new()),
         })
+    }
+
+    /// The time by the server's clock, in seconds since 1970, whatever the one of this machine shows. Before the first
+    /// answer it is not finite.
+    pub(super) fn time(&self) -> f64 {
+        let clock = self.clock();
+        clock.shown.0 + clock.began.elapsed().as_secs_f64()
+    }
+
+    /// By how many seconds that may be wrong.
+    pub(super) fn uncertainty(&self) -> f64 {
+        let (least, most) = self.clock().shown;
+        most - least
+    }
+
+    fn clock(&self) -> MutexGuard<'_, Clock> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn base(&self) -> &str {
@@ -98,8 +147,12 @@ impl Client {
         if let Some(body) = body {
             request = request.json(body);
         }
+        let sent = self.clock().began.elapsed();
         let asked = async {
             let response = request.send().await?;
+            if let Some(time) = date(response.headers()) {
+                self.clock().see(time, sent);
+            }
             Ok(Answer {
                 status: response.status(),
                 body: response.bytes().await?.to_vec(),
@@ -117,9 +170,17 @@ impl Client {
     }
 }
 
+/// The time of an answer, in seconds since 1970.
+fn date(headers: &HeaderMap) -> Option<f64> {
+    let date = headers.get(DATE)?.to_str().ok()?;
+    let date = jiff::fmt::rfc2822::parse(date).ok()?;
+    Some(date.timestamp().as_duration().as_secs_f64())
+}
+
 /// A connection that is made when it is used. Without TLS it speaks HTTP/2 from the start: all requests share it.
 fn connection(base: &str) -> Result<reqwest::Client, Box<dyn Error>> {
     let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     if let Some(token) = std::env::var(TOKEN).ok().filter(|it| !it.is_empty()) {
         let mut value = HeaderValue::from_str(&format!("Bearer {token}"))?;
         value.set_sensitive(true);
@@ -140,4 +201,27 @@ fn connection(base: &str) -> Result<reqwest::Client, Box<dyn Error>> {
         builder = builder.http2_prior_knowledge();
     }
     Ok(builder.build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_is_that_of_the_server() {
+        let mut clock = Clock::new();
+        let sent = clock.began.elapsed();
+        // One hour ahead of us; at the end of one of its seconds.
+        clock.see(3600.0, sent);
+        assert!(clock.shown.1 - clock.shown.0 >= 1.0);
+        clock.see(3601.0, sent);
+        let (least, most) = clock.shown;
+        assert!(
+            (3600.0..=3601.0).contains(&least) && most - least < 0.5,
+            "{least}"
+        );
+        // It was set back.
+        clock.see(60.0, sent);
+        assert!(clock.shown.1 <= 61.0);
+    }
 }

@@ -13,17 +13,19 @@
 
 mod address;
 #[cfg(feature = "restate")]
+mod admin;
+#[cfg(feature = "restate")]
 mod client;
 #[cfg(feature = "restate")]
 mod error;
+#[cfg(feature = "restate")]
+mod fitness;
 #[cfg(feature = "restate")]
 mod ingress;
 #[cfg(feature = "restate")]
 mod job;
 #[cfg(feature = "restate")]
 mod limits;
-#[cfg(feature = "restate")]
-mod register;
 #[cfg(feature = "restate")]
 mod serve;
 #[cfg(feature = "restate")]
@@ -33,13 +35,13 @@ mod workflow;
 
 pub use address::EngineAddress;
 #[cfg(feature = "restate")]
+pub use admin::Admin;
+#[cfg(feature = "restate")]
 pub use error::EngineError;
 #[cfg(feature = "restate")]
 pub use ingress::{Ingress, Notice};
 #[cfg(feature = "restate")]
 pub use job::{Done, Job, JobPlan, Rates};
-#[cfg(feature = "restate")]
-pub use register::Admin;
 #[cfg(feature = "restate")]
 pub use serve::serve;
 #[cfg(feature = "restate")]

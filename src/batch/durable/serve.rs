@@ -19,8 +19,8 @@ use restate_sdk::prelude::Endpoint;
 use restate_sdk::service::IntoServiceDefinition as _;
 use tokio::net::TcpListener;
 
+use super::admin::VERSION;
 use super::limits::Limits;
-use super::register::VERSION;
 use super::version;
 use super::workflow::{Tasks, Worker};
 
@@ -32,7 +32,7 @@ const ALIVE: Duration = Duration::from_secs(10);
 /// Where a load balancer asks whether the worker takes tasks.
 const HEALTH: &str = "/health";
 
-/// Serves whoever connects until the worker drains, and then until the last answer is out. With an identity, the
+/// Serves whoever connects until the worker has drained and the last answer is out. With an identity, the
 /// public key of a server, requests that it has not signed are refused.
 ///
 /// # Errors
@@ -57,17 +57,20 @@ pub fn serve(
     let endpoint = HyperEndpoint::new(endpoint.build());
     Ok(async move {
         let connections = GracefulShutdown::new();
+        // A load balancer that finds nobody to ask takes the tasks away that are still under way.
+        let mut idle = Box::pin(worker.clone().idle());
         loop {
             let stream = tokio::select! {
-                () = worker.drained() => break,
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => stream,
-                    Err(_) => {
+                () = &mut idle => break,
+                accepted = listener.accept() => {
+                    if let Ok((stream, _)) = accepted {
+                        stream
+                    } else {
                         // Too many open files, for example: that passes.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     }
-                },
+                }
             };
             let _ = stream.set_nodelay(true);
             let (endpoint, worker) = (endpoint.clone(), worker.clone());
@@ -77,9 +80,9 @@ pub fn serve(
                 }
                 let response = endpoint.call(request).into_inner();
                 let response = response.unwrap_or_else(|never| match never {});
-                ready(Ok(response.map(|body| {
-                    body.map_err(BoxError::from).boxed_unsync()
-                })))
+                ready(Ok(
+                    response.map(|body| body.map_err(BoxError::from).boxed_unsync())
+                ))
             });
             let mut builder = Builder::new(TokioExecutor::new());
             builder

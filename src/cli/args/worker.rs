@@ -23,6 +23,7 @@ of them stands a load balancer (see docs/scale.md), and each advertises the bala
 Tasks bring criteria, settings and the names of models. Addresses, keys and files are those of the \
 worker's own configuration. Workers may stop and start at any time: other workers continue their \
 tasks, and repeat only the calls that were under way.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(in crate::cli) struct WorkerArgs {
     /// The Restate server: `restate://HOST[:PORT]`, or `https://HOST[:PORT]` behind TLS
     #[arg(long, value_name = "URL")]

@@ -1,5 +1,6 @@
 //! The worker's life: listens, registers, does tasks, drains.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,11 +35,16 @@ pub(in crate::cli) async fn run(
         CliError::usage(format!("cannot listen at `{}`: {error}", args.listen))
             .hint("choose another address with `--listen`")
     })?;
-    let address = own_address(args, &listener)?;
+    let listening = listener.local_addr().map_err(|error| {
+        CliError::failure(format!(
+            "cannot find out where this worker listens: {error}"
+        ))
+    })?;
+    let address = own_address(args, listening)?;
     let ingress = Ingress::new(&args.engine).map_err(|error| unusable(&error))?;
-    let hand = Hand::new(args, global, gate, Arc::new(ingress))?;
     let (desk, mut begins) = mpsc::unbounded_channel();
-    let worker = Worker::new(desk);
+    let worker = Worker::new(desk, Arc::clone(&gate));
+    let hand = Hand::new(args, global, gate, Arc::new(ingress), worker.clone())?;
     let serving = durable::serve(listener, worker.clone(), args.identity.as_deref())
         .map_err(|problem| CliError::usage(format!("--identity: {problem}")))?;
     let serving = tokio::spawn(serving);
@@ -48,7 +54,7 @@ pub(in crate::cli) async fn run(
         }
     };
     say(&format!(
-        "worker at {address}, {}, for {}",
+        "{} listens at {listening} for {}",
         durable::version(),
         args.engine
     ));
@@ -92,11 +98,7 @@ pub(in crate::cli) async fn run(
 }
 
 /// Registers the workers at this address, as soon as the server is there and reaches them.
-async fn register(
-    args: &WorkerArgs,
-    address: &str,
-    say: &impl Fn(&str),
-) -> Result<(), CliError> {
+async fn register(args: &WorkerArgs, address: &str, say: &impl Fn(&str)) -> Result<(), CliError> {
     let url = args.admin.clone().unwrap_or_else(|| args.engine.admin());
     let admin = Admin::new(url).map_err(|error| unusable(&error))?;
     let mut told = None;
@@ -114,12 +116,14 @@ async fn register(
         }
         tokio::time::sleep(AGAIN).await;
     }
-    say(&format!("registered: the server sends its tasks to {address}"));
+    say(&format!(
+        "registered: the server sends its tasks to {address}"
+    ));
     Ok(())
 }
 
 /// The address that the server has for this worker.
-fn own_address(args: &WorkerArgs, listener: &TcpListener) -> Result<String, CliError> {
+fn own_address(args: &WorkerArgs, listening: SocketAddr) -> Result<String, CliError> {
     if let Some(own) = &args.advertise {
         let parts = own.rsplit_once(':');
         let is_address = parts.is_some_and(|(host, port)| {
@@ -132,18 +136,13 @@ fn own_address(args: &WorkerArgs, listener: &TcpListener) -> Result<String, CliE
         }
         return Ok(own.clone());
     }
-    let address = listener.local_addr().map_err(|error| {
-        CliError::failure(format!(
-            "cannot find out where this worker listens: {error}"
-        ))
-    })?;
-    if args.register && address.ip().is_unspecified() {
+    if args.register && listening.ip().is_unspecified() {
         return Err(CliError::usage(format!(
-            "`{address}` stands for every address of this machine, and the server needs one of them"
+            "`{listening}` stands for every address of this machine, and the server needs one of them"
         ))
         .hint("name it with `--advertise HOST:PORT`"));
     }
-    Ok(address.to_string())
+    Ok(listening.to_string())
 }
 
 /// What the owner of a worker should know about where it listens.
