@@ -2,8 +2,8 @@
 //! again.
 //!
 //! The server is `restate-server` of the npm package `@restatedev/restate-server`: the program that
-//! `RESTATE_SERVER` names, or one on the path. Where there is none the tests say so and pass, unless
-//! `REFLECT_TEST_REQUIRE_ALL=1` is set.
+//! `RESTATE_SERVER` names, or one on the path. Before several workers stands `haproxy`, with the file that `docs/deploy`
+//! ships. Where one of them is missing the tests say so and pass, unless `REFLECT_TEST_REQUIRE_ALL=1` is set.
 #![cfg(unix)]
 #![expect(
     clippy::unwrap_used,
@@ -29,6 +29,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use support::server::{Fault, Planned, Purpose, Reply, Server};
 use tempfile::TempDir;
@@ -52,6 +53,11 @@ threshold = 0.8
 name = 'clear'
 description = 'A reader understands it at once.'
 ";
+
+/// The key with which the server signs, of 32 bytes of 7.
+const IDENTITY: &str = "-----BEGIN PRIVATE KEY-----\n\
+    MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH\n\
+    -----END PRIVATE KEY-----\n";
 
 /// What models were asked, when.
 type Asked = Arc<Mutex<Vec<(String, Instant)>>>;
@@ -115,15 +121,18 @@ fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
 /// The server's program; `None`, said aloud, where there is none.
 fn program() -> Option<PathBuf> {
     let named = std::env::var_os("RESTATE_SERVER").map(PathBuf::from);
-    let found = named.or_else(|| {
-        let path = std::env::var_os("PATH")?;
-        let places = std::env::split_paths(&path).map(|folder| folder.join("restate-server"));
-        places.into_iter().find(|place| place.is_file())
-    });
+    named.or_else(|| on_path("restate-server"))
+}
+
+/// A program on the path, or where Debian has servers; `None`, said aloud, where there is none.
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    let found = places.find_map(|folder| Some(folder.join(name)).filter(|it| it.is_file()));
     if found.is_none() {
         let required = std::env::var_os("REFLECT_TEST_REQUIRE_ALL").is_some_and(|v| v == "1");
-        assert!(!required, "`restate-server` is required and missing");
-        println!("SKIPPED, nothing was tested: `restate-server` is not installed");
+        assert!(!required, "`{name}` is required and missing");
+        println!("SKIPPED, nothing was tested: `{name}` is not installed");
     }
     found
 }
@@ -133,27 +142,46 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// A Restate server, a scripted server for the models, and a folder.
+/// A Restate server, a load balancer, a scripted server for the models, and a folder.
 struct World {
     // What is first goes first.
+    _balancer: Process,
     _server: Process,
+    /// Where the balancer listens.
+    balanced: u16,
+    /// Where it takes requests to the server over TLS.
+    encrypted: u16,
+    /// Its certificate there.
+    certificate: PathBuf,
+    /// Where it looks for workers.
+    places: Vec<u16>,
     models: Server,
     asked: Asked,
     ingress: u16,
     admin: u16,
+    /// The server's public key.
+    identity: String,
     folder: TempDir,
 }
 
 impl World {
     fn new() -> Option<Self> {
         let program = program()?;
+        let haproxy = on_path("haproxy")?;
+        let openssl = on_path("openssl")?;
         let folder = tempfile::tempdir().unwrap();
         let (ingress, admin, fabric) = (free_port(), free_port(), free_port());
+        let identity = folder.path().join("identity.pem");
+        fs::write(&identity, IDENTITY).unwrap();
         let mut command = Command::new(program);
         command
             .arg("--no-logo")
             .arg("--base-dir")
             .arg(folder.path().join("restate"))
+            .env(
+                "RESTATE_WORKER__INVOKER__REQUEST_IDENTITY_PRIVATE_KEY_PEM_FILE",
+                identity,
+            )
             .env("RESTATE_LISTEN_MODE", "tcp")
             .env("RESTATE_BIND_IP", "127.0.0.1")
             .env("RESTATE_BIND_PORT", fabric.to_string())
@@ -169,14 +197,33 @@ impl World {
                 TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()
             });
         }
+        let identity = wait_for("the public key", || {
+            let said = server.said();
+            let key = said.split("\"publickeyv1_").nth(1)?.split('"').next()?;
+            Some(format!("publickeyv1_{key}"))
+        });
         fs::write(folder.path().join("criteria.toml"), CRITERIA).unwrap();
+        let (balanced, places) = (free_port(), vec![free_port(), free_port(), free_port()]);
+        let configuration = folder.path().join("haproxy.cfg");
+        let (encrypted, certificate) = (free_port(), certificate(&openssl, folder.path()));
+        let before = in_front(encrypted, &certificate, ingress);
+        fs::write(&configuration, balancing(balanced, &places) + &before).unwrap();
+        let mut command = Command::new(haproxy);
+        command.arg("-db").arg("-f").arg(&configuration);
+        let haproxy = Process::start(&mut command, folder.path().join("haproxy.log"));
         let (models, asked) = models();
         Some(Self {
+            _balancer: haproxy,
+            balanced,
+            encrypted,
+            certificate,
+            places,
             folder,
             models,
             asked,
             ingress,
             admin,
+            identity,
             _server: server,
         })
     }
@@ -195,23 +242,42 @@ impl World {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("OPENAI_BASE_URL", self.models.openai_url())
             .env("OPENAI_API_KEY", "none")
+            .env("SSL_CERT_FILE", &self.certificate)
+            .env("RESTATE_AUTH_TOKEN", TOKEN)
             .current_dir(self.folder.path());
         command
     }
 
-    /// A worker that is known to the others.
+    /// A worker behind the balancer.
     fn worker(&self, name: &str) -> Process {
+        self.worker_with(name, &[], |_| ())
+    }
+
+    /// A worker behind the balancer, with more flags, and another environment.
+    fn worker_with(&self, name: &str, more: &[&str], change: impl FnOnce(&mut Command)) -> Process {
+        let is_free = |port: &&u16| TcpStream::connect((Ipv4Addr::LOCALHOST, **port)).is_err();
+        let port = self.places.iter().find(is_free).unwrap();
+        let balancer = format!("127.0.0.1:{}", self.balanced);
         let mut command = self.reflect(name);
         command
-            .args(["worker", "--listen", "127.0.0.1:0", "--engine"])
+            .args(["worker", "--register", "--advertise", &balancer])
+            .args(["--listen", &format!("127.0.0.1:{port}"), "--engine"])
             .arg(format!("restate://127.0.0.1:{}", self.ingress))
-            .args(["--admin", &format!("127.0.0.1:{}", self.admin)]);
+            .args(["--admin", &format!("http://127.0.0.1:{}", self.admin)])
+            .args(more);
+        change(&mut command);
         let mut worker = Process::start(&mut command, self.path(&format!("{name}.log")));
         wait_for("a worker", || {
             let ended = worker.child.try_wait().unwrap();
             assert!(ended.is_none(), "{}", worker.said());
-            let said = worker.said();
-            (said.contains("asks this worker") || said.contains("work comes from")).then_some(())
+            worker.said().contains("registered").then_some(())
+        });
+        // Others may have answered in its name: the balancer must have found it, too.
+        wait_for("the balancer", || {
+            let said = fs::read_to_string(self.path("haproxy.log")).unwrap();
+            let place = format!("workers/worker{port} is ");
+            let state = said.rsplit_once(&place).map(|(_, state)| state.to_owned());
+            state.is_none_or(|it| it.starts_with("UP")).then_some(())
         });
         worker
     }
@@ -229,17 +295,16 @@ impl World {
         fs::write(self.path("tasks.jsonl"), tasks).unwrap();
         let mut command = self.reflect("submitter");
         command
-            .args([
-                "batch",
-                "tasks.jsonl",
-                "-c",
-                "criteria.toml",
-                "-m",
-                "openai:test",
-                "--engine",
-            ])
-            .arg(format!("restate://127.0.0.1:{}/{name}", self.ingress))
+            .args(["batch", "tasks.jsonl", "-c", "criteria.toml"])
+            .args(["--admin", &format!("http://127.0.0.1:{}", self.admin)])
             .args(more);
+        if !more.contains(&"--engine") {
+            let engine = format!("restate://127.0.0.1:{}/{name}", self.ingress);
+            command.args(["--engine", &engine]);
+        }
+        if !more.contains(&"-m") {
+            command.args(["-m", "openai:test"]);
+        }
         let number = self.asked().len();
         Process::start(
             &mut command,
@@ -266,6 +331,62 @@ impl World {
     fn asked(&self) -> Vec<(String, Instant)> {
         self.asked.lock().unwrap().clone()
     }
+}
+
+/// The configuration of the balancer, as it is shipped, for the places of this test.
+fn balancing(port: u16, workers: &[u16]) -> String {
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/deploy/haproxy.cfg");
+    let shipped = fs::read_to_string(shipped).unwrap();
+    let shipped = shipped
+        .replace("bind :9080", &format!("bind 127.0.0.1:{port}"))
+        .replace("inter 1s", "inter 200ms");
+    let is_example = |line: &&str| !line.trim().starts_with("server worker");
+    let mut text: String = shipped.split_inclusive('\n').filter(is_example).collect();
+    for worker in workers {
+        let server = format!("    server worker{worker} 127.0.0.1:{worker}\n");
+        text.push_str(&server);
+    }
+    text
+}
+
+/// What clients of the proxy before the server must present.
+const TOKEN: &str = "let-me-in";
+
+/// A proxy before the server, with TLS and a token, as another part of the balancer's configuration.
+fn in_front(port: u16, certificate: &Path, ingress: u16) -> String {
+    let certificate = certificate.display();
+    format!(
+        "frontend encrypted\n    bind 127.0.0.1:{port} ssl crt {certificate} alpn h2\n    \
+         http-request deny unless {{ req.hdr(authorization) \"Bearer {TOKEN}\" }}\n    \
+         default_backend ingress\n\
+         backend ingress\n    server ingress 127.0.0.1:{ingress} proto h2\n"
+    )
+}
+
+/// A certificate for this machine, with its key, in one file.
+fn certificate(openssl: &Path, folder: &Path) -> PathBuf {
+    let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
+    let made = Command::new(openssl)
+        .args([
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+        ])
+        .args([
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .arg("-keyout")
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let both = fs::read_to_string(&certificate).unwrap() + &fs::read_to_string(&key).unwrap();
+    fs::write(&certificate, both).unwrap();
+    certificate
 }
 
 /// The batch for whose tasks there is no server to write, but for the stronger model.
@@ -340,8 +461,7 @@ fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
     const TASKS: usize = 12;
     let Some(world) = World::new() else { return };
     let mut workers = vec![world.worker("a"), world.worker("b")];
-    // First the one that has its work from the other, then the one that shares it out.
-    for (name, index) in [("member", 1), ("front", 0)] {
+    for (name, index) in [("second", 1), ("first", 0)] {
         let before = world.asked().len();
         let out = format!("{name}.jsonl");
         let mut batch = world.batch(name, TASKS, &["-o", &out]);
@@ -372,15 +492,17 @@ fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
         );
         assert_eq!(world.asked().len(), before + asked.len());
         workers.insert(index, world.worker(&format!("{name}-again")));
-        if name == "member" {
-            // The front has been the same all the time.
-            assert!(workers[0].said().contains("asks this worker"));
-        }
     }
     drop(workers);
     what_fails_is_tried_again_in_another_way(&world);
     a_task_on_a_worker_is_told_what_is_known(&world);
     a_decision_comes_from_outside(&world);
+    a_task_brings_no_files_and_no_addresses(&world);
+    a_server_may_be_behind_tls(&world);
+    unsigned_requests_are_refused(&world);
+    a_worker_that_stops_ends_what_it_has_begun(&world);
+    a_worker_without_a_model_leaves_the_tasks_to_others(&world);
+    spending_can_be_limited_and_stopped(&world);
     limits_hold_for_all_workers_together(&world);
 }
 
@@ -535,6 +657,182 @@ fn a_decision_comes_from_outside(world: &World) {
     drop(worker);
 }
 
+/// What somebody else hands in runs with the models of the worker's owner, or not at all.
+fn a_task_brings_no_files_and_no_addresses(world: &World) {
+    let _worker = world.worker("h");
+    let before = world.asked().len();
+    fs::write(world.path("secret.txt"), "A secret.").unwrap();
+    let secret = world.path("secret.txt").display().to_string();
+    let scripted = format!("scripted:{secret}");
+    let given = |name: &str, model: &str, more: &[&str]| {
+        let out = format!("{name}.jsonl");
+        let args = [&["-o", out.as_str(), "-m", model], more].concat();
+        let mut batch = world.batch(name, 1, &args);
+        let code = batch.code();
+        let row = fs::read_to_string(world.path(&out)).unwrap_or_default();
+        (code, batch.said() + &row)
+    };
+    let (code, said) = given("scripted", &scripted, &[]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("a file on this machine"), "{said}");
+    assert!(!said.contains("A secret."), "{said}");
+    // The worker has neither its key nor its address.
+    let (code, said) = given("other", "groq:llama", &[]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("does not have the provider `groq`"), "{said}");
+    let (code, said) = given(
+        "address",
+        "openai:test",
+        &["--base-url", "http://127.0.0.1:1/v1"],
+    );
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("at their own addresses"), "{said}");
+    assert_eq!(world.asked().len(), before);
+}
+
+/// A batch reaches the server through a proxy with TLS that asks for a token.
+fn a_server_may_be_behind_tls(world: &World) {
+    let _worker = world.worker("p");
+    let engine = format!("https://127.0.0.1:{}/tls", world.encrypted);
+    let more = ["-o", "tls.jsonl", "--engine", &engine];
+    let mut batch = world.batch("tls", 2, &more);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    world.rows("tls.jsonl", 2);
+}
+
+/// A worker that knows its server serves nobody else.
+fn unsigned_requests_are_refused(world: &World) {
+    let worker = world.worker_with("o", &["--identity", &world.identity], |_| ());
+    let port = worker.said();
+    let port = port.split("listens at 127.0.0.1:").nth(1).unwrap();
+    let port: String = port.chars().take_while(char::is_ascii_digit).collect();
+    let ask = |path: &str| http("GET", &format!("http://127.0.0.1:{port}/{path}"), "");
+    let answer = ask("discover");
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    // That it is there, anybody may know: a load balancer asks.
+    let answer = ask("health");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let mut batch = world.batch("signed", 1, &["-o", "signed.jsonl"]);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    world.rows("signed.jsonl", 1);
+}
+
+/// Calls under way are worth their money; another worker goes on after them.
+fn a_worker_that_stops_ends_what_it_has_begun(world: &World) {
+    let mut worker = world.worker("i");
+    let before = world.asked().len();
+    let mut batch = world.batch("stops", 4, &["-o", "stops.jsonl"]);
+    wait_for("the first calls", || {
+        (world.asked().len() >= before + 4).then_some(())
+    });
+    send(&worker, Signal::TERM);
+    let _other = world.worker("j");
+    assert_eq!(worker.code(), 0, "{}", worker.said());
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    world.rows("stops.jsonl", 4);
+    // No call was made twice.
+    assert_eq!(world.asked().len(), before + 16);
+}
+
+fn send(process: &Process, signal: Signal) {
+    kill_process(Pid::from_child(&process.child), signal).unwrap();
+}
+
+/// One has the wrong key, the others do all of it; where all have, the batch says so.
+fn a_worker_without_a_model_leaves_the_tasks_to_others(world: &World) {
+    let keyless = |name: &str| {
+        world.worker_with(name, &[], |command| {
+            command.env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
+        })
+    };
+    let mut broken = keyless("k");
+    let worker = world.worker("l");
+    let before = world.asked().len();
+    let mut batch = world.batch("unfit", 6, &["-o", "unfit.jsonl"]);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    world.rows("unfit.jsonl", 6);
+    assert_eq!(world.asked().len(), before + 24);
+    assert!(
+        broken.said().contains("go back to the server"),
+        "{}",
+        broken.said()
+    );
+    drop(worker);
+    let mut batch = world.batch("hopeless", 2, &["-o", "hopeless.jsonl"]);
+    assert_eq!(batch.code(), 4, "{}", batch.said());
+    let said = batch.said();
+    assert!(said.contains("no worker can do the tasks"), "{said}");
+    assert_eq!(
+        fs::read_to_string(world.path("hopeless.jsonl")).unwrap(),
+        ""
+    );
+    // Nothing is lost by that.
+    broken.kill();
+    let _worker = world.worker("m");
+    let mut batch = world.batch("hopeless", 2, &["-o", "hopeless.jsonl"]);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    world.rows("hopeless.jsonl", 2);
+}
+
+/// The limit is passed by what is under way at most, and what was handed in ends when nobody wants it any more.
+fn spending_can_be_limited_and_stopped(world: &World) {
+    let _worker = world.worker("n");
+    let more = ["-o", "limited.jsonl", "--max-total-tokens", "2000"];
+    let mut batch = world.batch("limited", 40, &more);
+    assert_eq!(batch.code(), 5, "{}", batch.said());
+    let rows = fs::read_to_string(world.path("limited.jsonl")).unwrap();
+    // Each takes 480.
+    assert!((4..=5).contains(&rows.lines().count()), "{rows}");
+
+    let asked = |name: &str| {
+        let all = world.asked();
+        all.iter()
+            .filter(|(prompt, _)| prompt.contains(name))
+            .count()
+    };
+    let started = |name: &str, more: &[&str]| {
+        let batch = world.batch(name, 40, more);
+        wait_for("the first calls", || (asked(name) >= 4).then_some(()));
+        batch
+    };
+    let mut batch = started("stopped", &["-o", "stopped.jsonl", "-j", "20"]);
+    send(&batch, Signal::INT);
+    wait_for("the first signal", || {
+        batch
+            .said()
+            .contains("no more tasks are begun")
+            .then_some(())
+    });
+    send(&batch, Signal::INT);
+    assert_eq!(batch.code(), 130, "{}", batch.said());
+    assert!(batch.said().contains("cancelled "), "{}", batch.said());
+    let admin = format!("http://127.0.0.1:{}", world.admin);
+    let mut killed = started("later", &["-o", "later.jsonl", "-j", "20"]);
+    killed.kill();
+    let cancel = || {
+        let mut command = world.reflect("submitter");
+        command
+            .args(["batch", "--cancel", "--admin", &admin, "--engine"])
+            .arg(format!("restate://127.0.0.1:{}/later", world.ingress));
+        let mut process = Process::start(&mut command, world.path("cancel.log"));
+        assert_eq!(process.code(), 0, "{}", process.said());
+        process.said()
+    };
+    let said = cancel();
+    assert!(said.contains("cancelled 20 tasks"), "{said}");
+    wait_for("their end", || {
+        cancel().contains("cancelled 0 tasks").then_some(())
+    });
+    let (stopped, later) = (asked("stopped"), asked("later"));
+    std::thread::sleep(2 * ANSWER);
+    assert_eq!((asked("stopped"), asked("later")), (stopped, later));
+    assert!(later < 80, "{later} of 160 calls");
+    // What was cancelled is done when it is handed in again.
+    let mut batch = world.batch("later", 2, &["-o", "later.jsonl"]);
+    assert_eq!(batch.code(), 0, "{}", batch.said());
+    world.rows("later.jsonl", 2);
+}
+
 /// Two calls a second, whoever makes them.
 fn limits_hold_for_all_workers_together(world: &World) {
     let _workers = [world.worker("c"), world.worker("d")];
@@ -583,15 +881,6 @@ fn without_a_server_there_is_nothing_to_do() {
     let (code, said) = run(&batch);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("cannot be reached"), "{said}");
-    let (code, said) = run(&[
-        "worker",
-        "--listen",
-        "127.0.0.1:0",
-        "--engine",
-        "restate://127.0.0.1:1",
-    ]);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("hint: start it with"), "{said}");
     // Each worker would choose another model.
     let batch = ["batch", "tasks.jsonl", "--engine", "restate://127.0.0.1:1"];
     let (code, said) = run(&batch);
@@ -601,11 +890,46 @@ fn without_a_server_there_is_nothing_to_do() {
         "worker",
         "--listen",
         "0.0.0.0:0",
+        "--register",
         "--engine",
         "restate://127.0.0.1:1",
     ]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("--advertise"), "{said}");
+}
+
+/// A worker that is there before its server waits for it, and says what it waits for. One that nobody else can reach
+/// says that, too.
+#[test]
+fn a_worker_waits_for_its_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |engine: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reflect"));
+        command.env_clear().env("HOME", folder.path()).args([
+            "worker",
+            "--listen",
+            "127.0.0.1:0",
+            "--register",
+            "--engine",
+            engine,
+        ]);
+        Process::start(&mut command, folder.path().join("worker.log"))
+    };
+    let mut worker = start("restate://127.0.0.1:1");
+    wait_for("the warning", || {
+        let said = worker.said();
+        said.contains("cannot be reached").then_some(())
+    });
+    assert_eq!(worker.child.try_wait().unwrap(), None);
+    assert!(worker.said().contains("reflect 0."), "{}", worker.said());
+    assert!(!worker.said().contains("this machine only"));
+    worker.kill();
+    let worker = start("restate://198.51.100.1");
+    wait_for("the warning", || {
+        let said = worker.said();
+        said.contains("is reachable from this machine only")
+            .then_some(())
+    });
 }
 
 /// Nothing here is left to the path by mistake.

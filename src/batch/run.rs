@@ -57,8 +57,9 @@ pub trait RemoteTask {
     /// What there is to do it otherwise with, where it fails.
     fn means(&self) -> Means;
 
-    /// Has the task done, in another way where there is an adjustment; its row. Dropping this is giving up on it.
-    async fn attempt(&mut self, adjustment: Option<Adjustment>) -> Row;
+    /// Has the task done, in another way where there is an adjustment; its row, or `None` where nobody waits for it any
+    /// more. Dropping this is giving up on it.
+    async fn attempt(&mut self, adjustment: Option<Adjustment>) -> Option<Row>;
 }
 
 /// Who does the tasks of a batch.
@@ -113,17 +114,33 @@ pub struct Options {
     pub limits: Limits,
 }
 
+/// How many limited tasks begin elsewhere before it is known what one of them uses.
+const UNKNOWN: usize = 4;
+
 /// What all runs of this call have used, those under way included.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spent {
     tokens: u64,
     cost: f64,
+    /// How many of them ended, where what a run uses is known at its end only.
+    rows: u32,
 }
 
 impl Spent {
     fn add(&mut self, usage: TokenUsage, cost: Option<f64>) {
         self.tokens += usage.total.unwrap_or(0);
         self.cost += cost.unwrap_or(0.0);
+    }
+
+    /// The limit that is reached, if one is.
+    fn reached(self, limits: Limits) -> Option<Stop> {
+        if limits.tokens.is_some_and(|limit| self.tokens >= limit) {
+            Some(Stop::Tokens)
+        } else if limits.cost.is_some_and(|limit| self.cost >= limit) {
+            Some(Stop::Cost)
+        } else {
+            None
+        }
     }
 }
 
@@ -174,6 +191,7 @@ pub async fn run(
         }
         while batch.stop.is_none()
             && runs.len() < gate.limit()
+            && floor.affords_one_more(runs.len())
             && let Some(waiting) = batch.queue.take()
         {
             runs.push(floor.work(waiting));
@@ -330,14 +348,7 @@ struct Finished {
 
 /// The limit that is reached, if one is.
 fn reached(limits: Limits, spent: &Mutex<Spent>) -> Option<Stop> {
-    let spent = *spent.lock();
-    if limits.tokens.is_some_and(|limit| spent.tokens >= limit) {
-        Some(Stop::Tokens)
-    } else if limits.cost.is_some_and(|limit| spent.cost >= limit) {
-        Some(Stop::Cost)
-    } else {
-        None
-    }
+    spent.lock().reached(limits)
 }
 
 /// What all tasks under way share.
@@ -354,6 +365,24 @@ struct Floor<'a> {
 }
 
 impl Floor<'_> {
+    /// Whether one more task may begin with so many under way. What those elsewhere use is known when they have ended:
+    /// until then each counts as much as the others did on average.
+    fn affords_one_more(&self, under_way: usize) -> bool {
+        let is_limited = self.limits.tokens.is_some() || self.limits.cost.is_some();
+        if under_way == 0 || !is_limited || matches!(self.hands, Hands::Here(_)) {
+            return true;
+        }
+        let mut spent = *self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if spent.rows == 0 {
+            return under_way < UNKNOWN;
+        }
+        let tasks = u32::try_from(under_way).unwrap_or(u32::MAX);
+        let tokens = spent.tokens.saturating_mul(u64::from(tasks));
+        spent.tokens += tokens / u64::from(spent.rows);
+        spent.cost += spent.cost * f64::from(tasks) / f64::from(spent.rows);
+        spent.reached(self.limits).is_none()
+    }
+
     async fn work(&self, waiting: Waiting) -> Finished {
         let Waiting {
             place,
@@ -385,13 +414,14 @@ impl Floor<'_> {
             let row = tokio::select! {
                 biased;
                 () = self.cut.cancelled() => return None,
-                row = task.attempt(adjustment) => row,
+                row = task.attempt(adjustment) => row?,
             };
             if self.is_hopeless(row.exit_code) {
                 return None;
             }
             let mut spent = self.spent.lock();
             spent.add(row.token_usage, row.cost);
+            spent.rows += 1;
             Some(row)
         };
         self.attempts(&means, attempt).await

@@ -216,12 +216,56 @@ impl RemoteTask for Slow {
         Means::default()
     }
 
-    async fn attempt(&mut self, _: Option<Adjustment>) -> Row {
+    async fn attempt(&mut self, _: Option<Adjustment>) -> Option<Row> {
         for _ in 0..9 {
             tokio::task::yield_now().await;
         }
-        Row::invalid(self.0, Some(self.1.clone()), "it is done".to_owned())
+        let row = Row::invalid(self.0, Some(self.1.clone()), "it is done".to_owned());
+        let mut token_usage = row.token_usage;
+        token_usage.total = Some(100);
+        Some(Row { token_usage, ..row })
     }
+}
+
+/// Tasks elsewhere tell what they used when they have ended.
+#[tokio::test]
+async fn a_limit_is_passed_by_no_more_than_what_is_under_way() {
+    let (sender, receiver) = mpsc::channel(64);
+    for line in 1..=60 {
+        let task = Item {
+            task: Task::new("Write a line."),
+            criteria: None,
+        };
+        sender.try_send(Ok(entry(line, Ok(task)))).unwrap();
+    }
+    drop(sender);
+    let gate = Gate::new(Pace {
+        concurrency: Concurrency::Fixed(50),
+        requests_per_minute: None,
+        tokens_per_minute: None,
+    });
+    let options = Options {
+        limits: Limits {
+            tokens: Some(1000),
+            ..Limits::default()
+        },
+        ..Options::default()
+    };
+    let mut output = UnderWay(Vec::new());
+    let hands = AtWork(Cell::new(None));
+    let ending = run(
+        receiver,
+        &gate,
+        options,
+        Hands::Elsewhere(&hands),
+        &mut output,
+        Tally::default(),
+        &CancellationToken::new(),
+    )
+    .await;
+    assert_eq!(ending.stop, Some(Stop::Tokens));
+    // Ten tasks are worth the limit, and each that is under way counts.
+    assert_eq!(output.0.len(), 10);
 }
 
 /// Keeps how many tasks were under way when a row came, by its line.
@@ -303,7 +347,7 @@ impl RemoteTask for FailingTask<'_> {
         }
     }
 
-    async fn attempt(&mut self, adjustment: Option<Adjustment>) -> Row {
+    async fn attempt(&mut self, adjustment: Option<Adjustment>) -> Option<Row> {
         self.tried.borrow_mut().push((self.line, adjustment));
         let failed = Row {
             status: Status::Failed,
@@ -319,15 +363,15 @@ impl RemoteTask for FailingTask<'_> {
         };
         if self.left > 0 {
             self.left -= 1;
-            return failed;
+            return Some(failed);
         }
-        Row {
+        Some(Row {
             status: Status::Met,
             exit_code: ExitCode::Success,
             error: None,
             error_category: None,
             ..failed
-        }
+        })
     }
 }
 

@@ -336,14 +336,14 @@ impl RemoteTask for Work<'_> {
         Means::default()
     }
 
-    async fn attempt(&mut self, _: Option<Adjustment>) -> Row {
+    async fn attempt(&mut self, _: Option<Adjustment>) -> Option<Row> {
         let key = self.key.clone();
-        match self.bench.measure(&key, &self.item).await {
+        Some(match self.bench.measure(&key, &self.item).await {
             Ok(done) => {
                 let setup = self.bench.setups.get(&key.task).cloned();
                 done.row(self.line, key, setup.unwrap_or_default())
             }
             Err(problem) => Row::invalid(self.line, Some(key.id()), problem),
-        }
+        })
     }
 }

@@ -687,7 +687,7 @@ The same command again goes on where the last one ended; what has a row in --out
 )]
 pub(super) struct BatchArgs {
     /// The tasks: a JSON object a line, or CSV under a line of names; `-` for standard input
-    #[arg(value_name = "TASKS", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "TASKS", value_hint = ValueHint::FilePath, required = false, required_unless_present = "cancel", default_value_if("cancel", "true", "-"))]
     pub tasks: PathBuf,
 
     /// The criteria for tasks that name none: a file, or one of the built-in sets
@@ -720,6 +720,25 @@ pub(super) struct BatchArgs {
         help_heading = "Many machines"
     )]
     pub engine: Option<EngineAddress>,
+
+    /// The URL of the server's admin API [default: port 9070 of its host]
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "engine",
+        hide_short_help = true,
+        help_heading = "Many machines"
+    )]
+    pub admin: Option<String>,
+
+    /// Cancel the tasks that were handed in under the NAME of --engine, and do nothing else
+    #[arg(
+        long,
+        requires = "engine",
+        hide_short_help = true,
+        help_heading = "Many machines"
+    )]
+    pub cancel: bool,
 
     /// Let somebody outside decide after each draft how its task goes on: the address of each task is said, and takes
     /// the decision (see docs/scale.md)

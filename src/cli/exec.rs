@@ -145,6 +145,17 @@ fn show_code(code: &str, out: &mut String) {
 /// # Errors
 /// If one is no command, if nobody has allowed them, or if one is not there.
 pub(super) fn writer_tools(typed: &[String], allowed: bool) -> Result<Vec<WriterTool>, CliError> {
+    let folder = std::env::current_dir()
+        .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
+    writer_tools_in(Some(&folder), typed, allowed)
+}
+
+/// The same, run in this folder, or else each time in one made for it.
+pub(super) fn writer_tools_in(
+    folder: Option<&Path>,
+    typed: &[String],
+    allowed: bool,
+) -> Result<Vec<WriterTool>, CliError> {
     if typed.is_empty() {
         return Ok(Vec::new());
     }
@@ -162,15 +173,14 @@ pub(super) fn writer_tools(typed: &[String], allowed: bool) -> Result<Vec<Writer
         return Err(CliError::usage(visible(&message))
             .hint("if you trust what is shown, allow it for this call with `--allow-exec`"));
     }
-    let folder = std::env::current_dir()
-        .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
+    let beside = folder.map_or_else(std::env::temp_dir, Path::to_owned);
     let mut tools = Vec::new();
     for command in commands {
         let program = command.command.first().map_or("", String::as_str);
-        check_program(program, &folder)
+        check_program(program, &beside)
             .map_err(|error| CliError::usage(format!("--tool \"{}\": {error}", command.shown())))?;
         let command = CommandConfig {
-            cwd: Some(folder.clone()),
+            cwd: folder.map(Path::to_owned),
             ..command
         };
         tools.push(WriterTool::new(command, ExecPermission::given_by_user()));

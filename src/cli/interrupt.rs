@@ -51,33 +51,44 @@ impl Drop for Hold {
     }
 }
 
-/// Ends the run on the first signal, keeping what it has produced, and the process on the second, whatever
-/// it is doing. The signals are waited for on a thread of their own: the one that runs everything else may
+/// Cancels one token on each signal, in order, and ends the process on the one after, whatever it is doing. The first
+/// ends the run, keeping what it has produced. The signals are waited for on a thread of their own: the one that runs everything else may
 /// be held up by a reader who does not read.
 #[cfg(unix)]
-pub(super) fn cancel_on_signal() -> CancellationToken {
+pub(super) fn cancel_on_signals<const N: usize>() -> [CancellationToken; N] {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    let token = CancellationToken::new();
+    let tokens = std::array::from_fn(|_| CancellationToken::new());
     let mut ends = vec![SIGINT, SIGTERM, SIGQUIT];
     if !is_ignored(SIGHUP) {
         ends.push(SIGHUP);
     }
     let Ok(mut signals) = signal_hook::iterator::Signals::new(ends) else {
         // Then a signal ends the process at once, which is no worse than its default.
-        return token;
+        return tokens;
     };
-    let cancel = token.clone();
+    let watched = tokens.clone();
     std::thread::spawn(move || {
         for signal in signals.forever() {
             if signal == SIGINT && is_held() {
                 continue;
             }
-            if cancel.is_cancelled() {
-                leave();
-            }
-            cancel.cancel();
+            cancel_next(&watched);
         }
     });
+    tokens
+}
+
+/// Cancels the first of these that is not; ends the process where all are.
+fn cancel_next(tokens: &[CancellationToken]) {
+    match tokens.iter().find(|token| !token.is_cancelled()) {
+        Some(token) => token.cancel(),
+        None => leave(),
+    }
+}
+
+/// As [`cancel_on_signals`], with the second signal for the process.
+pub(super) fn cancel_on_signal() -> CancellationToken {
+    let [token] = cancel_on_signals();
     token
 }
 
@@ -95,21 +106,18 @@ fn is_ignored(signal: i32) -> bool {
 
 /// As on Unix, with Ctrl-C only.
 #[cfg(not(unix))]
-pub(super) fn cancel_on_signal() -> CancellationToken {
-    let token = CancellationToken::new();
-    let cancel = token.clone();
+pub(super) fn cancel_on_signals<const N: usize>() -> [CancellationToken; N] {
+    let tokens: [CancellationToken; N] = std::array::from_fn(|_| CancellationToken::new());
+    let watched = tokens.clone();
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
             if is_held() {
                 continue;
             }
-            if cancel.is_cancelled() {
-                leave();
-            }
-            cancel.cancel();
+            cancel_next(&watched);
         }
     });
-    token
+    tokens
 }
 
 /// Does this to its end, unless a signal comes first.

@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
+#[cfg(feature = "restate")]
+use super::models;
 use super::settings::Plan;
+#[cfg(feature = "restate")]
+use crate::config::Origin;
 use crate::config::{Config, Resolved, Settings};
 use crate::evidence::Gatherer;
 use crate::prompt::{PROMPT_VERSION, Templates};
@@ -107,6 +111,47 @@ pub(super) fn plan(
         judged,
         tools: setup.tools.len(),
     })
+}
+
+/// The plan of a task that another machine hands in, for the models of this one, as `own` sets them up.
+///
+/// # Errors
+/// If its settings cannot be read, or those of this machine cannot be used.
+#[cfg(feature = "restate")]
+pub(super) fn of_task(
+    own: Plan,
+    setup: &Setup,
+    criteria: &Criteria,
+    loop_settings: LoopSettings,
+) -> Result<Plan, CliError> {
+    let mut settings: Settings = serde_json::from_value(setup.settings.clone())
+        .map_err(|error| CliError::usage(format!("the task's settings: {error}")))?;
+    settings = settings.of_task();
+    let ours = own.settings();
+    if ours.offline == Some(true) {
+        settings.offline = Some(true);
+    }
+    // Own templates are for the tasks of those who have the same.
+    if setup.templates_hash.is_some() {
+        settings.prompt_dir.clone_from(&ours.prompt_dir);
+    }
+    // An address of the session is for every provider; one in a file for the provider named there.
+    let address = own.resolved.origin("base_url");
+    let foreseen = models::foresee(&own)?.writer;
+    let provider = foreseen.map(|(name, _)| format!("{}:", name.provider));
+    let names_ours = |model: &String| provider.is_some_and(|ours| model.starts_with(&ours));
+    if address.is_some_and(Origin::is_of_session) || settings.model.as_ref().is_some_and(names_ours)
+    {
+        settings.base_url.clone_from(&ours.base_url);
+    }
+    let recorded = Setup {
+        settings: serde_json::to_value(&settings).unwrap_or_default(),
+        ..setup.clone()
+    };
+    let config = own.config.for_tasks();
+    let mut plan = plan(&recorded, config, criteria, loop_settings, true)?;
+    plan.evidence = setup.evidence_hash.is_some();
+    Ok(plan)
 }
 
 /// Lays these settings over those of the record.

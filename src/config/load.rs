@@ -39,6 +39,7 @@ pub struct Config {
     user: UserFile,
     project: Layer,
     env: Layer,
+    serves_tasks: bool,
 }
 
 impl Config {
@@ -64,6 +65,20 @@ impl Config {
             }
         }
         Ok(config)
+    }
+
+    /// The same configuration, for tasks of other people: trust in files of this machine says nothing about them, since a
+    /// task may claim to come from any file.
+    #[must_use]
+    pub fn for_tasks(mut self) -> Self {
+        self.user.trust = file::Trust::default();
+        self.serves_tasks = true;
+        self
+    }
+
+    /// Whether it is for tasks of other people: see [`Self::for_tasks`].
+    pub fn serves_tasks(&self) -> bool {
+        self.serves_tasks
     }
 
     /// Where the user's file is or would be.

@@ -152,6 +152,24 @@ impl StructuredOutputMode {
 }
 
 impl Settings {
+    /// What a task may bring to another machine: how models are asked and how the loop goes. Addresses, files and
+    /// trust are those of the machine.
+    #[must_use]
+    pub fn of_task(self) -> Self {
+        Self {
+            profile: None,
+            provider: None,
+            base_url: None,
+            criteria: None,
+            criteria_path: None,
+            prompt_dir: None,
+            memory: None,
+            reflector: ReflectorSettings::default(),
+            history: HistorySettings::default(),
+            ..self
+        }
+    }
+
     /// The built-in defaults: what holds where nobody says anything.
     pub fn defaults() -> Self {
         let timeouts = Timeouts::default();

@@ -92,6 +92,14 @@ impl ErrorClass {
         matches!(self, Self::Rate | Self::CutOff | Self::Transient)
     }
 
+    /// Whether every other request to the model would fail in the same way: the key, the account, the model, the server.
+    pub fn concerns_all(self) -> bool {
+        matches!(
+            self,
+            Self::Auth | Self::Quota | Self::NotFound | Self::Unreachable
+        )
+    }
+
     /// The class in words, to stand before the message.
     pub fn describe(self) -> &'static str {
         match self {

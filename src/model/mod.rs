@@ -30,6 +30,8 @@ pub use chat::{
 pub use error::{ErrorClass, ModelError};
 pub(crate) use fence::fence_marker;
 pub use fence::{first_block, inside_fence};
+#[cfg(feature = "restate")]
+pub(crate) use http::tls;
 pub use http::{Connection, HeaderError, HttpClient, RetryPolicy, Timeouts};
 pub use journal::{Asked, Exchange, Journal};
 pub use key::{ApiKey, KeyError};

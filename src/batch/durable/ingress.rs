@@ -1,24 +1,34 @@
 //! The side of the server that takes requests: hands tasks in and gets their rows.
 
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hyper::http::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 
 use super::address::EngineAddress;
+use super::client::{Answer, Client};
 use super::error::EngineError;
 use super::job::{Done, Job, Rates};
 use super::limits::{Limited, Turn};
-use super::wire::{Answer, Peer};
-use super::workflow::TASK;
+use super::workflow::{Outcome, Room, TASK};
+use tokio::sync::OnceCell;
+
 use crate::batch::row::{Row, Status};
 use crate::model::ChatModel;
 use crate::types::{ExitCode, ModelId};
 
 /// The service of the limits.
 const LIMIT: &str = "ReflectLimit";
+
+/// How well the server's clock must be known, in seconds, and how often it is looked at for that.
+const CERTAIN: f64 = 0.15;
+const LOOKS: u32 = 25;
+
+/// The message of an invocation that somebody cancelled.
+const CANCELLED: &str = "cancelled";
 
 /// How long is waited before the server is asked again, where it could not be reached or has no workers yet.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -42,6 +52,8 @@ enum Handed {
 /// What came of waiting for a row.
 enum Waited {
     Done(Box<Done>),
+    /// Somebody cancelled it.
+    Cancelled,
     /// The task came to no row: somebody ended it at the server.
     Ended(String),
     /// The server does not know the task any more.
@@ -52,23 +64,64 @@ impl Waited {
     fn is_failure(&self) -> bool {
         match self {
             Self::Done(done) => done.row.status.is_failure(),
-            Self::Ended(_) => true,
+            Self::Ended(_) | Self::Cancelled => true,
             Self::Forgotten => false,
         }
     }
 }
 
+/// The room of the workers, as their latest rows tell it.
+#[derive(Debug, Default)]
+struct Rooms {
+    latest: VecDeque<Room>,
+}
+
+impl Rooms {
+    /// Takes in a row's worker. Of those that have sent no row for long nothing more is known.
+    fn see(&mut self, room: Room) {
+        self.latest.push_back(room);
+        let most = 4 * self.limit().unwrap_or_default();
+        while self.latest.len() > most {
+            self.latest.pop_front();
+        }
+    }
+
+    /// As many tasks as all workers have room for, and a quarter more: so that one waits wherever one ends, and a
+    /// worker that is new gets some.
+    fn limit(&self) -> Option<usize> {
+        let rooms: HashMap<&str, usize> = self
+            .latest
+            .iter()
+            .map(|room| (room.worker.as_str(), room.tasks))
+            .collect();
+        let all: usize = rooms.values().sum();
+        (all > 0).then_some(all + all / 4 + 2)
+    }
+}
+
 /// The server's side for requests.
 pub struct Ingress {
-    peer: Peer,
+    client: Client,
+    /// The keys of the tasks that were handed in and have no row yet.
+    handed_in: Mutex<HashSet<String>>,
+    rooms: Mutex<Rooms>,
+    /// Set once the server's clock is known.
+    clock: OnceCell<()>,
 }
 
 impl Ingress {
     /// The server at this address. Nothing is asked yet.
-    pub fn new(address: &EngineAddress) -> Self {
-        Self {
-            peer: Peer::of_many_requests(address.ingress()),
-        }
+    ///
+    /// # Errors
+    /// If no client can be made for it.
+    pub fn new(address: &EngineAddress) -> Result<Self, EngineError> {
+        let client = Client::new(address.ingress())?;
+        Ok(Self {
+            client,
+            handed_in: Mutex::default(),
+            rooms: Mutex::default(),
+            clock: OnceCell::new(),
+        })
     }
 
     /// Finds out whether the server is there.
@@ -76,7 +129,7 @@ impl Ingress {
     /// # Errors
     /// If it is not, or is something else.
     pub async fn check(&self) -> Result<(), EngineError> {
-        let answer = self.peer.get("/restate/health").await?;
+        let answer = self.client.get("/restate/health").await?;
         answer.accepted().map(drop)
     }
 
@@ -96,28 +149,33 @@ impl Ingress {
         let mut is_ours = false;
         loop {
             let key = job.key(batch, turn);
+            self.handed_in().insert(key.clone());
             let outcome = match self.hand_in(&key, job).await {
                 Ok(handed) => {
                     is_ours |= handed == Handed::Now;
-                    let url = format!("http://{}/{TASK}/{key}", self.peer.authority());
+                    let url = format!("{}/{TASK}/{key}", self.client.base());
                     tell(Notice::HandedIn(&url));
                     self.wait(&key).await.map(|waited| (handed, waited))
                 }
                 Err(error) => Err(error),
             };
+            self.handed_in().remove(&key);
             let done = match outcome {
                 // What had failed before is what is to be done again.
-                Ok((Handed::Before, waited)) if again && waited.is_failure() => {
+                Ok((Handed::Before, waited))
+                    if again && waited.is_failure() || matches!(waited, Waited::Cancelled) =>
+                {
                     turn += 1;
                     is_ours = false;
                     continue;
                 }
                 Ok((_, Waited::Done(done))) => *done,
                 Ok((_, Waited::Forgotten)) => continue,
+                Ok((_, Waited::Cancelled)) => ended(job, "it was cancelled".to_owned()),
                 Ok((_, Waited::Ended(problem))) | Err(EngineError::Refused(problem)) => {
                     ended(job, problem)
                 }
-                Err(error @ (EngineError::Unreachable(..) | EngineError::NoWorker)) => {
+                Err(error) => {
                     tell(Notice::Waits(&error));
                     tokio::time::sleep(AGAIN).await;
                     continue;
@@ -133,22 +191,43 @@ impl Ingress {
         }
     }
 
+    /// Whether this process handed in the task of this key, and has no row of it yet.
+    pub fn has_handed_in(&self, key: &str) -> bool {
+        self.handed_in().contains(key)
+    }
+
+    /// How many tasks the workers have room for, with some to wait for them; `None` before the first row.
+    pub fn room(&self) -> Option<usize> {
+        self.rooms().limit()
+    }
+
+    fn handed_in(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.handed_in
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, Rooms> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn hand_in(&self, key: &str, job: &Job) -> Result<Handed, EngineError> {
         #[derive(Deserialize)]
         struct Said {
             status: String,
         }
         let path = format!("/{TASK}/{key}/run/send");
-        let answer = self.peer.post(&path, job).await?;
+        let answer = self.client.send(Method::POST, &path, Some(job)).await?;
         if answer.status == StatusCode::NOT_FOUND {
             return Err(EngineError::NoWorker);
         }
         self.usable(&answer)?;
-        match answer.json::<Said>() {
-            Ok(said) if said.status == "PreviouslyAccepted" => Ok(Handed::Before),
-            Ok(_) => Ok(Handed::Now),
-            Err(error) => Err(EngineError::Refused(error.to_string())),
-        }
+        let said: Said = answer.json()?;
+        Ok(if said.status == "PreviouslyAccepted" {
+            Handed::Before
+        } else {
+            Handed::Now
+        })
     }
 
     async fn wait(&self, key: &str) -> Result<Waited, EngineError> {
@@ -158,14 +237,18 @@ impl Ingress {
             source: Option<String>,
         }
         let path = format!("/restate/workflow/{TASK}/{key}/attach");
-        let answer = self.peer.get(&path).await?;
+        let answer = self.client.get(&path).await?;
         if answer.status.is_success() {
-            return match answer.json() {
-                Ok(done) => Ok(Waited::Done(done)),
-                Err(error) => Err(EngineError::Refused(format!("a row of the task: {error}"))),
-            };
+            let Outcome { done, room } = answer.json()?;
+            self.rooms().see(room);
+            return Ok(Waited::Done(Box::new(done)));
         }
         match answer.json::<Failure>() {
+            Ok(failure)
+                if answer.status == StatusCode::CONFLICT && failure.message == CANCELLED =>
+            {
+                Ok(Waited::Cancelled)
+            }
             Ok(failure) if failure.source.as_deref() == Some("invocation") => {
                 Ok(Waited::Ended(failure.message))
             }
@@ -174,14 +257,32 @@ impl Ingress {
         }
     }
 
+    /// Asks the server until it is known well what its clock shows, which takes a second at the most.
+    async fn see_clock(&self) -> Result<(), EngineError> {
+        for _ in 0..LOOKS {
+            self.check().await?;
+            if self.client.uncertainty() < CERTAIN {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
     /// Asks for a turn to call a model: how long to wait for it.
-    pub(super) async fn enter(&self, model: &ModelId, turn: Turn) -> Result<Duration, EngineError> {
+    ///
+    /// The turn is made for the time by the server's clock.
+    pub(super) async fn enter(
+        &self,
+        model: &ModelId,
+        turn: impl FnOnce(f64) -> Turn,
+    ) -> Result<Duration, EngineError> {
+        self.clock.get_or_try_init(|| self.see_clock()).await?;
+        let turn = turn(self.client.time());
         let path = format!("/{LIMIT}/{}/enter", encoded(&model.to_string()));
-        let answer = self.peer.post(&path, &turn).await?;
+        let answer = self.client.send(Method::POST, &path, Some(&turn)).await?;
         self.usable(&answer)?;
-        let wait = answer.json();
-        wait.map(Duration::from_millis)
-            .map_err(|error| EngineError::Refused(error.to_string()))
+        answer.json().map(Duration::from_millis)
     }
 
     /// This model, which keeps to the limits of all workers together.
@@ -199,10 +300,10 @@ impl Ingress {
             return Ok(());
         }
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-            let authority = self.peer.authority().to_owned();
-            return Err(EngineError::Unreachable(authority, answer.said()));
+            let base = self.client.base().to_owned();
+            return Err(EngineError::Unreachable(base, answer.message()));
         }
-        Err(EngineError::Refused(answer.said()))
+        Err(EngineError::Refused(answer.message()))
     }
 }
 
@@ -235,6 +336,25 @@ fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_room_is_that_of_the_workers_whose_rows_come() {
+        let room = |worker: &str, tasks| Room {
+            worker: worker.to_owned(),
+            tasks,
+        };
+        let mut rooms = Rooms::default();
+        assert_eq!(rooms.limit(), None);
+        rooms.see(room("a", 4));
+        rooms.see(room("b", 4));
+        rooms.see(room("a", 8));
+        assert_eq!(rooms.limit(), Some(17));
+        // The other one sends nothing any more.
+        for _ in 0..100 {
+            rooms.see(room("a", 8));
+        }
+        assert_eq!(rooms.limit(), Some(12));
+    }
 
     #[test]
     fn the_name_of_a_model_is_one_step_of_a_path() {

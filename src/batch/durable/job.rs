@@ -94,7 +94,14 @@ impl Job {
         if let (Some(adjustment), Some(parts)) = (&self.adjustment, what.as_array_mut()) {
             parts.push(serde_json::json!(adjustment));
         }
-        hex(&Sha256::digest(what.to_string())[..16])
+        let hash = hex(&Sha256::digest(what.to_string())[..16]);
+        format!("{}{hash}", key_of(batch))
+    }
+
+    /// The model that writes, as `provider:model`.
+    pub fn model(&self) -> &str {
+        let model = self.plan.setup.settings["model"].as_str();
+        model.unwrap_or_default()
     }
 
     /// The task with all that its writer is told.
@@ -106,6 +113,11 @@ impl Job {
         }
         task
     }
+}
+
+/// What the keys of all jobs of a batch begin with.
+pub(super) fn key_of(batch: &str) -> String {
+    format!("{}-", hex(&Sha256::digest(batch)[..8]))
 }
 
 impl JobPlan {
@@ -169,7 +181,9 @@ pub(super) mod tests {
     fn the_key_is_of_what_is_done_and_not_of_where_it_stands() {
         let one = job();
         let key = one.key("", 0);
-        assert_eq!(key.len(), 32);
+        assert_eq!(key.len(), 16 + 1 + 32);
+        assert!(key.starts_with(&key_of("")));
+        assert!(!one.key("nightly", 0).starts_with(&key_of("")));
         let mut moved = job();
         moved.line = 9;
         moved.told = told();
@@ -216,7 +230,8 @@ pub(super) mod tests {
             null,
         ]);
         let digest = hex(&Sha256::digest(parts.to_string())[..16]);
-        assert_eq!(job.key("nightly", 1), digest);
+        let batch = key_of("nightly");
+        assert_eq!(job.key("nightly", 1), format!("{batch}{digest}"));
         let json = serde_json::to_value(&job).unwrap();
         assert!(json.get("adjustment").is_none(), "{json}");
         assert!(json.get("told").is_none(), "{json}");

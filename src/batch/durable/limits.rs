@@ -1,12 +1,11 @@
 //! Limits that hold for all workers: for each model an object of the server that says when the next call may be made.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use restate_sdk::prelude::{
-    ContextReadState as _, ContextSideEffects as _, ContextWriteState as _, HandlerResult, Json,
-    ObjectContext,
+    ContextReadState as _, ContextWriteState as _, HandlerResult, Json, ObjectContext,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +25,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Turn {
     rates: Rates,
+    /// The time by the server's clock, in seconds: machines differ.
+    now: f64,
     /// Calls that are about to be made.
     requests: f64,
     /// Tokens that they will take; negative for what was estimated too high.
@@ -41,8 +42,6 @@ impl Limits {
     #[handler]
     async fn enter(&self, ctx: ObjectContext<'_>, turn: Json<Turn>) -> HandlerResult<u64> {
         let turn = turn.into_inner();
-        // By one clock, whichever machine asks; and the same again where this is replayed.
-        let now: f64 = ctx.run(|| async { Ok(seconds()) }).await?;
         let mut wait: f64 = 0.0;
         let limits = [
             ("requests", turn.rates.requests_per_minute, turn.requests),
@@ -53,22 +52,15 @@ impl Limits {
             let paid: Option<f64> = ctx.get(key).await?;
             let mut rate = Rate::since(limit, paid.unwrap_or_default());
             if amount > 0.0 {
-                wait = wait.max(rate.take(amount, now));
+                wait = wait.max(rate.take(amount, turn.now));
             } else {
-                rate.add(amount, now);
+                rate.add(amount, turn.now);
             }
             ctx.set(key, rate.paid());
         }
         let wait = Duration::try_from_secs_f64(wait).unwrap_or(Duration::MAX);
         Ok(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
     }
-}
-
-fn seconds() -> f64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs_f64()
 }
 
 /// A model whose calls keep to what all workers together may do.
@@ -89,13 +81,14 @@ impl Limited {
 
     /// Asks for a turn until there is an answer: what cannot be asked for is not allowed.
     async fn enter(&self, requests: f64, tokens: f64) -> Duration {
-        let turn = Turn {
-            rates: self.rates,
-            requests,
-            tokens,
-        };
         loop {
-            match self.ingress.enter(self.model.id(), turn).await {
+            let asked = self.ingress.enter(self.model.id(), |now| Turn {
+                rates: self.rates,
+                now,
+                requests,
+                tokens,
+            });
+            match asked.await {
                 Ok(wait) => return wait,
                 Err(_) => tokio::time::sleep(AGAIN).await,
             }

@@ -1,24 +1,25 @@
-//! A batch on many machines, over a Restate server: an engine for durable execution, which keeps a journal of what
-//! each task has done, and has another worker go on with it where one is lost.
+//! A batch on many machines, through a Restate server: an engine for durable execution. It keeps a journal of each
+//! task, and has another worker continue a task whose worker is lost.
 //!
-//! Nothing of the loop is here. A task is a workflow: a run of the loop on some worker, which is told in steps
-//! ([`Tape`]). Each step is what happened up to an answer of a model or a verdict, and is in the server's journal
-//! before the next call is begun. A worker that takes a task over is given these steps, and the run is resumed from
-//! them as `reflect history resume` resumes one from the store: the same run again, with models that have answered
-//! already. So a worker that dies costs the calls that were under way, and no other.
+//! A task is a workflow: a run of the loop on some worker, recorded in steps ([`Tape`]). A step ends with an answer of
+//! a model or with a verdict, and is in the server's journal before the next call begins. A worker that takes over a
+//! task receives these steps and resumes the run from them, as `reflect history resume` does from the store. So a
+//! worker that dies costs the calls under way, and no other.
 //!
-//! The server knows one address for all workers. One of them, the front, is there, and shares the work out; the
-//! others tell it once a second that they are there. Where the front is lost, the first that notices takes its
-//! place. Limits hold for all workers, by an object of the server for each model.
+//! The server has one address for all workers: that of the only worker, or of a load balancer before them. Rate limits
+//! hold for all workers, by an object of the server for each model.
 //!
-//! What is decided about a task stays where the batch is: whether a task that failed is tried again, as a job of its
-//! own, and what it is told from memory.
+//! The batch decides whether a failed task is tried again, as a job of its own, and what it is told from memory.
 
 mod address;
 #[cfg(feature = "restate")]
+mod admin;
+#[cfg(feature = "restate")]
+mod client;
+#[cfg(feature = "restate")]
 mod error;
 #[cfg(feature = "restate")]
-mod front;
+mod fitness;
 #[cfg(feature = "restate")]
 mod ingress;
 #[cfg(feature = "restate")]
@@ -26,26 +27,34 @@ mod job;
 #[cfg(feature = "restate")]
 mod limits;
 #[cfg(feature = "restate")]
-mod membership;
+mod serve;
 #[cfg(feature = "restate")]
 mod tape;
-#[cfg(feature = "restate")]
-mod wire;
 #[cfg(feature = "restate")]
 mod workflow;
 
 pub use address::EngineAddress;
 #[cfg(feature = "restate")]
-pub use error::EngineError;
+pub use admin::Admin;
 #[cfg(feature = "restate")]
-pub use front::Front;
+pub use error::EngineError;
 #[cfg(feature = "restate")]
 pub use ingress::{Ingress, Notice};
 #[cfg(feature = "restate")]
 pub use job::{Done, Job, JobPlan, Rates};
 #[cfg(feature = "restate")]
-pub use membership::{Membership, Standing};
+pub use serve::serve;
 #[cfg(feature = "restate")]
 pub use tape::Tape;
 #[cfg(feature = "restate")]
-pub use workflow::Begin;
+pub use workflow::{Begin, Worker};
+
+/// The version of this program, as workers and batches compare it.
+#[cfg(feature = "restate")]
+pub fn version() -> String {
+    format!(
+        "reflect {} with prompts {}",
+        env!("CARGO_PKG_VERSION"),
+        crate::prompt::PROMPT_VERSION
+    )
+}

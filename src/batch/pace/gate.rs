@@ -83,6 +83,13 @@ impl Gate {
         self.inner().controller.limit()
     }
 
+    /// Lets so many tasks be under way, as somebody else has found out.
+    #[cfg(feature = "restate")]
+    pub fn set_limit(&self, limit: usize) {
+        self.inner().controller = Controller::new(Concurrency::Fixed(limit));
+        self.room.notify_one();
+    }
+
     /// Waits until the limit may have risen.
     pub async fn room(&self) {
         self.room.notified().await;
@@ -96,6 +103,12 @@ impl Gate {
     /// That failure, if there was one.
     pub fn failure(&self) -> Option<ModelError> {
         self.inner().failure.clone()
+    }
+
+    /// A call has failed in such a way.
+    pub fn give_up(&self, error: &ModelError) {
+        self.inner().failure.get_or_insert_with(|| error.clone());
+        self.hopeless.cancel();
     }
 
     /// Waits for its turn. `characters` are sent.
@@ -183,14 +196,6 @@ impl Gate {
 /// The longest that all calls are held back because one was told to wait: as long as the call itself waits.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// Whether every other call would fail in the same way: the key, the account, the model, the server.
-fn is_hopeless(class: ErrorClass) -> bool {
-    matches!(
-        class,
-        ErrorClass::Auth | ErrorClass::Quota | ErrorClass::NotFound | ErrorClass::Unreachable
-    )
-}
-
 /// A call under way. Its place is given back when this is dropped.
 #[derive(Debug)]
 pub(super) struct Pass {
@@ -231,12 +236,8 @@ impl Pass {
             Ok(ChatEvent::Logprobs(_) | ChatEvent::Notice(_)) => {}
             Err(error) => {
                 self.gate.failed(error, self.epoch);
-                if is_hopeless(error.class) {
-                    self.gate
-                        .inner()
-                        .failure
-                        .get_or_insert_with(|| error.clone());
-                    self.gate.hopeless.cancel();
+                if error.class.concerns_all() {
+                    self.gate.give_up(error);
                 }
             }
         }

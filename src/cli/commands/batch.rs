@@ -8,11 +8,14 @@ pub(super) mod loops;
 mod memories;
 pub(super) mod progress;
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
 
 use self::delivery::Delivery;
 #[cfg(feature = "restate")]
@@ -21,8 +24,8 @@ use self::loops::Loops;
 use self::progress::Progress;
 use crate::batch::{
     self, Before, Checked, Chronicle, Concurrency, Ending, Gate, Hands, InputFormat, Limits,
-    MAX_CONCURRENCY, Options, Pace, PromptTemplate, Reader, Results, ResultsError, Shape, Status,
-    Stop, Tally, Tasks,
+    Options, Pace, PromptTemplate, Reader, Results, ResultsError, Shape, Status, Stop, Tally,
+    Tasks,
 };
 use crate::cli::args::{BatchArgs, GlobalArgs, TasksFormat};
 use crate::cli::error::CliError;
@@ -43,8 +46,12 @@ pub(in crate::cli) async fn run(
 ) -> Result<ExitCode, CliError> {
     let begun = Instant::now();
     #[cfg(not(feature = "restate"))]
-    if args.engine.is_some() {
+    if args.engine.is_some() || args.admin.is_some() || args.cancel {
         return Err(super::worker::not_built());
+    }
+    #[cfg(feature = "restate")]
+    if args.cancel {
+        return engine::cancel(args, global.quiet).await;
     }
     let plan = settings::batch(args.tasks_args(), None, global)?;
     let limits = settings::batch_limits(&args.loops.limits)?;
@@ -81,14 +88,14 @@ pub(in crate::cli) async fn run(
         };
         return Ok(conclude(&ending, "", args, global.quiet, begun));
     }
-    let drain = interrupt::cancel_on_signal();
+    let (drain, end) = signals(args);
     let gate = Gate::new(pace(args));
     let longest = checked.as_ref().and_then(|checked| checked.longest.clone());
     let longest = longest.unwrap_or_else(|| shape.base.clone());
     let opening = async {
         #[cfg(feature = "restate")]
         if let Some(address) = &args.engine {
-            let engine = Engine::open(args, global, plan, address).await?;
+            let engine = Engine::open(args, global, plan, address, &gate, &end).await?;
             return Ok(Doer::Elsewhere(Box::new(engine)));
         }
         let loops =
@@ -112,7 +119,7 @@ pub(in crate::cli) async fn run(
         limits: left_of(limits, begun),
     };
     let tally = before.tally;
-    let ending = batch::run(
+    let running = batch::run(
         entries,
         &gate,
         options,
@@ -120,9 +127,15 @@ pub(in crate::cli) async fn run(
         &mut delivery,
         tally,
         &drain,
-    )
-    .await;
+    );
+    let ending = tokio::select! {
+        ending = running => ending,
+        never = doer.watch() => match never {},
+    };
     let (chronicle, unwritten) = delivery.end();
+    if end.is_cancelled() {
+        doer.cancel().await;
+    }
     doer.learn(&chronicle, &criteria, global.quiet);
     let code = conclude(&ending, &unwritten, args, global.quiet, begun);
     if !global.quiet {
@@ -156,6 +169,28 @@ impl Doer<'_> {
         }
     }
 
+    /// Ends the batch where it is found out elsewhere that nothing comes of it.
+    async fn watch(&self) -> Infallible {
+        match self {
+            Self::Here(_) => std::future::pending().await,
+            #[cfg(feature = "restate")]
+            Self::Elsewhere(engine) => engine.watch().await,
+        }
+    }
+
+    /// Cancels what is under way elsewhere.
+    #[cfg_attr(
+        not(feature = "restate"),
+        expect(clippy::unused_async, reason = "the same signature as with the engine")
+    )]
+    async fn cancel(&self) {
+        match self {
+            Self::Here(_) => {}
+            #[cfg(feature = "restate")]
+            Self::Elsewhere(engine) => engine.cancel().await,
+        }
+    }
+
     /// The model that writes.
     fn writer(&self) -> String {
         match self {
@@ -166,13 +201,26 @@ impl Doer<'_> {
     }
 }
 
-/// How fast this process goes. Where workers do the tasks they keep to the rates, and adapt to their servers; here no
-/// more is to be done than to wait for rows.
+/// What the first signal ends, and the second. Tasks of this process end with it; those elsewhere go on, so the second
+/// signal cancels them.
+fn signals(args: &BatchArgs) -> (CancellationToken, CancellationToken) {
+    if args.engine.is_some() {
+        let [drain, end] = interrupt::cancel_on_signals();
+        return (drain, end);
+    }
+    (interrupt::cancel_on_signal(), CancellationToken::new())
+}
+
+/// How many tasks are handed in before the first row tells what the workers have room for.
+const FIRST: usize = 8;
+
+/// How fast this process goes. Where workers do the tasks they keep to the rates, and adapt to their servers; here as
+/// many are handed in as they have room for.
 fn pace(args: &BatchArgs) -> Pace {
     if args.engine.is_some() {
         return Pace {
             concurrency: match args.concurrency {
-                Concurrency::Auto => Concurrency::Fixed(MAX_CONCURRENCY),
+                Concurrency::Auto => Concurrency::Fixed(FIRST),
                 fixed @ Concurrency::Fixed(_) => fixed,
             },
             requests_per_minute: None,

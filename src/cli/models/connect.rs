@@ -142,6 +142,9 @@ impl<'a> Providers<'a> {
     /// If it may not, or if its provider does not exist.
     pub(super) fn permit(&self, name: &ModelName) -> Result<(), CliError> {
         let server = self.server(&name.provider)?;
+        if self.config.serves_tasks() {
+            self.serve(name, &server)?;
+        }
         let NamedBy::File {
             place,
             file,
@@ -162,6 +165,33 @@ impl<'a> Providers<'a> {
         };
         match problem {
             Some(problem) => Err(problem.error(name, place, file.as_deref(), self.config)),
+            None => Ok(()),
+        }
+    }
+
+    /// Decides whether a task of another machine may use a model: no file of this machine, nothing that has to be
+    /// downloaded, and no provider that the owner has not set up or that is not on this machine.
+    fn serve(&self, name: &ModelName, server: &Server) -> Result<(), CliError> {
+        let provider = name.provider.as_str();
+        let is_set = |variable: Option<&str>| {
+            variable.is_some_and(|variable| paths::env_text(variable).is_some())
+        };
+        let problem = match server {
+            Server::Scripted => Some(Refusal::LocalFile),
+            Server::Embedded => trust::weights(name, false)?,
+            Server::Ollama(url) | Server::OpenAi(url) => {
+                let has = url.is_loopback()
+                    || self.config.provider(provider).is_some()
+                    || self.is_accepted(provider)
+                    || self.given_address(provider).is_some()
+                    || is_set(openai::preset(provider).and_then(|preset| preset.key_env))
+                    || provider == "openai" && openai_env_url().is_some()
+                    || provider == "ollama" && is_set(Some("OLLAMA_HOST"));
+                (!has).then_some(Refusal::NotSetUp)
+            }
+        };
+        match problem {
+            Some(problem) => Err(problem.error(name, "the task", None, self.config)),
             None => Ok(()),
         }
     }

@@ -77,6 +77,8 @@ pub(super) enum Refusal {
     Download,
     /// The prompt would go to this address, which the user does not use.
     Elsewhere(String),
+    /// It is of a provider that this worker does not have.
+    NotSetUp,
 }
 
 impl Refusal {
@@ -109,6 +111,11 @@ impl Refusal {
                     ),
                 )
             }
+            Self::NotSetUp => CliError::usage(format!(
+                "{names}, and this worker does not have the provider `{}`",
+                name.provider
+            ))
+            .hint("set the provider's key or address in the worker's own configuration"),
             Self::Elsewhere(address) => CliError::usage(format!(
                 "{names}, which would send your prompt to {address}; you do not use that provider in this run"
             ))

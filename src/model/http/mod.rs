@@ -15,3 +15,5 @@ mod tls;
 pub use client::{HttpClient, Timeouts};
 pub use connection::{Connection, HeaderError};
 pub use retry::RetryPolicy;
+#[cfg(feature = "restate")]
+pub(crate) use tls::client_config as tls;

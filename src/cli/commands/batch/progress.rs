@@ -23,6 +23,8 @@ pub(in crate::cli::commands) struct Progress {
     total: Option<u64>,
     done: u64,
     failed: u64,
+    /// How long the tasks took that tell it, in seconds, and how many these are.
+    took: (f64, u32),
     stopping: bool,
     begun: Instant,
     said: Instant,
@@ -42,6 +44,7 @@ impl Progress {
             total,
             done: 0,
             failed: 0,
+            took: (0.0, 0),
             stopping: false,
             begun: Instant::now(),
             said: Instant::now(),
@@ -58,6 +61,9 @@ impl Progress {
 
     pub(in crate::cli::commands) fn row(&mut self, row: &Row, now: Now) {
         self.done += 1;
+        if let Some(seconds) = row.execution_time {
+            self.took = (self.took.0 + seconds, self.took.1 + 1);
+        }
         if row.status.is_failure() {
             self.failed += 1;
             self.tell(row);
@@ -76,7 +82,9 @@ impl Progress {
                 0 => String::new(),
                 failed => format!("{} failed · ", report::thousands(failed)),
             };
-            bar.set_message(format!("{failed}{} at once", now.under_way));
+            let left = self.left(now);
+            let left = left.map_or_else(String::new, |left| format!("{left} left · "));
+            bar.set_message(format!("{left}{failed}{} at once", now.under_way));
         }
         if now.stopping && !self.stopping && now.under_way > 0 {
             self.say(&format!(
@@ -121,17 +129,29 @@ impl Progress {
             clippy::cast_precision_loss,
             reason = "there are fewer than 2^53 tasks"
         )]
-        let (done, left) = (
-            self.done as f64,
-            self.total
-                .map(|total| total.saturating_sub(self.done) as f64),
-        );
-        let rate = done / self.begun.elapsed().as_secs_f64().max(1e-3);
+        let rate = self.done as f64 / self.begun.elapsed().as_secs_f64().max(1e-3);
         let _ = write!(line, " · {}, {} at once", a_second(rate), now.under_way);
-        if let Some(left) = left {
-            let _ = write!(line, " · about {} left", report::duration(left / rate));
+        if let Some(left) = self.left(now) {
+            let _ = write!(line, " · {left} left");
         }
         line
+    }
+
+    /// How long it takes to the end, by how long a task takes and how many are under way: those that began together end
+    /// together, so how many have ended says little.
+    fn left(&self, now: Now) -> Option<String> {
+        let (took, tasks) = self.took;
+        let left = self.total?.saturating_sub(self.done);
+        if tasks == 0 {
+            return None;
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "there are fewer than 2^53 tasks"
+        )]
+        let rounds = left as f64 / now.under_way.max(1) as f64;
+        let seconds = rounds.max(f64::from(u8::from(left > 0))) * took / f64::from(tasks);
+        Some(format!("about {}", report::duration(seconds)))
     }
 
     fn say(&self, line: &str) {
@@ -143,7 +163,7 @@ impl Progress {
 
 fn style(bounded: bool) -> ProgressStyle {
     let template = if bounded {
-        "{bar:24} {human_pos}/{human_len} · {rate} · {eta} left · {wide_msg}"
+        "{bar:24} {human_pos}/{human_len} · {rate} · {wide_msg}"
     } else {
         "{spinner} {human_pos} tasks · {rate} · {wide_msg}"
     };

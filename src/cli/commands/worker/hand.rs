@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use crate::batch::durable::{Begin, Ingress, JobPlan};
+use crate::batch::durable::{self, Begin, Ingress, Job, JobPlan, Worker};
 use crate::batch::{Gate, Paced};
 use crate::cli::args::{GlobalArgs, WorkerArgs};
 use crate::cli::error::CliError;
@@ -17,9 +17,9 @@ use crate::cli::{exec, knowledge, prices, printer, recall, setup};
 use crate::engine::{Decider, Loop, Observer, WriterTool};
 use crate::evaluate::Tools;
 use crate::evidence::Gatherer;
-use crate::model::HttpClient;
+use crate::model::{CallReport, HttpClient, ModelError};
 use crate::prompt::{PROMPT_VERSION, Templates};
-use crate::types::{LoopSettings, Prices, Task};
+use crate::types::{ExitCode, LoopSettings, Prices, Stamped, Task};
 
 /// The most plans that are kept ready; with more of them models are opened again and again.
 const MOST: usize = 64;
@@ -34,9 +34,48 @@ pub(super) struct Hand<'a> {
     global: &'a GlobalArgs,
     gate: Arc<Gate>,
     ingress: Arc<Ingress>,
+    worker: Worker,
     store: Option<SharedStore>,
     /// By the plan, and the length of the longest task.
     ready: Mutex<HashMap<(String, usize), Arc<Ready>>>,
+}
+
+/// Why there is no run of a task here.
+enum Failure {
+    /// It can be done nowhere.
+    OfTask(CliError),
+    /// Another worker may do it.
+    OfWorker(CliError),
+}
+
+impl From<CliError> for Failure {
+    /// A provider that fails is that of this worker.
+    fn from(error: CliError) -> Self {
+        if error.code == ExitCode::Provider {
+            Self::OfWorker(error)
+        } else {
+            Self::OfTask(error)
+        }
+    }
+}
+
+/// Sees whether calls succeed.
+struct Calls<'a> {
+    worker: &'a Worker,
+    job: &'a Job,
+    /// Why the last one failed, if it did.
+    failure: Option<ModelError>,
+}
+
+impl Observer for Calls<'_> {
+    fn on_event(&mut self, _: &Stamped) {}
+
+    fn on_call(&mut self, _: &Stamped, call: &CallReport<'_>) {
+        self.failure = call.error.cloned();
+        if self.failure.is_none() && self.worker.works(self.job) {
+            printer::say(&format!("tasks for {} succeed again", self.job.model()));
+        }
+    }
 }
 
 /// A plan with all that it needs on this machine.
@@ -58,6 +97,7 @@ impl<'a> Hand<'a> {
         global: &'a GlobalArgs,
         gate: Arc<Gate>,
         ingress: Arc<Ingress>,
+        worker: Worker,
     ) -> Result<Self, CliError> {
         let plan = settings::worker(global)?;
         Ok(Self {
@@ -65,6 +105,7 @@ impl<'a> Hand<'a> {
             global,
             gate,
             ingress,
+            worker,
             store: SharedStore::open(&plan, args.no_log)?,
             ready: Mutex::default(),
         })
@@ -72,14 +113,26 @@ impl<'a> Hand<'a> {
 
     /// Does a task, or goes on with it.
     pub(super) async fn work(&self, begin: Begin) {
-        let (line, id) = (begin.job.line, begin.job.id.clone());
-        let tape = begin.tape.clone();
-        if let Err(error) = self.run(begin).await {
-            tape.refuse(line, id, error.code, error.message);
+        let (job, tape) = (Arc::clone(&begin.job), begin.tape.clone());
+        match self.run(begin).await {
+            Ok(()) => {}
+            Err(Failure::OfTask(error)) => {
+                tape.refuse(job.line, job.id.clone(), error.code, error.message);
+            }
+            // With the tape the task goes back to the server.
+            Err(Failure::OfWorker(error)) => {
+                if self.worker.fails(&job, &error.message) {
+                    printer::report(&error);
+                    printer::say(&format!(
+                        "tasks for {} go back to the server until one succeeds here",
+                        job.model()
+                    ));
+                }
+            }
         }
     }
 
-    async fn run(&self, begin: Begin) -> Result<(), CliError> {
+    async fn run(&self, begin: Begin) -> Result<(), Failure> {
         let Begin {
             job,
             past,
@@ -99,7 +152,12 @@ impl<'a> Hand<'a> {
         };
         let mut teller = tape.observer();
         let mut kept = Kept::default();
-        let mut observer = Tee(vec![&mut teller, &mut kept]);
+        let mut calls = Calls {
+            worker: &self.worker,
+            job: &job,
+            failure: None,
+        };
+        let mut observer = Tee(vec![&mut teller, &mut kept, &mut calls]);
         let mut decider = tape.decider();
         let decider = job.asks.then_some(&mut decider as &mut dyn Decider);
         let record = plan
@@ -107,6 +165,12 @@ impl<'a> Hand<'a> {
             .await;
         if cancel.is_cancelled() {
             return Ok(());
+        }
+        let failure = calls
+            .failure
+            .filter(|_| record.exit_code == Some(ExitCode::Provider));
+        if let Some(failure) = failure.filter(|failure| failure.class.concerns_all()) {
+            return Err(Failure::OfWorker(failure.into()));
         }
         let mut compared = None;
         if let Some(store) = &self.store {
@@ -152,7 +216,7 @@ impl<'a> Hand<'a> {
     }
 
     /// A plan, made ready once.
-    async fn ready(&self, plan: &JobPlan, task: &Task) -> Result<Arc<Ready>, CliError> {
+    async fn ready(&self, plan: &JobPlan, task: &Task) -> Result<Arc<Ready>, Failure> {
         let length = serde_json::to_string(task).map_or(0, |text| text.len());
         let length = length.max(SHORT).next_power_of_two();
         let key = (plan.key(), length);
@@ -169,33 +233,53 @@ impl<'a> Hand<'a> {
         Ok(made)
     }
 
-    async fn prepare(&self, job: &JobPlan, length: usize) -> Result<Ready, CliError> {
+    async fn prepare(&self, job: &JobPlan, length: usize) -> Result<Ready, Failure> {
         let JobPlan {
             criteria,
             settings: loop_settings,
             setup,
         } = job;
         if setup.prompts != PROMPT_VERSION {
-            return Err(CliError::usage(
-                "this worker is of another version of reflect than the batch, with other prompts",
+            let problem = CliError::usage(format!(
+                "this worker is {}, and the batch has prompts {}: use the same version everywhere",
+                durable::version(),
+                setup.prompts
             ));
+            return Err(problem.into());
         }
-        let config = settings::load(self.global)?;
-        let plan = setup::plan(setup, config, criteria, loop_settings.clone(), true)?;
+        let own = settings::worker(self.global)?;
+        let plan = setup::of_task(own, setup, criteria, loop_settings.clone())?;
         let quiet = self.global.quiet;
-        let tools = exec::tools(&plan, self.args.allow_exec)?;
-        let writer_tools = exec::writer_tools(&setup.tools, self.args.allow_exec)?;
+        // Once programs may run, what is wrong with them is that they are not here.
+        let allowed = self.args.allow_exec;
+        let of_program = |error| {
+            if allowed {
+                Failure::OfWorker(error)
+            } else {
+                Failure::OfTask(error)
+            }
+        };
+        let tools = exec::tools(&plan, allowed).map_err(of_program)?;
+        let writer_tools =
+            exec::writer_tools_in(None, &setup.tools, allowed).map_err(of_program)?;
         let templates = settings::templates(&plan)?;
         if templates.as_ref().map(|templates| templates.hash()) != setup.templates_hash {
-            return Err(CliError::usage(
-                "the templates on this worker are not those of the batch",
-            ));
+            return Err(Failure::OfWorker(CliError::usage(
+                "the batch has templates of its own that this worker does not have: set the worker's \
+                 `prompt_dir` to the same",
+            )));
         }
-        let evidence = knowledge::look_in(&setup.evidence, &plan, quiet)?;
+        let evidence = match &setup.evidence_hash {
+            Some(_) => {
+                knowledge::look_in(&self.args.evidence, &plan, quiet).map_err(Failure::OfWorker)?
+            }
+            None => None,
+        };
         if evidence.as_ref().map(|evidence| evidence.hash()) != setup.evidence_hash {
-            return Err(CliError::usage(
-                "the files that evidence is looked for in are not the same on this worker",
-            ));
+            return Err(Failure::OfWorker(CliError::usage(
+                "the batch uses evidence that this worker does not have: start the worker with the \
+                 same `--evidence`",
+            )));
         }
         let client = HttpClient::new(plan.settings().timeouts.get());
         let longest = Task::new("x".repeat(length));

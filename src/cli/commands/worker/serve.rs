@@ -1,5 +1,6 @@
-//! The worker among others: where it listens, and what it is told.
+//! The worker's life: listens, registers, does tasks, drains.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,22 +10,22 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::hand::Hand;
-use crate::batch::durable::{EngineError, Front, Ingress, Membership, Standing};
+use crate::batch::durable::{self, Admin, EngineError, Ingress, Worker};
 use crate::batch::{Gate, Pace};
 use crate::cli::args::{GlobalArgs, WorkerArgs};
 use crate::cli::error::CliError;
 use crate::cli::{interrupt, printer};
 use crate::types::ExitCode;
 
-/// How often the worker says that it is there.
-const BEAT: Duration = Duration::from_secs(1);
+/// How long is waited before the server is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
 
-/// Works until it is told to stop.
+/// Works until a signal stops it.
 pub(in crate::cli) async fn run(
     args: &WorkerArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
-    let cancel = interrupt::cancel_on_signal();
+    let stop = interrupt::cancel_on_signal();
     let gate = Gate::new(Pace {
         concurrency: args.concurrency,
         requests_per_minute: None,
@@ -34,52 +35,37 @@ pub(in crate::cli) async fn run(
         CliError::usage(format!("cannot listen at `{}`: {error}", args.listen))
             .hint("choose another address with `--listen`")
     })?;
-    let own = own_address(args, &listener)?;
-    let ingress = Arc::new(Ingress::new(&args.engine));
-    let hand = Hand::new(args, global, Arc::clone(&gate), Arc::clone(&ingress))?;
-    ingress.check().await.map_err(|it| unusable(&it))?;
+    let listening = listener.local_addr().map_err(|error| {
+        CliError::failure(format!(
+            "cannot find out where this worker listens: {error}"
+        ))
+    })?;
+    let address = own_address(args, listening)?;
+    let ingress = Ingress::new(&args.engine).map_err(|error| unusable(&error))?;
     let (desk, mut begins) = mpsc::unbounded_channel();
-    let front = Front::new(desk);
-    let serving = tokio::spawn(front.clone().serve(listener));
-    let admin = args.admin.clone().unwrap_or_else(|| args.engine.admin());
-    let mut membership = Membership::new(admin, own.clone());
-    // The server asks this worker what it can do: who cannot be reached is of no use.
-    let mut standing = membership
-        .beat(gate.limit())
-        .await
-        .map_err(|it| unusable(&it))?;
+    let worker = Worker::new(desk, Arc::clone(&gate));
+    let hand = Hand::new(args, global, gate, Arc::new(ingress), worker.clone())?;
+    let serving = durable::serve(listener, worker.clone(), args.identity.as_deref())
+        .map_err(|problem| CliError::usage(format!("--identity: {problem}")))?;
+    let serving = tokio::spawn(serving);
     let say = |line: &str| {
         if !global.quiet {
             printer::say(line);
         }
     };
-    say(&format!("worker at {own}, of {}", args.engine));
-    if standing != Standing::Alone {
-        say(&describe(&standing, 1));
+    say(&format!(
+        "{} listens at {listening} for {}",
+        durable::version(),
+        args.engine
+    ));
+    for warning in warnings(args, &address) {
+        say(&format!("warning: {warning}"));
     }
-    let beating = async {
-        let mut known = 1;
-        let mut lost = false;
-        loop {
-            front.set_slots(gate.limit());
-            match membership.beat(gate.limit()).await {
-                Ok(now) => {
-                    lost = false;
-                    let workers = front.workers();
-                    if now != standing || (now == Standing::Front && workers != known) {
-                        say(&describe(&now, workers));
-                    }
-                    (standing, known) = (now, workers);
-                }
-                Err(error) => {
-                    if !lost {
-                        say(&format!("warning: {error}"));
-                    }
-                    lost = true;
-                }
-            }
-            tokio::time::sleep(BEAT).await;
+    let registering = async {
+        if args.register {
+            register(args, &address, &say).await?;
         }
+        std::future::pending().await
     };
     let working = async {
         let mut runs = FuturesUnordered::new();
@@ -93,25 +79,51 @@ pub(in crate::cli) async fn run(
             }
         }
     };
+    let draining = async {
+        stop.cancelled().await;
+        worker.drain();
+        tokio::time::timeout(args.grace.get(), serving).await
+    };
     tokio::select! {
         biased;
-        () = cancel.cancelled() => {}
-        () = beating => {}
-        () = working => {}
+        failed = registering => failed,
+        ended = draining => {
+            if ended.is_err() {
+                say("some calls did not end in time; other workers make them again");
+            }
+            Ok(ExitCode::Success)
+        }
+        () = working => Ok(ExitCode::Success),
     }
-    serving.abort();
-    match front.under_way() {
-        0 => {}
-        1 => say("the task under way is gone on with by another worker"),
-        number => say(&format!(
-            "{number} tasks under way are gone on with by other workers"
-        )),
-    }
-    Ok(ExitCode::Success)
 }
 
-/// Where others find this worker.
-fn own_address(args: &WorkerArgs, listener: &TcpListener) -> Result<String, CliError> {
+/// Registers the workers at this address, as soon as the server is there and reaches them.
+async fn register(args: &WorkerArgs, address: &str, say: &impl Fn(&str)) -> Result<(), CliError> {
+    let url = args.admin.clone().unwrap_or_else(|| args.engine.admin());
+    let admin = Admin::new(url).map_err(|error| unusable(&error))?;
+    let mut told = None;
+    loop {
+        match admin.register(address, args.replace).await {
+            Ok(()) => break,
+            Err(error @ (EngineError::OtherAddress(..) | EngineError::OtherVersion { .. })) => {
+                return Err(unusable(&error));
+            }
+            Err(error) if told.as_ref() != Some(&error) => {
+                say(&format!("warning: {error}; waiting for it"));
+                told = Some(error);
+            }
+            Err(_) => {}
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+    say(&format!(
+        "registered: the server sends its tasks to {address}"
+    ));
+    Ok(())
+}
+
+/// The address that the server has for this worker.
+fn own_address(args: &WorkerArgs, listening: SocketAddr) -> Result<String, CliError> {
     if let Some(own) = &args.advertise {
         let parts = own.rsplit_once(':');
         let is_address = parts.is_some_and(|(host, port)| {
@@ -119,37 +131,44 @@ fn own_address(args: &WorkerArgs, listener: &TcpListener) -> Result<String, CliE
         });
         if !is_address {
             return Err(CliError::usage(format!(
-                "--advertise: `{own}` is no HOST:PORT, for example gpu7.local:9080"
+                "--advertise: `{own}` is not HOST:PORT, for example gpu7.local:9080"
             )));
         }
         return Ok(own.clone());
     }
-    let address = listener.local_addr().map_err(|error| {
-        CliError::failure(format!(
-            "cannot find out where this worker listens: {error}"
-        ))
-    })?;
-    if address.ip().is_unspecified() {
+    if args.register && listening.ip().is_unspecified() {
         return Err(CliError::usage(format!(
-            "`{address}` is every address of this machine: others must know one of them"
+            "`{listening}` stands for every address of this machine, and the server needs one of them"
         ))
         .hint("name it with `--advertise HOST:PORT`"));
     }
-    Ok(address.to_string())
+    Ok(listening.to_string())
 }
 
-fn describe(standing: &Standing, workers: usize) -> String {
-    match standing {
-        Standing::Front if workers == 1 => "the server asks this worker, the only one".to_owned(),
-        Standing::Front => {
-            format!("the server asks this worker, which shares the work with {workers} in all")
-        }
-        Standing::Member(front) => format!("the work comes from the worker at {front}"),
-        Standing::Alone => "the worker that shares the work out does not answer".to_owned(),
+/// What the owner of a worker should know about where it listens.
+fn warnings(args: &WorkerArgs, address: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let advertised = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let advertised = format!("restate://{advertised}").parse::<durable::EngineAddress>();
+    let is_loopback = advertised.is_ok_and(|it| it.is_local());
+    if is_loopback && !args.engine.is_local() {
+        warnings.push(format!(
+            "{address} is reachable from this machine only, and the server is at {}: use `--listen \
+             0.0.0.0:9080 --advertise HOST:9080`",
+            args.engine
+        ));
     }
+    if !args.listen.ip().is_loopback() && args.identity.is_none() {
+        warnings.push(format!(
+            "whoever reaches {} can have this worker run tasks on its models: let only the server reach it, or \
+             set `--identity` to the server's key",
+            args.listen
+        ));
+    }
+    warnings
 }
 
-/// Why there is nothing to do.
+/// Why a server is of no use, and what helps.
 pub(in crate::cli::commands) fn unusable(error: &EngineError) -> CliError {
     let hint = match error {
         EngineError::Unreachable(..) => {
@@ -158,7 +177,14 @@ pub(in crate::cli::commands) fn unusable(error: &EngineError) -> CliError {
         EngineError::Refused(_) => {
             "the server must reach this worker: see `--listen` and `--advertise`"
         }
-        EngineError::NoWorker => "start one with `reflect worker`",
+        EngineError::NoWorker => "start one with `reflect worker --register`",
+        EngineError::OtherAddress(..) => {
+            "put a load balancer before all workers and advertise its address with each of them \
+             (docs/scale.md); if the other worker is gone, add `--replace`"
+        }
+        EngineError::OtherVersion { .. } => {
+            "use the same version everywhere; to replace the other workers, stop them and add `--replace`"
+        }
     };
     CliError::failure(error.to_string()).hint(hint)
 }

@@ -1,0 +1,114 @@
+//! The worker's side for the server: answers its requests, and ends when the worker does.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::future::ready;
+use std::time::Duration;
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::http::{Request, Response, StatusCode};
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use restate_sdk::endpoint::ServiceOptions;
+use restate_sdk::hyper::HyperEndpoint;
+use restate_sdk::prelude::Endpoint;
+use restate_sdk::service::IntoServiceDefinition as _;
+use tokio::net::TcpListener;
+
+use super::admin::VERSION;
+use super::limits::Limits;
+use super::version;
+use super::workflow::{Tasks, Worker};
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// How often a quiet connection is tried.
+const ALIVE: Duration = Duration::from_secs(10);
+
+/// Where a load balancer asks whether the worker takes tasks.
+const HEALTH: &str = "/health";
+
+/// Serves whoever connects until the worker has drained and the last answer is out. With an identity, the
+/// public key of a server, requests that it has not signed are refused.
+///
+/// # Errors
+/// If the identity is no such key; says why.
+pub fn serve(
+    listener: TcpListener,
+    worker: Worker,
+    identity: Option<&str>,
+) -> Result<impl Future<Output = ()> + Send + use<>, String> {
+    let options = ServiceOptions::new().metadata(VERSION, version());
+    let tasks = Tasks {
+        worker: worker.clone(),
+    };
+    let mut endpoint = Endpoint::builder()
+        .bind(tasks.into_service_definition().options(options))
+        .bind(Limits);
+    if let Some(key) = identity {
+        endpoint = endpoint
+            .identity_key(key)
+            .map_err(|error| error.to_string())?;
+    }
+    let endpoint = HyperEndpoint::new(endpoint.build());
+    Ok(async move {
+        let connections = GracefulShutdown::new();
+        // A load balancer that finds nobody to ask takes the tasks away that are still under way.
+        let mut idle = Box::pin(worker.clone().idle());
+        loop {
+            let stream = tokio::select! {
+                () = &mut idle => break,
+                accepted = listener.accept() => {
+                    if let Ok((stream, _)) = accepted {
+                        stream
+                    } else {
+                        // Too many open files, for example: that passes.
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        continue;
+                    }
+                }
+            };
+            let _ = stream.set_nodelay(true);
+            let (endpoint, worker) = (endpoint.clone(), worker.clone());
+            let service = service_fn(move |request: Request<Incoming>| {
+                if request.uri().path() == HEALTH {
+                    return ready(Ok::<_, Infallible>(health(&worker)));
+                }
+                let response = endpoint.call(request).into_inner();
+                let response = response.unwrap_or_else(|never| match never {});
+                ready(Ok(
+                    response.map(|body| body.map_err(BoxError::from).boxed_unsync())
+                ))
+            });
+            let mut builder = Builder::new(TokioExecutor::new());
+            builder
+                .http2()
+                .timer(TokioTimer::new())
+                .keep_alive_interval(ALIVE)
+                .max_concurrent_streams(None);
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let connection = connections.watch(connection.into_owned());
+            // The server notices by itself that a connection has ended.
+            tokio::spawn(async move {
+                let _ = connection.await;
+            });
+        }
+        drop(listener);
+        connections.shutdown().await;
+    })
+}
+
+/// Whether the worker takes tasks, which anybody may know. `404` means to load balancers: nothing new, but let what is
+/// under way end.
+fn health(worker: &Worker) -> Response<UnsyncBoxBody<Bytes, BoxError>> {
+    let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
+    let mut response = Response::new(body);
+    if worker.is_draining() {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+    }
+    response
+}
