@@ -18,7 +18,7 @@ use std::num::NonZeroUsize;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use reflect::model::embedded::{EmbeddedOptions, Engine, Stop, open_engine};
+use reflect::embedded::{EmbeddedOptions, Engine, Stop, open_engine};
 
 /// Tokens that are read, and those that are written after them.
 const PROMPTS: [usize; 2] = [256, 1024];

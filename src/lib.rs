@@ -1,13 +1,14 @@
 //! Iterative drafting: a language model writes a draft, hard checks and a judge evaluate it, and it is revised until
 //! it meets the criteria or stops improving.
 //!
-//! The rooms, from the top down; each knows those below it and never those above:
+//! The modules, from the top down. All but [`cli`], [`report`] and [`config`] live in crates of their own; `docs/architecture.md`
+//! lists them.
 //!
-//! | room | what lives there |
+//! | module | what it holds |
 //! |---|---|
 //! | [`cli`] | what can be typed, and everything that is shown |
 //! | [`report`] | text, Markdown and JSON of a run |
-//! | [`bench`] | whether the loop helps: the same tasks written in several ways at the same cost |
+//! | [`mod@bench`] | whether the loop helps: the same tasks written in several ways at the same cost |
 //! | [`workflow`] | YAML files of nodes that generate, evaluate, correct and loop |
 //! | [`batch`] | many tasks at once: pace, rows, resuming |
 //! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
@@ -68,25 +69,14 @@
 //! # }
 //! ```
 
-pub mod batch;
-pub mod bench;
 pub mod cli;
 pub mod config;
-pub mod criteria;
-pub mod engine;
-pub mod evaluate;
-pub mod evidence;
-pub mod memory;
-pub mod model;
-pub mod prompt;
-pub mod reflector;
 pub mod report;
-pub mod revise;
-pub mod sandbox;
-pub mod secrets;
-pub mod source;
-pub mod store;
-mod template;
-mod text;
-pub mod types;
-pub mod workflow;
+
+pub use reflect_base::{secrets, source, types};
+use reflect_base::{template, text};
+pub use reflect_core::{criteria, engine, evaluate, evidence, memory, prompt, reflector, revise};
+#[cfg(feature = "embedded")]
+pub use reflect_embedded as embedded;
+pub use reflect_flow::{batch, bench, workflow};
+pub use {reflect_model as model, reflect_sandbox as sandbox, reflect_store as store};

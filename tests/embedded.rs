@@ -14,10 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use reflect::model::embedded::weights::{self, FetchEvent, FetchOptions, ModelSpec};
-use reflect::model::embedded::{
-    EmbeddedModel, EmbeddedOptions, Engine, EngineError, Stop, open_engine,
-};
+use reflect::embedded::weights::{self, FetchEvent, FetchOptions, ModelSpec};
+use reflect::embedded::{EmbeddedModel, EmbeddedOptions, Engine, EngineError, Stop, open_engine};
 use reflect::model::{
     ChatEvent, ChatModel, ChatRequest, EndReason, ErrorClass, Message, Purpose, Reply,
     ResponseSchema, Role, Sampling, complete,

@@ -227,7 +227,7 @@ impl<'c> Program<'c> {
         let (origin, kind) = match &criterion.evaluator {
             Evaluator::Command(config) => (&config.origin, Kind::Command(config)),
             Evaluator::Script(config) => {
-                let language = Language::from(config.language);
+                let language = crate::evaluate::interpreter(config.language);
                 if language == Language::Lua {
                     return None;
                 }

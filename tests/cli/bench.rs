@@ -334,8 +334,14 @@ fn solutions() -> Vec<(String, String)> {
         });
         values.collect::<Vec<_>>()
     };
-    let prompts = read(include_str!("../../src/bench/sets/starter.jsonl"), "prompt");
-    let answers = read(include_str!("../../src/bench/sets/answers.jsonl"), "answer");
+    let prompts = read(
+        include_str!("../../crates/flow/src/bench/sets/starter.jsonl"),
+        "prompt",
+    );
+    let answers = read(
+        include_str!("../../crates/flow/src/bench/sets/answers.jsonl"),
+        "answer",
+    );
     prompts.into_iter().zip(answers).collect()
 }
 

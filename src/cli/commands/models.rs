@@ -169,7 +169,7 @@ fn table(models: &[Available]) -> String {
 
 #[cfg(feature = "embedded")]
 fn embedded() -> Result<Vec<Available>, CliError> {
-    use crate::model::embedded::weights::{DEFAULT_MODEL_BYTES, ModelSpec};
+    use reflect_embedded::weights::{DEFAULT_MODEL_BYTES, ModelSpec};
     let available = |spec: &ModelSpec, bytes, fetched| Available {
         provider: "embedded".to_owned(),
         model: spec.to_string(),
@@ -192,7 +192,7 @@ fn embedded() -> Result<Vec<Available>, CliError> {
 
 #[cfg(feature = "embedded")]
 async fn pull(global: &GlobalArgs, model: Option<&str>) -> Result<ExitCode, CliError> {
-    use crate::model::embedded::weights::{DEFAULT_MODEL, ModelSpec, SpecError};
+    use reflect_embedded::weights::{DEFAULT_MODEL, ModelSpec, SpecError};
     let config = settings::load(global)?;
     let settings = config.resolve(&Settings::default(), None)?.settings;
     let spec: ModelSpec = model

@@ -160,7 +160,7 @@ impl Examination<'_> {
     /// Says so of a model of our own whose weights are not here: to fetch them is not for a doctor.
     #[cfg(feature = "embedded")]
     fn not_fetched(&self, backend: &Backend) -> Option<Check> {
-        use crate::model::embedded::weights::{DEFAULT_MODEL, DEFAULT_MODEL_BYTES, ModelSpec};
+        use reflect_embedded::weights::{DEFAULT_MODEL, DEFAULT_MODEL_BYTES, ModelSpec};
         if !matches!(backend, Backend::Embedded) {
             return None;
         }

@@ -541,12 +541,12 @@ impl<'a> Providers<'a> {
 
     #[cfg(feature = "embedded")]
     async fn embedded(&self, wanted: Option<String>, quiet: bool) -> Result<OpenModel, CliError> {
-        use crate::model::embedded::weights::{DEFAULT_MODEL, ModelSpec};
-        use crate::model::embedded::{EmbeddedModel, EmbeddedOptions};
+        use reflect_embedded::weights::{DEFAULT_MODEL, ModelSpec};
+        use reflect_embedded::{EmbeddedModel, EmbeddedOptions};
         let text = wanted.unwrap_or_else(|| DEFAULT_MODEL.to_owned());
         let spec: ModelSpec =
             text.parse()
-                .map_err(|error: crate::model::embedded::weights::SpecError| {
+                .map_err(|error: reflect_embedded::weights::SpecError| {
                     CliError::usage(error.to_string())
                 })?;
         let settings = self.settings;

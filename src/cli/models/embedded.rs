@@ -7,8 +7,8 @@ use secrecy::SecretString;
 
 use crate::cli::error::CliError;
 use crate::cli::{paths, printer, terminal};
-use crate::model::embedded::weights::{self, FetchEvent, FetchOptions, LocalModel, ModelSpec};
 use crate::types::ExitCode;
+use reflect_embedded::weights::{self, FetchEvent, FetchOptions, LocalModel, ModelSpec};
 
 /// Makes sure that the weights are here, and says where.
 pub(in crate::cli) async fn fetch(

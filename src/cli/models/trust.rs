@@ -127,7 +127,7 @@ impl Refusal {
 /// Why these weights are not opened for a file; `allowed` says whether it may have them downloaded.
 #[cfg(feature = "embedded")]
 pub(super) fn weights(name: &ModelName, allowed: bool) -> Result<Option<Refusal>, CliError> {
-    use crate::model::embedded::weights::{DEFAULT_MODEL, ModelSpec};
+    use reflect_embedded::weights::{DEFAULT_MODEL, ModelSpec};
     let text = name.model.as_deref().unwrap_or(DEFAULT_MODEL);
     match text.parse::<ModelSpec>() {
         Ok(ModelSpec::Path(_)) => Ok(Some(Refusal::LocalFile)),

@@ -1,0 +1,34 @@
+//! JSON Pointers (RFC 6901).
+
+/// The steps of a JSON Pointer (RFC 6901), unescaped.
+pub fn steps(pointer: &str) -> impl Iterator<Item = String> {
+    pointer
+        .split('/')
+        .skip(1)
+        .map(|step| step.replace("~1", "/").replace("~0", "~"))
+}
+
+/// A JSON Pointer with one more step.
+pub fn join(pointer: &str, step: &str) -> String {
+    format!("{pointer}/{}", step.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The pointer without its last step; `None` at the top.
+pub(crate) fn parent(pointer: &str) -> Option<&str> {
+    pointer.rsplit_once('/').map(|(parent, _)| parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_escaped_and_unescaped() {
+        let pointer = join(&join("", "a/b"), "~1");
+        assert_eq!(pointer, "/a~1b/~01");
+        assert_eq!(steps(&pointer).collect::<Vec<_>>(), ["a/b", "~1"]);
+        assert_eq!(steps("").count(), 0);
+        assert_eq!(parent(&pointer), Some("/a~1b"));
+        assert_eq!(parent(""), None);
+    }
+}

@@ -1,0 +1,87 @@
+use reflect_llama::{Engine, EngineError, Stop};
+
+use reflect_model::Purpose;
+
+/// The sequences that are kept between calls: one for each purpose, so that judging a text does not
+/// forget the conversation that writes it.
+pub(super) struct Slots {
+    write: Slot,
+    judge: Slot,
+}
+
+/// An engine with the tokens that it holds.
+pub(super) struct Slot {
+    engine: Box<dyn Engine>,
+    tokens: Vec<u32>,
+}
+
+impl Slots {
+    /// Two sequences of one model.
+    pub(super) fn new(engine: Box<dyn Engine>) -> Self {
+        let slot = |engine| Slot {
+            engine,
+            tokens: Vec::new(),
+        };
+        Self {
+            judge: slot(engine.fork()),
+            write: slot(engine),
+        }
+    }
+
+    /// Tokens that a sequence can hold.
+    pub(super) fn window(&self) -> usize {
+        self.write.engine.window()
+    }
+
+    /// The slot for a call, holding as much of the prompt's beginning as one of the slots has; at
+    /// least the last token of the prompt is left to be evaluated, for its logits.
+    pub(super) fn for_prompt(&mut self, purpose: Purpose, prompt: &[u32]) -> &mut Slot {
+        let (own, other) = match purpose {
+            Purpose::Write => (&mut self.write, &self.judge),
+            Purpose::Judge => (&mut self.judge, &self.write),
+        };
+        let reusable = |slot: &Slot| slot.common(prompt).min(prompt.len().saturating_sub(1));
+        if reusable(other) > reusable(own) {
+            own.engine = other.engine.fork();
+            own.tokens.clone_from(&other.tokens);
+        }
+        own.truncate(reusable(own));
+        own
+    }
+}
+
+impl Slot {
+    /// Tokens that it holds.
+    pub(super) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether not even one more token fits.
+    pub(super) fn is_full(&self) -> bool {
+        self.tokens.len() >= self.engine.window()
+    }
+
+    /// Appends tokens and gives the logits after the last.
+    pub(super) fn eval(&mut self, tokens: &[u32], stop: &Stop) -> Result<&[f32], EngineError> {
+        self.tokens.extend_from_slice(tokens);
+        // Whatever happens inside, the record is of what the engine holds.
+        match self.engine.eval(tokens, stop) {
+            Ok(_) => {}
+            Err(error) => {
+                self.tokens.truncate(self.engine.len());
+                return Err(error);
+            }
+        }
+        self.engine.eval(&[], stop)
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.engine.truncate(len);
+        self.tokens.truncate(len);
+    }
+
+    fn common(&self, prompt: &[u32]) -> usize {
+        let pairs = self.tokens.iter().zip(prompt);
+        pairs.take_while(|(a, b)| a == b).count()
+    }
+}

@@ -1,0 +1,478 @@
+//! The file with the rows of a batch: what makes it resumable.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+use serde::Deserialize;
+
+use super::ids::Seen;
+use super::row::{Row, Status};
+use super::tally::Tally;
+use crate::types::ExitCode;
+
+/// The longest row that is believed to be one.
+const LIMIT: u64 = 256 << 20;
+
+/// Rows in a file, each on disk as soon as it is there. While this is open, no other process writes to the file.
+#[derive(Debug)]
+pub struct Results {
+    file: File,
+    path: PathBuf,
+}
+
+/// What a file of results has to do with us that is not good.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// It cannot be read or written.
+    #[error("cannot write `{}`: {error}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Another process has it open.
+    #[error("another batch writes to `{}` right now", .path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is not a file of rows.
+    #[error("`{}`, line {line}: it is no row of a batch", .path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: u64,
+    },
+}
+
+/// As much of a row as resuming needs.
+#[derive(Deserialize)]
+struct Known {
+    id: Option<String>,
+    line: u64,
+    status: Status,
+    exit_code: ExitCode,
+}
+
+/// What there was before.
+#[derive(Debug, Default)]
+pub struct Before {
+    /// The tasks that have a row.
+    pub done: Seen,
+    /// What became of them.
+    pub tally: Tally,
+    /// Whether the last row was torn, and is gone.
+    pub mended: bool,
+}
+
+impl Results {
+    /// Opens or makes a file for rows. Of those that it has, failed ones are taken out where they are to be done
+    /// again. A last row that was not written to its end is taken out as well.
+    pub fn open(path: &Path, again: bool) -> Result<(Self, Before), ResultsError> {
+        let wrap = |error| ResultsError::Io {
+            path: path.to_owned(),
+            error,
+        };
+        let mut file = open(path).map_err(wrap)?;
+        if !file.metadata().map_err(wrap)?.is_file() {
+            // A device or a pipe remembers nothing.
+            let path = path.to_owned();
+            return Ok((Self { file, path }, Before::default()));
+        }
+        lock(&file, path)?;
+        if !is_at(&file, path) {
+            // It was replaced in the meantime by whoever had it locked.
+            return Err(ResultsError::InUse {
+                path: path.to_owned(),
+            });
+        }
+        let mut before = Before::default();
+        let mut kept = again.then(|| temporary(path)).transpose().map_err(wrap)?;
+        let end = scan(&mut file, path, &mut before, kept.as_mut())?;
+        let length = file.metadata().map_err(wrap)?.len();
+        match end {
+            End::Whole => {}
+            End::Unfinished => file.write_all(b"\n").map_err(wrap)?,
+            End::Torn(at) => {
+                before.mended = true;
+                file.set_len(at).map_err(wrap)?;
+            }
+        }
+        if let Some(kept) = kept.filter(|kept| kept.has_left_out) {
+            file = kept.replace(path, &file)?;
+        } else if length > 0 {
+            file.seek(SeekFrom::End(0)).map_err(wrap)?;
+        }
+        let path = path.to_owned();
+        Ok((Self { file, path }, before))
+    }
+
+    /// Adds a row. It is with the system when this returns: a process that is killed then has lost nothing.
+    ///
+    /// # Errors
+    /// If it cannot be written. The part of it that was written is taken out; where that fails, too, the next opening
+    /// does it.
+    pub fn append(&mut self, row: &Row) -> Result<(), ResultsError> {
+        let length = self.file.metadata().ok().filter(std::fs::Metadata::is_file);
+        let written = self.file.write_all(row.to_line().as_bytes());
+        written.map_err(|error| {
+            if let Some(before) = length {
+                let _ = self.file.set_len(before.len());
+            }
+            ResultsError::Io {
+                path: self.path.clone(),
+                error,
+            }
+        })
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let special = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+    OpenOptions::new()
+        .read(!special)
+        .append(true)
+        .create(true)
+        .open(path)
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), ResultsError> {
+    let path = || path.to_owned();
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(ResultsError::InUse { path: path() }),
+        // Some file systems of clusters know no locks; then it is up to the user.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(error)) => Err(ResultsError::Io {
+            path: path(),
+            error,
+        }),
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
+}
+
+/// How a file ends.
+enum End {
+    /// With a whole row, or with nothing.
+    Whole,
+    /// With a row that lacks nothing but its line end.
+    Unfinished,
+    /// With part of a row, which begins there.
+    Torn(u64),
+}
+
+/// Reads all rows.
+fn scan(
+    file: &mut File,
+    path: &Path,
+    before: &mut Before,
+    mut kept: Option<&mut Kept>,
+) -> Result<End, ResultsError> {
+    let wrap = |error| ResultsError::Io {
+        path: path.to_owned(),
+        error,
+    };
+    file.seek(SeekFrom::Start(0)).map_err(wrap)?;
+    let mut reader = BufReader::new(file);
+    let (mut at, mut number) = (0, 0);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader
+            .by_ref()
+            .take(LIMIT)
+            .read_until(b'\n', &mut line)
+            .map_err(wrap)?;
+        if read == 0 {
+            return Ok(End::Whole);
+        }
+        number += 1;
+        let ended = line.last() == Some(&b'\n');
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        match serde_json::from_slice::<Known>(&line) {
+            Ok(row) => {
+                let again = kept.is_some() && row.status.is_failure();
+                if !again {
+                    before.done.insert(row.id.as_deref(), row.line);
+                    before.tally.count(row.status, row.exit_code);
+                }
+                if let Some(kept) = &mut kept {
+                    kept.take(&line, ended, again).map_err(wrap)?;
+                }
+            }
+            Err(_) if is_blank && ended => {}
+            Err(_) if !ended && is_torn(&line, before.tally.rows() > 0) => {
+                return Ok(End::Torn(at));
+            }
+            Err(_) => {
+                return Err(ResultsError::NotOurs {
+                    path: path.to_owned(),
+                    line: number,
+                });
+            }
+        }
+        at += read as u64;
+        if !ended {
+            return Ok(End::Unfinished);
+        }
+    }
+}
+
+/// Whether the end of a file is recognisably the beginning of a row of ours. It is going to be cut off, so JSON that
+/// only is not at its end is not enough: after other rows it begins as every row does, and alone in its file it is
+/// complete up to its status.
+fn is_torn(fragment: &[u8], after_rows: bool) -> bool {
+    static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"(?s-u)\A\{"id":(null|"([^"\\]|\\.)*"),"line":[0-9]+,"status":"[a-z]"#)
+            .expect("a constant pattern")
+    });
+    const FIRST: &[u8] = br#"{"id":"#;
+    let begins = if after_rows {
+        match fragment.strip_prefix(FIRST) {
+            Some(id) => matches!(id.first(), None | Some(b'"' | b'n')),
+            None => FIRST.starts_with(fragment),
+        }
+    } else {
+        HEAD.is_match(fragment)
+    };
+    begins && serde_json::from_slice::<serde_json::Value>(fragment).is_err_and(|e| e.is_eof())
+}
+
+/// The rows that stay, on their way to take the place of the file.
+struct Kept {
+    file: tempfile::NamedTempFile,
+    has_left_out: bool,
+}
+
+fn temporary(path: &Path) -> io::Result<Kept> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    Ok(Kept {
+        file: tempfile::Builder::new()
+            .prefix(".reflect-")
+            .tempfile_in(folder)?,
+        has_left_out: false,
+    })
+}
+
+impl Kept {
+    fn take(&mut self, line: &[u8], ended: bool, left_out: bool) -> io::Result<()> {
+        if left_out {
+            self.has_left_out = true;
+            return Ok(());
+        }
+        self.file.write_all(line)?;
+        if ended {
+            Ok(())
+        } else {
+            self.file.write_all(b"\n")
+        }
+    }
+
+    /// Puts the rows in place of the file, in one step, and gives the new file, locked.
+    fn replace(self, path: &Path, old: &File) -> Result<File, ResultsError> {
+        let wrap = |error| ResultsError::Io {
+            path: path.to_owned(),
+            error,
+        };
+        // What is behind a link is replaced, not the link.
+        let real = fs_err::canonicalize(path).map_err(wrap)?;
+        self.file.as_file().sync_all().map_err(wrap)?;
+        if let Ok(metadata) = old.metadata() {
+            let _ = self.file.as_file().set_permissions(metadata.permissions());
+        }
+        // It is locked before anybody can see it.
+        let new = OpenOptions::new()
+            .append(true)
+            .read(true)
+            .open(self.file.path())
+            .map_err(wrap)?;
+        lock(&new, path)?;
+        self.file
+            .persist(&real)
+            .map_err(|error| wrap(error.error))?;
+        Ok(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn row(id: &str, code: ExitCode) -> Row {
+        Row {
+            id: Some(id.to_owned()),
+            status: Status::of(code),
+            exit_code: code,
+            ..Row::invalid(1, None, "x".to_owned())
+        }
+    }
+
+    fn file(content: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.jsonl");
+        std::fs::write(&path, content).unwrap();
+        (folder, path)
+    }
+
+    fn text(rows: &[Row]) -> String {
+        rows.iter().map(Row::to_line).collect()
+    }
+
+    #[test]
+    fn a_file_is_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.jsonl");
+        let (mut results, before) = Results::open(&path, false).unwrap();
+        assert!(before.done.is_empty());
+        results.append(&row("a", ExitCode::Success)).unwrap();
+        results.append(&row("b", ExitCode::NotMet)).unwrap();
+        drop(results);
+        let (mut results, before) = Results::open(&path, false).unwrap();
+        assert!(before.done.contains(Some("a"), 0) && before.done.contains(Some("b"), 0));
+        assert_eq!(
+            (before.tally.rows(), before.tally.exit_code()),
+            (2, ExitCode::NotMet)
+        );
+        results.append(&row("c", ExitCode::Success)).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
+    }
+
+    #[test]
+    fn nobody_else_writes_meanwhile() {
+        let (_folder, path) = file(b"");
+        let open = Results::open(&path, false).unwrap();
+        let error = Results::open(&path, false).unwrap_err();
+        assert!(matches!(error, ResultsError::InUse { .. }), "{error}");
+        drop(open);
+        Results::open(&path, false).unwrap();
+    }
+
+    #[test]
+    fn failed_rows_are_taken_out_to_be_done_again() {
+        let rows = [
+            row("a", ExitCode::Success),
+            row("b", ExitCode::Provider),
+            row("c", ExitCode::NotMet),
+            row("d", ExitCode::JudgeUnusable),
+        ];
+        let (_folder, path) = file(text(&rows).as_bytes());
+        let (mut results, before) = Results::open(&path, true).unwrap();
+        assert_eq!(before.done.len(), 2);
+        assert_eq!(before.tally.exit_code(), ExitCode::NotMet);
+        // The new file is locked as the old one was.
+        assert!(matches!(
+            Results::open(&path, false),
+            Err(ResultsError::InUse { .. })
+        ));
+        results.append(&row("b", ExitCode::Success)).unwrap();
+        let expected = text(&[
+            rows[0].clone(),
+            rows[2].clone(),
+            row("b", ExitCode::Success),
+        ]);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_left_alone() {
+        let contents: [&[u8]; 15] = [
+            b"my notes\nmore\n",
+            b"{\"id\": 1}\n",
+            b"notes\n{",
+            b"one line of notes",
+            b"{",
+            b"{\"id\":",
+            b"{\"id\":\"a\",\"name\":\"b",
+            b"{\"id\":\"a\",\"line\":1,\"status\":\"met\"}",
+            b"{\"a\": 1}",
+            b"[1, 2, 3]",
+            b"[1, 2,",
+            b"\"text",
+            b"   ",
+            b"\xff\xd8\xff\xe0 JFIF",
+            b"\0\0\0\0",
+        ];
+        for content in contents {
+            for again in [false, true] {
+                let (_folder, path) = file(content);
+                let error = Results::open(&path, again).unwrap_err();
+                assert!(
+                    matches!(error, ResultsError::NotOurs { line: 1, .. }),
+                    "{error}"
+                );
+                assert_eq!(std::fs::read(&path).unwrap(), content);
+            }
+        }
+    }
+
+    #[test]
+    fn what_follows_rows_and_is_none_is_left_alone() {
+        let rows = text(&[row("a", ExitCode::Success)]);
+        for end in ["a note", "{}", "{\"id\":1}", "{\"id\": \"b", "[1,", "\0\0"] {
+            let content = rows.clone() + end;
+            let (_folder, path) = file(content.as_bytes());
+            let error = Results::open(&path, false).unwrap_err();
+            assert!(
+                matches!(error, ResultsError::NotOurs { line: 2, .. }),
+                "{error}"
+            );
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn a_first_row_is_cut_where_it_is_recognisably_torn() {
+        let whole = text(&[row("a \"quoted\" \u{1f980}", ExitCode::Success)]);
+        let head = whole.find("met").unwrap() + 1;
+        for cut in 1..whole.len() - 1 {
+            let (_folder, path) = file(&whole.as_bytes()[..cut]);
+            let opened = Results::open(&path, false);
+            assert_eq!(
+                opened.is_ok_and(|(_, before)| before.mended),
+                cut >= head,
+                "{cut}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn wherever_the_last_row_is_torn_the_others_stay(cut in 1..400_usize, again: bool) {
+            let rows = [row("a", ExitCode::Success), row("b", ExitCode::NotMet), row("c", ExitCode::Success)];
+            let whole = text(&rows);
+            let kept = text(&rows[..2]);
+            let cut = (kept.len() + cut).min(whole.len());
+            let (_folder, path) = file(&whole.as_bytes()[..cut]);
+            let (mut results, before) = Results::open(&path, again).unwrap();
+            let complete = cut + 1 >= whole.len();
+            prop_assert_eq!(before.done.len(), if complete { 3 } else { 2 });
+            prop_assert_eq!(before.mended, !complete);
+            results.append(&row("d", ExitCode::Success)).unwrap();
+            let expected = text(if complete { &rows } else { &rows[..2] }) + &row("d", ExitCode::Success).to_line();
+            prop_assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+        }
+    }
+}
