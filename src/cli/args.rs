@@ -128,7 +128,7 @@ pub(super) enum ColorWhen {
 pub(super) enum Command {
     /// Write a draft, judge it, and revise it until it meets the criteria
     Draft(Box<DraftArgs>),
-    /// Revise a text until it meets the criteria, or mend named errors
+    /// Revise a text until it meets the criteria, or fix named errors
     #[command(visible_alias = "correct")]
     Revise(Box<ReviseArgs>),
     /// Judge texts by criteria, without writing anything: a gate for CI
@@ -264,7 +264,7 @@ pub(super) struct ReviseArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub prompt_file: Option<PathBuf>,
 
-    /// Only mend what stands in this file, in one revision that nobody judges: one issue a line, or JSON as
+    /// Fix only the issues in this file, in a single revision without evaluation: one issue per line, or JSON as
     /// evaluators print it; `-` for standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = IGNORED_BY_ERRORS)]
     pub errors: Option<PathBuf>,

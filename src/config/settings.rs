@@ -34,7 +34,7 @@ pub struct Settings {
     pub criteria_path: Option<Vec<PathBuf>>,
     /// The folder of the user's own prompt templates. Default: the built-in ones.
     pub prompt_dir: Option<PathBuf>,
-    /// How many of the last messages of a context file are used. Default: 3 (seed 000).
+    /// How many of the last messages of a context file are used. Default: 3.
     pub context_messages: Option<u32>,
     /// The most tokens of evidence that one search adds to a prompt, at an estimated four characters a
     /// token. At least 100; default 2000.

@@ -1,4 +1,4 @@
-//! The verdict of a single evaluator in the form of seed 001: `success`, `valid`, `score`, `errors`,
+//! The verdict of a single evaluator as JSON: `success`, `valid`, `score`, `errors`,
 //! `suggestions`.
 
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ struct Verdict<'a> {
     success: bool,
     /// Whether the text is good enough.
     valid: bool,
-    /// 0 to 1. Of a schema 1 or 0 (seed 002).
+    /// 0 to 1. Of a schema 1 or 0.
     score: Option<f64>,
     /// 0 to 1, for telling which of two invalid texts is the better one.
     ranking_score: Option<f64>,

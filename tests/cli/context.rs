@@ -1,4 +1,4 @@
-//! `--context`: what is known before a draft is written, in the shape of seed 000.
+//! `--context`: what is known before a draft is written, as a context file.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `reflect evaluate --evaluator`: a single evaluator in the form of seed 001, and its verdict.
+//! `reflect evaluate --evaluator`: a single evaluator in a file, and its verdict.
 
 use serde_json::json;
 

@@ -606,7 +606,7 @@ fn each_call_is_told_of_who_wants_to_know() {
     all(&ask("--show-reasoning"), &reasoning, &["[user]", " took "]);
 }
 
-/// What seed 002 shows of the language, with the needs of its syntax reference: `action` for the node, a schema, a
+/// An example of the whole language, with the needs of its syntax reference: `action` for the node, a schema, a
 /// corrector that is told of the errors as JSON, all of the loop's keys.
 const PROFILE: &str = r#"
 nodes:

@@ -1,4 +1,4 @@
-//! Cases of the tools that the seeds come from, run against the program: data in, verdict out.
+//! Cases of comparable tools, run against the program: data in, verdict out.
 //!
 //! A row says what its tool does (`expected`) and, where that is a fault, what is to be done instead
 //! (`recommended`, which then goes before it). The wording of messages is each tool's own; where an error

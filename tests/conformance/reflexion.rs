@@ -258,7 +258,7 @@ fn reflexion_row(row: &Value) -> Vec<String> {
     reflexion_of(&row, criteria, &args)
 }
 
-/// The facts of a row as a context file: seed 000's `retrievedFacts`.
+/// The facts of a row as a context file: `retrievedFacts`.
 fn context(row: &Value) -> Option<Value> {
     let facts = row["given"]["context"]["facts"].as_array()?.iter();
     let facts: Vec<Value> = facts

@@ -30,7 +30,7 @@ pub use chat::{
 pub use error::{ErrorClass, ModelError};
 pub use fence::fence_marker;
 pub use fence::{first_block, inside_fence};
-pub use http::tls;
+pub use http::tls_config;
 pub use http::{Connection, HeaderError, HttpClient, Pool, RetryPolicy, Timeouts};
 pub use journal::{Asked, Exchange, Journal};
 pub use key::{ApiKey, KeyError};

@@ -53,7 +53,7 @@ fn issues(errors: &Input<'_>, quiet: bool) -> Result<Vec<Issue>, CliError> {
     if issues.is_empty() {
         let name = errors.name();
         return Err(
-            CliError::usage(format!("{name} names no errors: there is nothing to mend"))
+            CliError::usage(format!("{name} names no errors: there is nothing to fix"))
                 .hint("write one error a line, or leave `--errors` out to have the text judged"),
         );
     }

@@ -136,7 +136,7 @@ impl Report {
         self.checks.push((area, check));
     }
 
-    /// The exit code of the worst that was found: what is wrong with the configuration has to be mended first.
+    /// The exit code of the worst that was found: what is wrong with the configuration has to be fixed first.
     pub(super) fn exit_code(&self) -> ExitCode {
         let rank = |code: ExitCode| match code {
             ExitCode::Success => 0,

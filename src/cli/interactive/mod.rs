@@ -23,7 +23,7 @@ use crate::types::{ConvergenceReason, LoopSettings, ModelId, UserDecision, Versi
 /// How often the size of the terminal is looked at while a key is waited for.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// Providers whose models run on hardware of the user's own, so that a call in vain costs nothing but power.
+/// Providers whose models run on hardware of the user's own, so that a call without effect costs nothing but power.
 const OWN: [&str; 2] = ["ollama", "embedded"];
 
 /// Rows of the screen that are not for the draft when it is shown unasked: what was said before it, and the menu.

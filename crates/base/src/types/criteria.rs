@@ -4,9 +4,9 @@ use super::evaluator::Evaluator;
 use super::judging::{JudgeSettings, ProbeTexts};
 use super::settings::LoopSettings;
 
-/// The overall threshold where a criteria file names none (seed 003 §2.2, `quality_threshold`).
+/// The overall threshold where a criteria file names none.
 pub const DEFAULT_THRESHOLD: f64 = 0.8;
-/// The floor of a criterion that names none (seed 003 §2.4.2, `threshold`).
+/// The floor of a criterion that names none.
 pub const DEFAULT_FLOOR: f64 = 0.7;
 /// The floor of a hard check that names none and that measures one plain fact: it is met or it is not. A poem of four lines is no haiku, though
 /// it is three quarters of one; who wants to allow that sets a lower floor.

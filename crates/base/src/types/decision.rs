@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// What somebody decides after a version was judged (seed 003 §3.4, and what a person needs besides).
+/// What somebody decides after a version was judged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UserDecision {

@@ -12,7 +12,7 @@ pub struct Evaluation {
     pub criteria_scores: IndexMap<String, Option<f64>>,
     /// Whether the draft is good enough. Decided by our own rule, never by a model.
     pub satisfactory: bool,
-    /// Weaknesses, the gravest first.
+    /// Weaknesses, most severe first.
     pub issues: Vec<Issue>,
     /// What to do about them, in the same order.
     pub suggestions: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Evaluation {
 }
 
 /// How good a judged draft is, the best last: whether it is free of flaws, whether it is good enough, whether it has all that is required,
-/// then its score. A floor or a grave issue is not outweighed by a mean, and a mean without the judge's
+/// then its score. A floor or a severe issue is not outweighed by a mean, and a mean without the judge's
 /// part, who is not asked where something required is missing, is not compared with one that has it.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Rank {
@@ -158,17 +158,17 @@ pub enum Status {
     Skipped,
 }
 
-/// One weakness of a draft (seed 000, `Issue`).
+/// One weakness of a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
     /// What kind of weakness.
     #[serde(rename = "type")]
     pub kind: IssueType,
-    /// How grave it is; major and critical ones keep a draft from being satisfactory.
+    /// How severe it is; major and critical ones keep a draft from being satisfactory.
     pub severity: Severity,
     /// What is wrong, and where.
     pub description: String,
-    /// What would mend it.
+    /// What would fix it.
     pub suggested_fix: Option<String>,
     /// The criterion it belongs to, if the judge named one that exists.
     pub criterion: Option<String>,
@@ -216,7 +216,7 @@ pub struct Place {
     pub verified: Option<bool>,
 }
 
-/// What kind of weakness an issue is (seed 000).
+/// What kind of weakness an issue is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IssueType {
@@ -239,13 +239,13 @@ impl IssueType {
     }
 }
 
-/// How grave an issue is (seed 000), the gravest last.
+/// How severe an issue is, the most severe last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Worth mentioning; does not keep a draft from being satisfactory.
     Minor,
-    /// Must be mended.
+    /// Must be fixed.
     Major,
     /// Makes the draft useless.
     Critical,

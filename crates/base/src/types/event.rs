@@ -235,7 +235,7 @@ pub enum Event {
     Issues {
         /// The version's number.
         iteration: u32,
-        /// Those that it has, those that came back among them, the gravest first.
+        /// Those that it has, those that came back among them, most severe first.
         open: Vec<TrackedIssue>,
         /// Those that the version it revises had and that it has no longer.
         resolved: Vec<TrackedIssue>,

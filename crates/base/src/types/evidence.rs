@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// A piece of memory, code or documentation that a draft is checked against (seed 000, `Evidence`).
+/// A piece of memory, code or documentation that a draft is checked against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// What kind of thing it is taken from.
@@ -8,8 +8,7 @@ pub struct Evidence {
     /// The text, word for word.
     pub content: String,
     /// How much it has to do with what was looked for, 0 to 1. Of a fact its confidence, of a procedure its
-    /// success rate, as in seed 000; of a passage see `Gatherer` in the crate `reflect-core`. `None` if it is not
-    /// known.
+    /// success rate; of a passage see `Gatherer` in the crate `reflect-core`. `None` if it is not known.
     pub relevance: Option<f64>,
     /// The claim that it bears on, for or against, where that is known.
     pub supports_claim: Option<String>,
@@ -17,7 +16,7 @@ pub struct Evidence {
     pub location: Option<String>,
 }
 
-/// What kind of thing a piece of evidence is taken from (seed 000).
+/// What kind of thing a piece of evidence is taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {

@@ -17,7 +17,7 @@ use super::{
     version::Version,
 };
 
-/// Why a run stopped (seed 003 §3.3, and what a real tool needs besides).
+/// Why a run stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergenceReason {
@@ -577,7 +577,7 @@ pub struct RunResult {
     pub error: Option<String>,
 }
 
-/// The versions of a run (seed 003 §2.7.1). `best_version` and `final_version` are iteration numbers.
+/// The versions of a run. `best_version` and `final_version` are iteration numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct History {
     /// Every version, in order.

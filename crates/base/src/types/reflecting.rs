@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use super::table::settings;
 
-/// When the outcome of a task or a plan counts as a success (seed 004).
+/// When the outcome of a task or a plan counts as a success.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ReflectionCriteria {
     /// The least share of a plan's tasks that must succeed, 0 to 1.

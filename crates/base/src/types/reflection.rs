@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-/// What makes the loop reflect before it writes on (seed 003 §2.3). Two triggers of the seed are not among them,
-/// since what they lead to is a verdict: `completion`, the evaluation of every version; and `manual`, which is
+/// What makes the loop reflect before it continues. The triggers `completion` and `manual` are not among them, since they
+/// lead to a verdict: `completion` is the evaluation of every version, and `manual` is
 /// `Critique` of the crate `reflect-core`, or `reflect evaluate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

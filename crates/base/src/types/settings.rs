@@ -25,7 +25,7 @@ pub struct LoopSettings {
     #[arg(long, value_name = "N", hide_short_help = true, display_order = 2)]
     #[arg(help = "The fewest drafts to make, the first included [default: 1]")]
     pub min_iterations: Option<u32> from 1 = 1,
-    /// The overall threshold; goes before the criteria file's own. 0 to 1.
+    /// The overall threshold; overrides that of the criteria file. 0 to 1.
     #[arg(long, value_name = "SCORE", display_order = 1)]
     #[arg(help = "The score that is good enough, 0 to 1 [default: the criteria's own, else 0.8]")]
     pub threshold: Option<f64> from 0 to 1,
@@ -40,18 +40,15 @@ pub struct LoopSettings {
     #[arg(help = "Write so many drafts for each revision (1 to 8), in different ways, and keep the best; `auto`: 2 after a \
         revision that did not help [default: 1]")]
     pub candidates: Option<Candidates> = Candidates::default(),
-    /// The most tokens of one reply that revises (seed 003 §2.5.2). At least 1; default: as for any other
-    /// reply.
+    /// The most tokens of a reply that revises. At least 1; default: as for any other reply.
     #[arg(long, value_name = "N", hide_short_help = true)]
     #[arg(help = "The most tokens of one reply that revises")]
     pub max_revision_tokens: Option<u32> from 1,
-    /// Show each revision the last drafts before, besides the one that it revises (seed 003 §2.5.2). Default:
-    /// false.
+    /// Show each revision the latest drafts as well as the one that it revises. Default: false.
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     #[arg(help = "Whether to show each revision the last drafts before, besides the one that it revises [default: false]")]
     pub include_prior_versions: Option<bool> = false,
-    /// Tell each revision what earlier ones have mended and what they tried in vain (seed 003 §2.5.2).
-    /// Default: true.
+    /// Show each revision what earlier ones fixed and which attempts failed. Default: true.
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     #[arg(help = "Whether to show each revision what earlier ones fixed and what failed [default: true]")]
     pub include_reflection_history: Option<bool> = true,
@@ -73,7 +70,7 @@ pub struct LoopSettings {
     #[arg(long, value_name = "SCORE", hide_short_help = true, display_order = 4)]
     #[arg(help = "Stop once as many drafts together gain less than this, 0 to 1 [default: 0.05]")]
     pub improvement_threshold: Option<f64> from 0 to 1 = 0.05,
-    /// Stop where scores go up and down without a trend (seed 003 §2.6.2). Default: true.
+    /// Stop where scores go up and down without a trend. Default: true.
     #[arg(long, value_name = "BOOL", hide_short_help = true, display_order = 5)]
     #[arg(help = "Whether to stop where scores go up and down without a trend [default: true]")]
     pub detect_oscillation: Option<bool> = true,
@@ -88,18 +85,17 @@ pub struct LoopSettings {
     #[arg(long, value_name = "BOOL", hide_short_help = true, display_order = 7)]
     #[arg(help = "Whether to draw fresh drafts, or revise in another way, where revisions do not help [default: true]")]
     pub adapt: Option<bool> = true,
-    /// Reflect before the next revision where a version's score fell by more than this below the best one's (seed
-    /// 003 §2.3). 0 to 1, 0 for never; default 0, since the seed's only default trigger is `completion`. 0.1 is
-    /// about the noise of a judge, so that less says little.
+    /// Reflect before the next revision where a version's score fell by more than this below the best one's. 0 to 1, 0
+    /// for never; default 0. A judge's noise is about 0.1, so smaller values say little.
     #[arg(long, value_name = "SCORE", hide_short_help = true, display_order = 8)]
     #[arg(help = "Where a score falls by more than this below the best one, reflect on it first; 0 for never [default: 0]")]
     pub quality_drop_threshold: Option<f64> from 0 to 1 = 0.0,
-    /// Reflect on replies that are no drafts, and ask once more (seed 003 §2.3). Default: false.
+    /// Reflect on rejected replies, and ask once more. Default: false.
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true", display_order = 9)]
     #[arg(help = "Whether to reflect on replies that are no drafts, and to ask once more [default: false]")]
     pub reflect_on_error: Option<bool> = false,
-    /// Which tools' results are reflected on, by their names (seed 003 §2.3). Default: those of all tools.
+    /// Which tools' results are reflected on, by their names. Default: those of all tools.
     #[arg(long, value_name = "NAMES", hide_short_help = true, value_delimiter = ',', display_order = 10)]
     #[arg(help = "Reflect on the results of these tools only, by the names of their programs, with commas; '' for none")]
     pub reflect_on_tools: Option<Vec<String>>,
@@ -108,7 +104,7 @@ pub struct LoopSettings {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true", display_order = 11)]
     #[arg(help = "Whether to write the first draft in steps, an outline and then section by section [default: false]")]
     pub steps: Option<bool> = false,
-    /// Where drafts are written in steps, reflect after every so many sections (seed 003 §2.3); 0 for never.
+    /// Where drafts are written in steps, reflect after every so many sections; 0 for never.
     /// Default 3.
     #[arg(long, value_name = "N", hide_short_help = true, display_order = 12)]
     #[arg(help = "With --steps, reflect after every so many sections; 0 for never [default: 3]")]
@@ -186,7 +182,7 @@ impl LoopSettings {
     }
 }
 
-/// How a draft is revised (seed 003 §2.5.1).
+/// How a draft is revised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
@@ -194,7 +190,7 @@ pub enum Strategy {
     FullRewrite,
     /// The model names passages and what takes their place; the rest stays byte for byte.
     TargetedEdit,
-    /// The model writes one section after the other, those only that have something to mend or are missing.
+    /// The model writes one section after the other, those only that have something to fix or are missing.
     Incremental,
     /// Whichever of the others fits: by the size of the draft, by how much of it the issues concern, and by
     /// what has worked in this run.
@@ -214,8 +210,8 @@ impl Strategy {
     }
 }
 
-/// Which version a run returns (seed 003 §2.7.2). The seed's two defaults disagree; ours is the one of
-/// its interface, `highest_score`: the last draft is worse than the best one in a third of all runs.
+/// Which version a run returns. Default: `highest_score`, because the last draft is worse than the best one in a third
+/// of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Select {

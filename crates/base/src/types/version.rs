@@ -8,7 +8,7 @@ use super::{
 };
 use crate::text::counted;
 
-/// A draft with its evaluation and where it comes from (seed 003 §2.7.1).
+/// A draft with its evaluation and where it comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Version {
     /// Its number; the first draft, or the text that the run began with, is 1.

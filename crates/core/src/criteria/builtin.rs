@@ -15,7 +15,7 @@ pub(super) fn text(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A built-in set (seed 003 §2.4.2); `None` if there is none of that name.
+/// A built-in set; `None` if there is none of that name.
 pub fn builtin(name: &str) -> Option<Criteria> {
     let source = Source::new(&format!("built-in {name}"), text(name)?);
     // The four texts are part of the program, and a test reads each of them.

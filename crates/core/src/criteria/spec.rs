@@ -1,4 +1,4 @@
-//! A single evaluator in a file of its own, in the form of seed 001: `type: schema`, `llm` or `custom`, with
+//! A single evaluator in a file of its own: `type: schema`, `llm` or `custom`, with
 //! that type's keys. It becomes a set of one criterion.
 
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ const SCRIPT_FLOOR: f64 = 0.5;
 /// The keys that every type has.
 const COMMON: &[&str] = &["type", "name", "description", "threshold"];
 
-/// What keys are called elsewhere (seed 001's standalone action, other tools), and what they are called here.
+/// What keys are called in other tools, and what they are called here.
 const ALIASES: &[(&str, &str)] = &[("evaluator_type", "type"), ("code", "run")];
 
 /// Reads the file of a single evaluator: YAML, JSON or TOML, by its ending.
@@ -55,7 +55,7 @@ pub fn of_data(data: &Data, default: Option<&'static str>) -> Result<Criteria, S
         _ => spec.custom()?,
     };
     let floor = match &evaluator {
-        // A judge's score is good enough where it would be in a set of criteria (seed 003 §2.2).
+        // A judge's score is good enough where it would be in a set of criteria.
         Evaluator::Llm(_) => DEFAULT_THRESHOLD.max(DEFAULT_FLOOR),
         Evaluator::Script(_) => SCRIPT_FLOOR,
         _ => DEFAULT_HARD_FLOOR,

@@ -30,9 +30,9 @@ pub(super) enum Variation {
     Usual,
     /// The whole is written again, instead of edits.
     Rewrite,
-    /// It is told only so many issues, the gravest.
+    /// It is told only so many issues, the most severe.
     Gravest(usize),
-    /// It is told all issues but so many, the gravest.
+    /// It is told all issues but so many, the most severe.
     Others(usize),
     /// It is written at this temperature.
     Warmer(f64),
@@ -53,7 +53,7 @@ impl Variation {
         }
     }
 
-    /// The issues that the candidate is told, of all, the gravest first.
+    /// The issues that the candidate is told, of all, most severe first.
     pub(super) fn told<T>(self, issues: &[T]) -> &[T] {
         match self {
             Self::Gravest(told) => &issues[..told.min(issues.len())],
@@ -63,10 +63,10 @@ impl Variation {
     }
 }
 
-/// The variations for so many candidates. `strategy` is how the first one begins to revise, `issues` is how grave
-/// what it is told is, the gravest first, and `temperature` is what is set for it.
+/// The variations for so many candidates. `strategy` is how the first one begins to revise, `issues` is how severe
+/// what it is told is, most severe first, and `temperature` is what is set for it.
 ///
-/// The first is the usual one. Then, as far as they are different from it: a rewrite beside edits; the gravest issues
+/// The first is the usual one. Then, as far as they are different from it: a rewrite beside edits; the most severe issues
 /// alone; a warmer one; the other issues alone; and from there on each one warmer, up to a bound.
 pub(super) fn variations(
     count: u32,
@@ -95,7 +95,7 @@ pub(super) fn variations(
     all
 }
 
-/// How many of the issues are the gravest: those of the highest severity; where all are equally grave, the first
+/// How many of the issues are the most severe: those of the highest severity; where all are equally severe, the first
 /// half. `None` if they cannot be divided.
 fn gravest(issues: &[Severity]) -> Option<usize> {
     let first = issues.first()?;

@@ -1,4 +1,4 @@
-//! Judges that are never, or always, satisfied (seed 003 §4.4): what a run shows of them, in words for people.
+//! Judges that are never, or always, satisfied: what a run shows of them, in words for people.
 
 use crate::types::{Criteria, Evaluation, RunRecord, Version};
 
@@ -6,7 +6,7 @@ use crate::types::{Criteria, Evaluation, RunRecord, Version};
 const ALL_PERFECT: usize = 3;
 /// So many judged versions show that a judge is not to be satisfied.
 const MANY: usize = 3;
-/// A judge who has seen this share of its own issues mended ought to say that the text is better.
+/// A judge who has seen this share of its own issues fixed ought to say that the text is better.
 const MENDED: f64 = 0.7;
 /// A score is perfect that rounds to 1.00.
 const PERFECT: f64 = 0.995;
@@ -38,7 +38,7 @@ pub(super) fn undercritical(criteria: &Criteria, record: &RunRecord) -> Option<S
 /// - the probe: a planted text that is known to be good was not good enough (`harsh` says so);
 /// - in three judged versions or more, the spread: the scores of the best version's judgements lie so far apart
 ///   that some reach the threshold, or the floor of a criterion that is not met;
-/// - in as many, that the judge moves the goal: most of the issues that it named are mended, and yet the score rose
+/// - in as many, that the judge moves the goal: most of the issues that it named are fixed, and yet the score rose
 ///   by less than `small` from the first version to the best.
 pub(super) fn overcritical(
     criteria: &Criteria,
@@ -92,7 +92,7 @@ fn torn(criteria: &Criteria, evaluation: &Evaluation) -> Option<String> {
     })
 }
 
-/// That what the judge named is mended and the score has not risen for it, in words.
+/// That what the judge named is fixed and the score has not risen for it, in words.
 fn moved_goal(record: &RunRecord, best: &Version, small: f64) -> Option<String> {
     let issues = record.issues()?;
     let rise = best.score()? - record.versions.first()?.score()?;

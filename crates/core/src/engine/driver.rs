@@ -355,7 +355,7 @@ struct Work {
     edits: Option<EditCounts>,
     /// The text that is revised.
     base: Option<String>,
-    /// What the writer is told to mend, or to avoid.
+    /// What the writer is told to fix, or to avoid.
     issues: Vec<Issue>,
 }
 

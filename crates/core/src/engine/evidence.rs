@@ -33,7 +33,7 @@ pub(super) fn for_run(
     emit(FIRST, known, found, log);
 }
 
-/// What has to do with what is to be mended: it stays before the models until the next revision.
+/// What has to do with what is to be fixed: it stays before the models until the next revision.
 pub(super) fn for_revision(
     gatherer: Option<&Gatherer>,
     issues: &[Issue],

@@ -30,7 +30,7 @@ struct Known {
 /// What became of the issues with a version.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Change {
-    /// Those that it has, the gravest first.
+    /// Those that it has, most severe first.
     pub(super) open: Vec<TrackedIssue>,
     /// Those of the version that it revises that it has no longer.
     pub(super) resolved: Vec<TrackedIssue>,
@@ -90,7 +90,7 @@ impl Ledger {
         }
     }
 
-    /// The issues that a version has, the gravest first.
+    /// The issues that a version has, most severe first.
     pub(super) fn issues_of(&self, version: u32) -> &[TrackedIssue] {
         self.open.get(&version).map_or(&[], Vec::as_slice)
     }

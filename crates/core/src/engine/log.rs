@@ -183,7 +183,7 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// The evidence for a version that was found before the run was resumed; empty if it was looked for in vain. It
+    /// The evidence for a version that was found before the run was resumed; empty if it was looked for without effect. It
     /// is looked for at once when the version's step has begun: if the run went on, it had been.
     pub(super) fn recorded_evidence(&self, version: u32) -> Option<Vec<Evidence>> {
         let found = self.recorded(|event| match event {

@@ -305,7 +305,7 @@ impl State {
                 }
                 ConvergenceReason::JudgeFailed
             }
-            // Nothing that is written would mend it.
+            // Nothing that is written would fix it.
             Happened::CheckFailed => ConvergenceReason::JudgeFailed,
             Happened::ModelFailed => ConvergenceReason::ModelError,
             Happened::OutOfBudget => rules.limit.unwrap_or(ConvergenceReason::TokenBudget),

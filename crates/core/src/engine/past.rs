@@ -1,4 +1,4 @@
-//! What a revision is shown of the run so far (seed 003 §2.5.2), besides the version that it revises.
+//! What a revision is shown of the run so far, besides the version that it revises.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ fn drafts(record: &RunRecord, base: u32, lineage: &BTreeSet<u32>) -> Vec<Earlier
     shown
 }
 
-/// What was mended on the way to the version, and what was tried in vain, one thing a line; the last things where
+/// What was fixed on the way to the version, and what failed, one thing a line; the last things where
 /// there are too many.
 fn reflections(record: &RunRecord, base: u32, lineage: &BTreeSet<u32>) -> Vec<String> {
     let is_open = |description: &str| {

@@ -10,7 +10,7 @@ pub enum Start {
     /// A text that is there already. It is version 1: it is judged, and revised if it has to be. What takes its
     /// place is made of it: no draft is written anew.
     Text(Text),
-    /// A text whose faults are known. It is version 1 and is revised once, to mend these; nothing is judged.
+    /// A text whose faults are known. It is version 1 and is revised once, to fix these; nothing is judged.
     Correction {
         /// The text.
         text: Text,

@@ -14,7 +14,7 @@ pub(super) enum Todo {
         title: String,
         messages: Vec<Message>,
     },
-    /// What the sections to come must mend or watch.
+    /// What the sections to come must fix or watch.
     LookBack(Vec<Message>),
     /// Nothing: all sections are there.
     Done,

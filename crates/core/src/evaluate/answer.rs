@@ -6,7 +6,7 @@ use super::{Fault, Finding};
 use crate::text::clip;
 use crate::types::{Issue, IssueType, Place, Severity};
 
-/// The most errors of one verdict that are read: a reviser can mend no more at once.
+/// The most errors of one verdict that are read: a reviser can fix no more at once.
 const MAX_FAULTS: usize = 50;
 /// The most characters of a message that are kept.
 const MAX_MESSAGE: usize = 1000;
@@ -128,7 +128,7 @@ fn from_object(object: &Map<String, Value>) -> Result<Finding, String> {
         (None, Some(valid)) => (if valid { 1.0 } else { 0.0 }, None),
         (None, None) => (0.0, None),
     };
-    // What the verdict itself calls grave is grave, whatever else it says.
+    // What the verdict itself calls severe is severe, whatever else it says.
     let grave = faults
         .iter()
         .any(|fault| fault.severity.is_some_and(|it| it >= Severity::Major));
@@ -232,7 +232,7 @@ fn faults_of(value: &Value) -> Vec<Fault> {
             let mut faults: Vec<Fault> = items.iter().filter_map(fault).collect();
             if faults.len() > MAX_FAULTS {
                 let more = faults.len() - MAX_FAULTS;
-                // Whether any is grave must not depend on where it stands.
+                // Whether any is severe must not depend on where it stands.
                 faults.sort_by_key(|fault| std::cmp::Reverse(fault.severity));
                 faults.truncate(MAX_FAULTS);
                 faults.push(Fault::new(

@@ -13,7 +13,7 @@ const VERDICTS: &[&str] = &["evaluation", "best_evaluation"];
 
 /// What is wrong with a text: one issue a line, or JSON: a list of texts and objects (`message`, `path`, `severity`,
 /// `suggestion`, … as evaluators return them, or our own issues), or a whole verdict or report with such a list under
-/// `errors` or `issues`. Those that do not say how grave they are, are major: somebody wants them mended. May be empty.
+/// `errors` or `issues`. Those that do not say how severe they are, are major: somebody wants them fixed. May be empty.
 ///
 /// # Errors
 /// With the place, if it begins like JSON and is none, or has no such list.

@@ -77,7 +77,7 @@ impl Finding {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fault {
     pub(super) kind: IssueType,
-    /// How grave it is, if the evaluator says so itself.
+    /// How severe it is, if the evaluator says so itself.
     pub(super) severity: Option<Severity>,
     pub(super) description: String,
     pub(super) suggested_fix: Option<String>,
@@ -106,7 +106,7 @@ impl Fault {
         Self { place, ..self }
     }
 
-    /// The issue that it is. Where nobody says how grave: if the criterion is not met it must be mended,
+    /// The issue that it is. Where nobody says how severe: if the criterion is not met it must be fixed,
     /// else it may be.
     pub(super) fn into_issue(self, criterion: &str, passed: bool) -> Issue {
         Issue {

@@ -6,7 +6,7 @@ use super::Fault;
 use crate::text::clip;
 use crate::types::Place;
 
-/// The most faults that one check names one by one. A reviser mends no more at once, and a text that is
+/// The most faults that one check names one by one. A reviser fixes no more at once, and a text that is
 /// wrong all over fills no prompt.
 pub(super) const MAX_FAULTS: usize = 10;
 

@@ -80,7 +80,7 @@ fn weighed(comparison: &Comparison, other: &str, floor: f64) -> Finding {
         cached: comparison.cached,
         ..Finding::graded(score, evidence)
     };
-    // A tie that is enough leaves nothing to mend.
+    // A tie that is enough leaves nothing to fix.
     if comparison.preference == Preference::First || score >= floor && score > 0.0 {
         return finding;
     }

@@ -69,7 +69,7 @@ impl ScriptCheck {
         })
     }
 
-    /// What the script sees: the loop under plain names, and under those of seed 001, which scripts that
+    /// What the script sees: the loop under plain names, and under the older ones (`reflection_…`), which scripts that
     /// exist already use.
     fn state(&self, subject: &Subject<'_>) -> Map<String, Value> {
         let progress = &subject.progress;

@@ -56,7 +56,7 @@ pub struct Earlier {
     pub score: Option<f64>,
     /// Whether it was good enough.
     pub satisfactory: bool,
-    /// What was wrong with it, the gravest first.
+    /// What was wrong with it, most severe first.
     pub issues: Vec<Issue>,
 }
 

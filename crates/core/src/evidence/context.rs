@@ -1,4 +1,4 @@
-//! Context files: the message history, facts and procedures of seed 000, as JSON.
+//! Context files: the message history, facts and procedures, as JSON.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use crate::source::{self, Source, SourceError, similar};
 use crate::types::{Fact, PastMessage, Procedure, Task};
 
-/// How many of the last messages are used where nobody says (seed 000).
+/// How many of the last messages are used by default.
 pub const DEFAULT_MESSAGES: u32 = 3;
 
 const EXAMPLE: &str = "for example: {\"messageHistory\": [{\"role\": \"user\", \"content\": \"…\"}], \
@@ -236,7 +236,7 @@ mod tests {
         Context::parse(&Source::new("c.json", text))
     }
 
-    /// As the example of seed 000 calls it, with all that such a program's object has besides.
+    /// As agents call it, with all that such a program's object has besides.
     const SEED: &str = r#"{
         "sessionId": "abc",
         "currentMessage": "How do I set up database migrations?",

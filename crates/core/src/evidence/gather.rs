@@ -253,7 +253,7 @@ fn is_same(a: &Evidence, b: &Evidence) -> bool {
     a.content == b.content
 }
 
-/// What came with a task as evidence (seed 000): facts, whose relevance is their confidence, and procedures,
+/// What came with a task as evidence: facts, whose relevance is their confidence, and procedures,
 /// whose relevance is their success rate.
 pub fn memory(task: &Task) -> Vec<Evidence> {
     let facts = task.facts.iter().map(|fact| Evidence {

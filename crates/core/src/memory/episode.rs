@@ -47,9 +47,9 @@ pub struct Fault {
     pub criterion: Option<String>,
     /// What is wrong, in the judge's or the check's words.
     pub description: String,
-    /// What would mend it, in their words.
+    /// What would fix it, in their words.
     pub fix: Option<String>,
-    /// How it was mended, if it was: by a revision of this kind, or by a text of its own.
+    /// How it was fixed, if it was: by a revision of this kind, or by a text of its own.
     pub mended: Option<Option<Strategy>>,
 }
 
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// A run of two drafts, in which the grave issue of the first is mended.
+    /// A run of two drafts, in which the severe issue of the first is fixed.
     fn run(command: &str, reason: ConvergenceReason) -> Vec<Stamped> {
         let criteria = crate::criteria::parse(
             "name = 'house'\n[[criteria]]\nname = 'clear'\ndescription = 'Clear.'\n[[criteria]]\nname = 'short'\n\

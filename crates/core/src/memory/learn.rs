@@ -72,10 +72,10 @@ fn insight(
     }
 }
 
-/// A fault that several runs had: how often each way of revising mended it, and who said so.
+/// A fault that several runs had: how often each way of revising fixed it, and who said so.
 struct Recurring<'a> {
     fault: &'a Fault,
-    /// The suggestion, of a fault that was mended by preference.
+    /// The suggestion, of a fault that was fixed by preference.
     fix: Option<&'a str>,
     fix_worked: bool,
     mended: BTreeMap<&'static str, usize>,
@@ -120,10 +120,10 @@ impl<'a> Recurring<'a> {
         let by = best.map(|(way, _)| format!(" ({way} did it)"));
         match (self.fix, &by) {
             (Some(fix), Some(by)) if self.fix_worked => {
-                format!(" This mended it{by}: {}", sentence(fix))
+                format!(" This fixed it{by}: {}", sentence(fix))
             }
-            (Some(fix), _) => format!(" To mend it: {}", sentence(fix)),
-            (None, Some(by)) => format!(" It can be mended{by}."),
+            (Some(fix), _) => format!(" Fix: {}", sentence(fix)),
+            (None, Some(by)) => format!(" It can be fixed{by}."),
             (None, None) => String::new(),
         }
     }
@@ -148,7 +148,7 @@ fn way(strategy: Option<Strategy>) -> &'static str {
     }
 }
 
-/// Faults that came up in several runs of the same criteria, with what mended them.
+/// Faults that came up in several runs of the same criteria, with what fixed them.
 fn recurring_issues(criteria: &str, runs: &[&Episode]) -> Vec<KnownInsight> {
     let mut found: Vec<Recurring<'_>> = Vec::new();
     for run in runs {
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(
             insight.content,
             "Texts for the criteria `house` often had this fault under `clear`: It does not say what it is about. \
-             This mended it (a full rewrite did it): Say it first."
+             This fixed it (a full rewrite did it): Say it first."
         );
     }
 

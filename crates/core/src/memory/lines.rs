@@ -1,5 +1,4 @@
-//! Memory as JSON lines: to give away, and to take in from other programs. The keys are those of a context file
-//! (seed 000).
+//! Memory as JSON lines: to give away, and to take in from other programs. The keys are those of a context file.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -182,7 +182,7 @@ pub struct FailedEdit<'a> {
 pub struct Past {
     /// Earlier drafts, the oldest first.
     pub drafts: Vec<EarlierDraft>,
-    /// What was mended before, and what was tried in vain, one thing each, on one line.
+    /// What was fixed before, and what failed, one thing each, on one line.
     pub reflections: Vec<String>,
 }
 

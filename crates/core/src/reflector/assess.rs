@@ -18,7 +18,7 @@ const LONG_CHAIN: usize = 6;
 /// How much of an error's message is shown, in characters.
 const SHOWN: usize = 200;
 
-/// The verdict on the outcome of a task or a plan: seed 004's `Evaluation`, by a name of its own since that of a
+/// The verdict on the outcome of a task or a plan. It is not named `Evaluation`, since that of a
 /// draft has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assessment {
@@ -91,7 +91,7 @@ pub struct Counts {
 ///
 /// It is a success if it was done, was not too slow for what was expected, and has something to show, as far as the
 /// criteria ask for that and it is known. Another plan is worth it after a failure by time, network or resources, or
-/// because something was not there (seed 004).
+/// because something was not there.
 pub fn evaluate_task(
     task: &PlannedTask,
     result: &TaskResult,

@@ -56,7 +56,7 @@ impl Cause {
 }
 
 /// Finds out what kind of failure an error is: by what the executor says, else by its type, its code, its words.
-/// Without anything that tells it is `execution`, as in seed 004.
+/// Without anything that tells it is `execution`.
 pub fn cause(error: Option<&TaskError>) -> Cause {
     let Some(error) = error else {
         return Cause::UNKNOWN;

@@ -138,7 +138,7 @@ impl TaskResult {
 pub enum TaskStatus {
     /// Done.
     Success,
-    /// Tried in vain.
+    /// Tried without effect.
     Failed,
     /// Passed over, for instance because a task that it waits for failed.
     Skipped,

@@ -16,7 +16,7 @@ const LEAST_TIMES: usize = 4;
 /// How many times the usual distance from the middle a time must be away from it to stand out.
 const FAR_OUT: f64 = 5.0;
 
-/// Something learned from an episode, for those that come (seed 004).
+/// Something learned from an episode, for those that come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Insight {
     /// What it is about.

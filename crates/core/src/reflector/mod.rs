@@ -1,4 +1,4 @@
-//! Judging the outcome of tasks and plans that something else ran (seed 004): what went wrong and why, whether
+//! Judging the outcome of tasks and plans that something else ran: what went wrong and why, whether
 //! another plan would help, what the failures have in common, and what is to be learned from it.
 //!
 //! Everything here is a pure function of what it is given, and asks no model: the same outcome always has the same

@@ -13,7 +13,7 @@ const REPEATED: usize = 2;
 /// So many failures one after the other are a pattern.
 const IN_A_ROW: usize = 3;
 
-/// What several failures have in common (seed 004).
+/// What several failures have in common.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailurePattern {
     /// What kind of pattern.
@@ -24,7 +24,7 @@ pub struct FailurePattern {
     pub occurrences: usize,
     /// The tasks, each once, in the order of their failures.
     pub affected_tasks: Vec<String>,
-    /// What would mend it.
+    /// What would fix it.
     pub suggested_fix: Option<String>,
     /// The kind of failure that they share, if they do.
     pub category: Option<ErrorCategory>,
@@ -196,7 +196,7 @@ fn sequential(attempts: &[&TaskResult]) -> Option<FailurePattern> {
         PatternType::SequentialFailures,
         row,
         format!("{} attempts failed one after the other", row.len()),
-        Some("stop after the first failures, and mend what the later tasks rest on".to_owned()),
+        Some("stop after the first failures, and fix what the later tasks depend on".to_owned()),
     ))
 }
 

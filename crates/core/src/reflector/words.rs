@@ -1,5 +1,5 @@
-//! Which phrases make a failure one of a category. A word by itself says little (seed 004 would take any sentence with
-//! "invalid" in it for a validation error), so what counts is what stands around it.
+//! Which phrases make a failure one of a category. A word by itself says little (a sentence with
+//! "invalid" in it need not be a validation error), so what counts is what stands around it.
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -10,7 +10,7 @@ use crate::model::{EndReason, Reply};
 use crate::prompt::Revise;
 use crate::types::{Issue, Severity};
 
-/// The most sections that one revision writes again: the judge has its say before the rest. The gravest go first.
+/// The most sections that one revision writes again: the judge has its say before the rest. The most severe go first.
 const MAX_SECTIONS: usize = 4;
 
 /// Text of another section of at least so many bytes in a reply shows that the reply holds more than was asked for.
@@ -74,7 +74,7 @@ impl Increments {
         }
         by_section.sort_by_key(|(at, own)| (std::cmp::Reverse(gravity(own)), *at));
         by_section.truncate(MAX_SECTIONS);
-        // What concerns the whole is mended wherever something is written.
+        // What concerns the whole is fixed wherever something is written.
         let mut targets: Vec<Target> = by_section
             .into_iter()
             .map(|(at, mut own)| {

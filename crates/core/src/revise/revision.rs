@@ -62,7 +62,7 @@ enum State {
 }
 
 impl Revision {
-    /// Begins to revise a version by a strategy, to mend the issues of its evaluation. `history` says what has worked in
+    /// Begins to revise a version by a strategy, to fix the issues of its evaluation. `history` says what has worked in
     /// this run; `note` is added to the prompt.
     pub fn new(
         strategy: Strategy,

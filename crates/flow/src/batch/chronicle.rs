@@ -188,7 +188,7 @@ fn error(said: Option<&str>, category: Option<ErrorCategory>) -> TaskError {
 }
 
 impl Row {
-    /// How the last attempt ended, for the reflector. What does not meet its criteria was done in vain.
+    /// How the last attempt ended, for the reflector. What does not meet its criteria was done without effect.
     pub(super) fn last_result(&self) -> TaskResult {
         let task = name(self);
         let failed = |error| TaskResult {

@@ -1,4 +1,4 @@
-//! Who judges in a workflow: the evaluators of seed 001, or criteria of ours.
+//! Who judges in a workflow: the evaluators that workflow files know (`llm`, `schema`, `custom`), or criteria.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::prompt::{Prompts, states_form};
 use crate::source::{Data, DataFormat, SourceError};
 use crate::types::{Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, Task};
 
-/// The types, those of seed 001 first.
+/// The types, those of workflow files first.
 const TYPES: [&str; 5] = ["schema", "llm", "custom", "command", "criteria"];
 /// What an evaluator may say besides of the keys that its type has in a file of its own.
 const OWN: [&str; 5] = ["prompt", "model", "provider", "api_base", "score_threshold"];

@@ -1,4 +1,4 @@
-//! Workflows: YAML files of nodes that generate, evaluate, correct, and loop (seeds 001 and 002).
+//! Workflows: YAML files of nodes that generate, evaluate, correct, and loop.
 //!
 //! A file is read as a whole before anything runs (`file`): unknown actions and keys, nodes that nothing leads to,
 //! templates that are none are errors with their place. A run goes from node to node (`run`, `graph`); what they

@@ -1,4 +1,4 @@
-//! When the result of a step is reflected on (seed 003 §2.3).
+//! When the result of a step is reflected on.
 
 use serde_json::{Value, json};
 
@@ -118,7 +118,7 @@ impl Triggers {
             settings: settings.clone(),
         };
         Ok(Self {
-            // What the seed has as its default.
+            // The default.
             completion: is_named("completion") || (named.is_empty() && !any),
             interval,
             error,

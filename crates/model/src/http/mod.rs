@@ -15,4 +15,4 @@ mod tls;
 pub use client::{HttpClient, Pool, Timeouts};
 pub use connection::{Connection, HeaderError};
 pub use retry::RetryPolicy;
-pub use tls::client_config as tls;
+pub use tls::client_config as tls_config;

@@ -105,7 +105,7 @@ pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
         }
         match &version.evaluation {
             Some(evaluation) => out.push_str(&report::critique(evaluation)),
-            // What a correction was told to mend.
+            // What a correction was told to fix.
             None => out.push_str(&report::critique(&Evaluation {
                 issues: named(events, version.iteration),
                 ..Evaluation::default()

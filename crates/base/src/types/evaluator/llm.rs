@@ -76,7 +76,7 @@ impl LlmConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeExample {
-    /// The draft. Also: `input` (seed 001).
+    /// The draft. Also: `input`.
     #[serde(alias = "input")]
     pub draft: String,
     /// Its score, on the scale of the criterion.

@@ -86,7 +86,7 @@ impl Run<'_, '_> {
     /// Writes several drafts anew, and takes the best.
     pub(super) async fn fresh_contest(&mut self, work: Work, messages: &[Message]) -> Happened {
         let temperature = self.plan.writer_sampling.temperature;
-        // Nothing is edited, and nothing is mended: only the temperature can differ.
+        // Nothing is edited, and nothing is fixed: only the temperature can differ.
         let ways = variations(self.candidates, Strategy::FullRewrite, &[], temperature)
             .into_iter()
             .zip(1..)

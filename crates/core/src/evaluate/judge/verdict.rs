@@ -10,7 +10,7 @@ use crate::types::{Issue, IssueType, Place, Severity};
 
 /// Keys under which scores per criterion stand.
 const SCORES: [&str; 4] = ["scores", "criteria", "criteria_scores", "evaluation"];
-/// Keys of a score (seeds 000 to 003 differ).
+/// Keys that models use for a score.
 const SCORE: [&str; 5] = ["score", "overall_score", "quality_score", "rating", "value"];
 /// Keys of a word on whether the draft is good enough.
 const VALID: [&str; 5] = ["valid", "pass", "passes", "passed", "satisfactory"];
@@ -164,7 +164,7 @@ fn read_object(object: &Map<String, Value>, questions: &[Question]) -> Result<Ve
             let only = questions.len() == 1;
             match find(object, question, questions)? {
                 Some(entry) => answer(entry, question),
-                // Nothing but a grave issue: that is a refusal. Nothing but small ones, or none, is no approval.
+                // Nothing but a severe issue: that is a refusal. Nothing but small ones, or none, is no approval.
                 None if only && issues.iter().any(is_severe) => Ok(Answer {
                     score: 0.0,
                     valid: Some(false),
@@ -429,7 +429,7 @@ fn share_of_yes(answers: &Value, count: usize, name: &str) -> Result<f64, String
     Ok(yes as f64 / count as f64)
 }
 
-/// The issues of a verdict that has suggestions instead (seeds 001 and 003): if the criterion is not met, the
+/// The issues of a verdict that has suggestions instead: if the criterion is not met, the
 /// first one goes with the reason.
 fn of_suggestions(object: &Map<String, Value>, question: &Question, answer: &Answer) -> Vec<Issue> {
     let fails =

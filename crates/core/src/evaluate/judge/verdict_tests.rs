@@ -19,7 +19,7 @@ fn both() -> Vec<Question> {
     NAMES.map(|name| question(name, Scale::Steps)).to_vec()
 }
 
-/// A verdict on one criterion, on a scale of the user's from 0 to 1, as in seeds 001 and 003.
+/// A verdict on one criterion, on a scale of the user's from 0 to 1.
 fn single(reply: &str) -> Result<Verdict, String> {
     let scale = Scale::Range(ScoreRange::new(0.0, 1.0).unwrap());
     read(reply, &[question("clarity", scale)])

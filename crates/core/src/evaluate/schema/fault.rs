@@ -17,7 +17,7 @@ const SHOWN: usize = 80;
 /// How many of the allowed values or names are listed.
 const LISTED: usize = 20;
 
-/// What is wrong, what would mend it, and what kind of weakness it is.
+/// What is wrong, what would fix it, and what kind of weakness it is.
 struct Saying {
     kind: IssueType,
     message: String,

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::EngineError;
-use crate::model::tls;
+use crate::model::tls_config;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -187,7 +187,7 @@ fn connection(base: &str) -> Result<reqwest::Client, Box<dyn Error>> {
         headers.insert(AUTHORIZATION, value);
     }
     let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls()?)
+        .tls_backend_preconfigured(tls_config()?)
         .default_headers(headers)
         .connect_timeout(CONNECT)
         .http2_keep_alive_interval(ALIVE)
