@@ -23,6 +23,8 @@ const OURS: &[&str] = &[
     "<context>",
     "<evidence>",
 ];
+/// The line over the task in our prompts, and the form in which small models repeat it.
+const LABELS: &[&str] = &["the task was:", "the task is:"];
 /// Blocks of our prompts that are about the text; all others are material, which a text may quote.
 const FRAME: &[&str] = &["<criteria", "<feedback"];
 /// So many words in a row are compared with the frame.
@@ -134,7 +136,15 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
             "The last reply repeated the material. Write the text itself.",
         ));
     }
-    if is_prompt(text, occasion.prompt) {
+    let label = LABELS.iter().find(|label| {
+        text.lines()
+            .any(|line| line.trim().eq_ignore_ascii_case(label))
+            && ![Some(occasion.prompt), occasion.base]
+                .into_iter()
+                .flatten()
+                .any(|known| known.to_lowercase().contains(**label))
+    });
+    if label.is_some() || is_prompt(text, occasion.prompt) {
         return Err(NotADraft::new(
             "the reply is the prompt again",
             "The last reply repeated the task. Write the text that the task asks for.",

@@ -298,6 +298,19 @@ fn echoes_are_no_drafts() {
     assert!(refused(prompt, Some(POEM), &told, critique).is_some());
     assert!(refused(prompt, Some(POEM), &told, r#"{"scores": {}, "issues": []}"#).is_some());
     assert_eq!(refused(prompt, Some(POEM), &told, POEM), None);
+    let layout = format!("The task was:\n\n{prompt}");
+    assert!(refused(prompt, Some(POEM), &[], &layout).is_some());
+    assert!(
+        refused(
+            prompt,
+            Some(POEM),
+            &[],
+            &format!("{POEM}\n\nThe task is:\n\n{prompt}")
+        )
+        .is_some()
+    );
+    let theirs = format!("{POEM}\n\nThe task was:\nto write of frogs.");
+    assert_eq!(refused(prompt, Some(&theirs), &[], &theirs), None);
     // A text to be corrected comes back nearly as it was.
     let prompt = "Correct the spelling: The quick brwn fox jumps over the lazy dog and runs away.";
     let text = "The quick brown fox jumps over the lazy dog and runs away.";
