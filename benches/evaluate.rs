@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nix::sys::resource::{UsageWho, getrusage};
-use reflect::engine::{Critique, Text};
+use reflect::engine::{EvaluateOnce, Text};
 use reflect::evaluate::{ExecPermission, JudgeModel, Tools};
 use reflect::model::{Sampling, ScriptedModel, Think};
 use reflect::types::{Stamped, Task};
@@ -133,7 +133,7 @@ fn measure(kind: &str) {
         .then(|| JudgeModel::new(Arc::new(model), Sampling::default(), Think::Auto));
     let tools = Tools::with_worker(PathBuf::from(env!("CARGO_BIN_EXE_reflect")))
         .allow(ExecPermission::given_by_user());
-    let critique = Critique::new(criteria, judge, &tools).unwrap();
+    let critique = EvaluateOnce::new(criteria, judge, &tools).unwrap();
     let draft = draft(kind);
     let task = Task::new("Write about foxes.");
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -80,3 +80,8 @@ pub use reflect_core::{criteria, engine, evaluate, evidence, memory, prompt, ref
 pub use reflect_embedded as embedded;
 pub use reflect_flow::{batch, bench, workflow};
 pub use {reflect_model as model, reflect_sandbox as sandbox, reflect_store as store};
+
+/// The examples of `docs/library.md`, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/library.md")]
+mod library_examples {}

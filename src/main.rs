@@ -7,6 +7,6 @@ fn main() -> ExitCode {
     if let Some(code) = reflect::sandbox::worker_main(std::env::args_os().skip(1)) {
         return ExitCode::from(code);
     }
-    reflect::secrets::hide_own();
+    reflect::secrets::protect_process();
     ExitCode::from(u8::from(reflect::cli::run()))
 }

@@ -30,7 +30,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("models")
 }
 
-/// The weights; `None`, said aloud, where they cannot be had.
+/// The weights. `None`, with a message on stderr, if they cannot be downloaded.
 async fn weights() -> Option<PathBuf> {
     static WEIGHTS: OnceCell<Option<PathBuf>> = OnceCell::const_new();
     WEIGHTS
@@ -416,7 +416,7 @@ async fn a_prompt_that_does_not_fit_is_refused_with_figures() {
     let error = outcome.unwrap_err();
     assert_eq!(error.class, ErrorClass::ContextTooLong);
     assert!(error.message.contains("window 2048"), "{error}");
-    assert!(error.message.contains("prompt 30"), "{error}");
+    assert!(error.message.contains("the prompt has 30"), "{error}");
     // The model is of use afterwards.
     ask(&model, request("Hi", greedy(1))).await;
 }

@@ -49,7 +49,13 @@ pub(super) fn of_versions(old: &Version, new: &Version) -> String {
         return format!("{} and {} are the same\n", names.0, names.1);
     }
     let colours = console::colors_enabled_stderr();
-    render(&found, (&names.0, &names.1), Layout::Lines, colours)
+    // With colors, only the words that changed stand out. Without, marks in the text would be harder to read.
+    let layout = if colours {
+        Layout::Words
+    } else {
+        Layout::Lines
+    };
+    render(&found, (&names.0, &names.1), layout, colours)
 }
 
 /// The difference between texts of these names; empty where there is none.

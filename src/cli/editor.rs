@@ -21,13 +21,13 @@ pub(super) fn edit(file: &Path) -> Result<(), CliError> {
         .find_map(|name| Some((Some(name), paths::env_text(name)?)))
         .unwrap_or((None, FALLBACK.to_owned()));
     let hint = || match variable {
-        Some(name) => format!("`{name}` says `{text}`"),
+        Some(name) => format!("`{name}` is `{text}`"),
         None => "set `VISUAL` or `EDITOR` to your editor".to_owned(),
     };
     // An editor is often named with its flags: `code --wait`.
     let words = shlex::split(&text).unwrap_or_default();
     let Some((program, arguments)) = words.split_first() else {
-        return Err(CliError::usage("the editor's command line cannot be read").hint(hint()));
+        return Err(CliError::usage("invalid command line of the editor").hint(hint()));
     };
     // Ctrl-C in an editor is the editor's.
     let held = interrupt::hold();
@@ -38,8 +38,7 @@ pub(super) fn edit(file: &Path) -> Result<(), CliError> {
         .stdout(screen())
         .status()
         .map_err(|error| {
-            CliError::failure(format!("the editor `{program}` cannot be started: {error}"))
-                .hint(hint())
+            CliError::failure(format!("cannot start the editor `{program}`: {error}")).hint(hint())
         })?;
     drop(held);
     if status.success() {
@@ -47,6 +46,29 @@ pub(super) fn edit(file: &Path) -> Result<(), CliError> {
     } else {
         Err(CliError::failure(format!("the editor `{program}` failed ({status})")).hint(hint()))
     }
+}
+
+/// Lets the user write a prompt in the editor, starting from this text.
+///
+/// # Errors
+/// If stderr is not a terminal, or the editor cannot start or fails.
+pub(super) fn write_prompt(text: &str) -> Result<String, CliError> {
+    if !std::io::stderr().is_terminal() {
+        return Err(CliError::usage("--editor needs a terminal"));
+    }
+    let failed = |error: std::io::Error| {
+        CliError::failure(format!("cannot create a file for the editor: {error}"))
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix("reflect-prompt-")
+        .suffix(".md")
+        .tempfile()
+        .map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    edit(file.path())?;
+    // Many editors replace the file.
+    let text = std::fs::read_to_string(file.path()).map_err(failed)?;
+    Ok(text.trim().to_owned())
 }
 
 /// Lets the user edit a text in the editor; `None` if it is as it was. A line break at the end, which editors add,
@@ -58,7 +80,7 @@ pub(super) fn edit(file: &Path) -> Result<(), CliError> {
 /// If there is no place for the file, the editor cannot be started, or it says that it failed.
 pub(super) async fn edit_text(text: &str) -> Result<Option<String>, CliError> {
     let failed = |error: std::io::Error| {
-        CliError::failure(format!("the draft cannot be given to the editor: {error}"))
+        CliError::failure(format!("cannot pass the draft to the editor: {error}"))
     };
     let mut file = tempfile::Builder::new()
         .prefix("reflect-draft-")
@@ -91,7 +113,7 @@ impl Drop for Unfinished {
         if let Some(file) = &self.0 {
             let file = file.display();
             printer::say(&format!(
-                "the run is over while the draft was being edited; save it in the editor, and find it in `{file}`"
+                "the run ended while you edited the draft; your text is in `{file}`"
             ));
         }
     }

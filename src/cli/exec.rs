@@ -64,7 +64,7 @@ pub(super) fn workflow_tools(
     let refused = refused(programs, allowed, config, |it| it.file.as_deref());
     if !refused.is_empty() {
         let mut message =
-            "this workflow runs code on this machine, which has not been allowed:".to_owned();
+            "this workflow runs code on this machine, which needs your permission:".to_owned();
         for program in &refused {
             let place = match &program.file {
                 Some(file) => format!("{}:{}", file.display(), program.line),
@@ -87,7 +87,7 @@ pub(super) fn workflow_tools(
     for program in programs {
         if let ProgramKind::Script(language, _) = &program.what {
             check_interpreter(*language).map_err(|problem| {
-                CliError::usage(format!("the node `{}` cannot run: {problem}", program.node))
+                CliError::usage(format!("node `{}` cannot run: {problem}", program.node))
             })?;
         }
     }
@@ -113,7 +113,7 @@ fn refused<'p, P>(
 fn interpreters() -> Result<Tools, CliError> {
     let own = std::env::current_exe().map_err(|error| {
         CliError::failure(format!(
-            "cannot find this program itself, to run scripts: {error}"
+            "cannot find the reflect program to run scripts: {error}"
         ))
     })?;
     Ok(Tools::with_worker(own))
@@ -146,7 +146,7 @@ fn show_code(code: &str, out: &mut String) {
 /// If one is no command, if nobody has allowed them, or if one is not there.
 pub(super) fn writer_tools(typed: &[String], allowed: bool) -> Result<Vec<WriterTool>, CliError> {
     let folder = std::env::current_dir()
-        .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
+        .map_err(|error| CliError::failure(format!("cannot get the current directory: {error}")))?;
     writer_tools_in(Some(&folder), typed, allowed)
 }
 
@@ -166,12 +166,14 @@ pub(super) fn writer_tools_in(
         commands.push(command);
     }
     if !allowed {
-        let mut message = "these tools run on this machine, which has not been allowed:".to_owned();
+        let mut message =
+            "these tools run on this machine, which needs your permission:".to_owned();
         for command in &commands {
             let _ = write!(message, "\n  {}", command.shown());
         }
-        return Err(CliError::usage(visible(&message))
-            .hint("if you trust what is shown, allow it for this call with `--allow-exec`"));
+        return Err(
+            CliError::usage(visible(&message)).hint("if you trust this code, add `--allow-exec`")
+        );
     }
     let beside = folder.map_or_else(std::env::temp_dir, Path::to_owned);
     let mut tools = Vec::new();
@@ -202,11 +204,11 @@ pub(super) fn check_names(tools: &[WriterTool], named: Option<&[String]>) -> Res
         .map(|tool| format!("`{}`", tool.name()))
         .collect();
     let hint = if there.is_empty() {
-        "give it with `--tool`".to_owned()
+        "pass it with `--tool`".to_owned()
     } else {
-        format!("there are {}", there.join(", "))
+        format!("tools: {}", there.join(", "))
     };
-    Err(CliError::usage(format!("--reflect-on-tools: there is no tool `{missing}`")).hint(hint))
+    Err(CliError::usage(format!("reflect_on_tools: no tool named `{missing}`")).hint(hint))
 }
 
 /// A program that a criterion runs on this machine.
@@ -254,7 +256,7 @@ impl<'c> Program<'c> {
         };
         match problem {
             Some(problem) => Err(CliError::usage(format!(
-                "{}: the criterion `{}` cannot be checked: {problem}",
+                "{}: criterion `{}` cannot be checked: {problem}",
                 self.place(),
                 self.criterion
             ))),
@@ -297,7 +299,7 @@ impl<'c> Program<'c> {
 
 fn not_allowed(refused: &[&Program<'_>], user_file: Option<&Path>) -> CliError {
     let mut message =
-        "these criteria run code on this machine, which has not been allowed:".to_owned();
+        "these criteria run code on this machine, which needs your permission:".to_owned();
     for program in refused {
         program.show(&mut message);
     }
@@ -309,7 +311,7 @@ fn not_allowed(refused: &[&Program<'_>], user_file: Option<&Path>) -> CliError {
 fn how_to_allow(file: Option<&Path>, user_file: Option<&Path>) -> String {
     let entry = trust_entry("exec", file, user_file);
     let always = entry.map_or_else(String::new, |entry| format!(", or {entry}"));
-    format!("if you trust what is shown, allow it for this call with `--allow-exec`{always}")
+    format!("if you trust this code, add `--allow-exec`{always}")
 }
 
 /// How to trust a file for good, by a key of `[trust]`; `None` if it has no path, or the user no configuration.
@@ -322,7 +324,7 @@ pub(super) fn trust_entry(
     let entry = toml::Value::String(file.to_owned());
     let config = config.display();
     Some(format!(
-        "always with these lines in {config}:\n  [trust]\n  {key} = [{entry}]"
+        "always allow it with these lines in {config}:\n  [trust]\n  {key} = [{entry}]"
     ))
 }
 

@@ -1,12 +1,15 @@
-//! What a command reads: the prompt, piped standard input, attached files.
+//! What a command reads: the prompt, piped stdin, attached files.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use super::error::CliError;
-use super::printer;
+use super::{editor, printer};
+use crate::batch::{PromptTemplate, TemplateError};
 use crate::engine::Text;
 use crate::source::Source;
 use crate::types::{ContextBlock, ExitCode, Task};
@@ -15,46 +18,60 @@ use crate::types::{ContextBlock, ExitCode, Task};
 /// `yes | reflect draft …` from filling the memory.
 const LIMIT: u64 = 64 << 20;
 
-/// How long standard input may stay silent before people are told what is waited for.
+/// How long stdin may stay silent before a message explains the wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What to do where standard input need not be read.
-const IGNORABLE: &str = "; use --ignore-stdin if nothing is to be read from it";
+/// The hint for commands that can do without stdin.
+const IGNORABLE: &str = " (--ignore-stdin skips it)";
+
+/// What stdin was read as. It can be read only once.
+static STDIN_READ_AS: Mutex<Option<&str>> = Mutex::new(None);
 
 /// Where a task's parts come from.
 pub(super) struct Sources<'a> {
     /// The argument: text, or `-` for standard input.
     pub(super) prompt: Option<&'a str>,
     pub(super) prompt_file: Option<&'a Path>,
+    /// Whether the prompt is written in the editor.
+    pub(super) editor: bool,
+    /// The values of `{{ NAME }}` in the prompt file, as `NAME=VALUE`.
+    pub(super) vars: &'a [String],
     pub(super) files: &'a [PathBuf],
     pub(super) system: Option<&'a str>,
     pub(super) ignore_stdin: bool,
     pub(super) quiet: bool,
 }
 
-/// Reads a task. Standard input that is piped or redirected is the prompt if the argument is `-`, or if
-/// there is no other prompt; otherwise it is a context block.
+/// Reads a task. Piped or redirected stdin is the prompt if the argument is `-` or if there is no other prompt.
+/// Otherwise it is context, unless an option names it (`-c -`, `-f -`).
 pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
+    let is_named = sources.files.iter().any(|file| file == Path::new("-"));
     let stdin = || -> Result<Option<String>, CliError> {
-        if sources.ignore_stdin || io::stdin().is_terminal() {
+        let is_taken = is_named || STDIN_READ_AS.lock().is_some();
+        if sources.ignore_stdin || is_taken || io::stdin().is_terminal() {
             return Ok(None);
         }
-        let text = read_stdin(sources.quiet, IGNORABLE)?;
+        let text = read_stdin("the prompt", sources.quiet, IGNORABLE)?;
         Ok(Some(text).filter(|text| !text.trim().is_empty()))
     };
     let mut context = Vec::new();
     let prompt = match (sources.prompt, sources.prompt_file) {
         (Some("-"), _) => {
             if io::stdin().is_terminal() && !sources.quiet {
-                printer::say("reading the prompt from standard input; end it with Ctrl-D");
+                printer::say("reading the prompt from stdin; end it with Ctrl-D");
             }
-            read_stdin(sources.quiet, IGNORABLE)?
+            read_stdin("the prompt", sources.quiet, IGNORABLE)?
         }
         (prompt, file) => {
             let prompt = match (prompt, file) {
                 (Some(prompt), _) => Some(prompt.to_owned()),
-                (None, Some(file)) => Some(read_file(file)?),
+                (None, Some(file)) => Some(fill_in(read_file(file)?, file, sources.vars)?),
                 (None, None) => None,
+            };
+            let prompt = if sources.editor {
+                Some(editor::write_prompt(prompt.as_deref().unwrap_or_default())?)
+            } else {
+                prompt
             };
             match (prompt, stdin()?) {
                 (Some(prompt), piped) => {
@@ -66,16 +83,16 @@ pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
                 }
                 (None, Some(piped)) => piped,
                 (None, None) => {
-                    return Err(CliError::usage("there is no prompt").hint(
-                        "give it as an argument, with `--prompt-file FILE`, or pipe it in: \
-                         `reflect draft \"Write …\" -c writing`",
+                    return Err(CliError::usage("no prompt").hint(
+                        "pass it as an argument (`reflect draft \"Write …\" -c writing`), with `--prompt-file FILE` \
+                         or on stdin, or write it with `--editor`",
                     ));
                 }
             }
         }
     };
     if prompt.trim().is_empty() {
-        return Err(CliError::usage("the prompt is empty").hint("say what is to be written"));
+        return Err(CliError::usage("the prompt is empty"));
     }
     context.extend(read_context(sources.files)?);
     Ok(Task {
@@ -86,20 +103,45 @@ pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
     })
 }
 
-/// Reads the files that the user attaches.
+/// Fills in the variables of a prompt file. Without any, the file is the prompt as it is.
+fn fill_in(text: String, file: &Path, vars: &[String]) -> Result<String, CliError> {
+    if vars.is_empty() {
+        return Ok(text);
+    }
+    let mut values = serde_json::Map::new();
+    for var in vars {
+        let Some((name, value)) = var.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Err(CliError::usage(format!(
+                "--var: `{var}` is not `NAME=VALUE`"
+            )));
+        };
+        values.insert(name.to_owned(), value.into());
+    }
+    let failed = |error: TemplateError| {
+        CliError::usage(format!("{}: {error}", file.display()))
+            .hint("set each variable with `--var NAME=VALUE`")
+    };
+    let template = PromptTemplate::new(&text).map_err(failed)?;
+    template.fill(&values).map_err(failed)
+}
+
+/// Reads the files that the user attaches; `-` is stdin.
 pub(super) fn read_context(files: &[PathBuf]) -> Result<Vec<ContextBlock>, CliError> {
     files
         .iter()
         .map(|file| {
             Ok(ContextBlock {
-                name: file.display().to_string(),
-                content: read_file(file)?,
+                name: match Input::of(file) {
+                    Input::Stdin => "stdin".to_owned(),
+                    Input::File(path) => path.display().to_string(),
+                },
+                content: Input::of(file).read("the context", true)?,
             })
         })
         .collect()
 }
 
-/// The task of a text that is there already; its prompt is empty where nobody says what was asked for.
+/// Reads the task of an existing text; its prompt is empty if none is given.
 pub(super) fn read_known_task(
     prompt: Option<&str>,
     prompt_file: Option<&Path>,
@@ -118,14 +160,14 @@ pub(super) fn read_known_task(
     })
 }
 
-/// A text that the user named: a file, or `-` for standard input.
+/// An input that the user named: a file, or `-` for stdin.
 pub(super) enum Input<'a> {
     Stdin,
     File(&'a Path),
 }
 
 impl<'a> Input<'a> {
-    /// What a name stands for.
+    /// Returns what a path stands for.
     pub(super) fn of(name: &'a Path) -> Self {
         if name == Path::new("-") {
             Self::Stdin
@@ -136,31 +178,29 @@ impl<'a> Input<'a> {
 }
 
 impl Input<'_> {
-    /// What it is called in messages.
+    /// Returns its name for messages.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Stdin => "standard input".to_owned(),
+            Self::Stdin => "stdin".to_owned(),
             Self::File(path) => format!("`{}`", path.display()),
         }
     }
 
-    /// Reads all of it. `what` it is, is said at a terminal.
-    pub(super) fn read(&self, what: &str, quiet: bool) -> Result<String, CliError> {
+    /// Reads all of it. Messages call it `what`.
+    pub(super) fn read(&self, what: &'static str, quiet: bool) -> Result<String, CliError> {
         match self {
             Self::File(path) => read_file(path),
             Self::Stdin => {
                 if io::stdin().is_terminal() && !quiet {
-                    printer::say(&format!(
-                        "reading {what} from standard input; end it with Ctrl-D"
-                    ));
+                    printer::say(&format!("reading {what} from stdin; end it with Ctrl-D"));
                 }
-                read_stdin(quiet, "")
+                read_stdin(what, quiet, "")
             }
         }
     }
 
-    /// Reads what may be wrong in places, which messages then name. `what` it is, as for [`Self::read`].
-    pub(super) fn source(&self, what: &str, quiet: bool) -> Result<Source, CliError> {
+    /// Reads a source, so that errors can name positions in it. Messages call it `what`.
+    pub(super) fn source(&self, what: &'static str, quiet: bool) -> Result<Source, CliError> {
         let name = match self {
             Self::Stdin => "<stdin>".to_owned(),
             Self::File(path) => path.display().to_string(),
@@ -168,13 +208,13 @@ impl Input<'_> {
         Ok(Source::new(&name, &self.read(what, quiet)?))
     }
 
-    /// Reads a text that is to be judged or revised, which `to` says. There must be something in it.
+    /// Reads a text to `to`: evaluate or revise. It must not be empty.
     pub(super) fn read_text(&self, to: &str, quiet: bool) -> Result<Text, CliError> {
         let content = self.read("the text", quiet)?;
         if content.trim().is_empty() {
             let name = self.name();
             return Err(CliError::usage(format!(
-                "{name} is empty: there is nothing to {to}"
+                "{name} is empty; there is nothing to {to}"
             )));
         }
         Ok(Text {
@@ -202,23 +242,28 @@ pub(super) fn read_file(path: &Path) -> Result<String, CliError> {
     read_text(file, &format!("`{shown}`"))
 }
 
-/// Reads standard input to its end, on a thread of its own, so that silence can be explained: `hint` says what to
-/// do about it.
-fn read_stdin(quiet: bool, hint: &str) -> Result<String, CliError> {
+/// Reads stdin to its end as `what`, on a thread of its own, so that a message can explain the wait.
+fn read_stdin(what: &'static str, quiet: bool, hint: &str) -> Result<String, CliError> {
+    if let Some(other) = STDIN_READ_AS.lock().replace(what) {
+        return Err(
+            CliError::usage(format!("{other} and {what} cannot both come from stdin"))
+                .hint("write one of them to a file"),
+        );
+    }
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let _ = sender.send(read_text(io::stdin(), "standard input"));
+        let _ = sender.send(read_text(io::stdin(), "stdin"));
     });
     match receiver.recv_timeout(PATIENCE) {
         Ok(result) => return result,
         Err(mpsc::RecvTimeoutError::Timeout) if !quiet && !io::stdin().is_terminal() => {
-            printer::say(&format!("waiting for standard input to end{hint}"));
+            printer::say(&format!("waiting for the end of stdin{hint}"));
         }
         Err(_) => {}
     }
     receiver
         .recv()
-        .unwrap_or_else(|_| Err(CliError::failure("standard input could not be read")))
+        .unwrap_or_else(|_| Err(CliError::failure("cannot read stdin")))
 }
 
 fn read_text(reader: impl Read, name: &str) -> Result<String, CliError> {
@@ -229,13 +274,13 @@ fn read_text(reader: impl Read, name: &str) -> Result<String, CliError> {
         .map_err(|error| CliError::new(ExitCode::Usage, format!("cannot read {name}: {error}")))?;
     if bytes.len() as u64 > LIMIT {
         return Err(CliError::usage(format!(
-            "{name} is larger than {} MB, which no model takes",
+            "{name} is larger than {} MB",
             LIMIT >> 20
         )));
     }
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         CliError::usage(format!("{name} is not UTF-8 text (byte {place})"))
-            .hint("only text can be read; convert it to UTF-8 first, for instance with `iconv`")
+            .hint("convert it to UTF-8, for example with `iconv`")
     })
 }

@@ -47,7 +47,7 @@ pub(super) fn look_in(
     if !quiet {
         let files = counted(gatherer.files(), "file");
         let passages = counted(gatherer.passages(), "passage");
-        printer::say(&format!("evidence: looked for in {files}, {passages}"));
+        printer::say(&format!("evidence: searching {files}, {passages}"));
     }
     Ok(Some(Arc::new(gatherer)))
 }

@@ -19,6 +19,7 @@ mod learning;
 mod models;
 mod observers;
 mod output;
+mod paint;
 mod paths;
 mod prices;
 mod printer;
@@ -34,7 +35,6 @@ mod verdict;
 
 use std::time::SystemTime;
 
-use clap::Parser as _;
 use jiff::Timestamp;
 
 use self::args::{Cli, ColorWhen, Command};
@@ -47,7 +47,7 @@ pub fn run() -> ExitCode {
     if complete::answered(std::env::args_os()) {
         return ExitCode::Success;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
@@ -55,7 +55,11 @@ pub fn run() -> ExitCode {
     if let Ok(own) = std::env::current_exe() {
         crate::sandbox::use_watchdog(own);
     }
-    set_colors(cli.global.color);
+    set_colors(if cli.global.no_color {
+        ColorWhen::Never
+    } else {
+        cli.global.color
+    });
     match check_clock(SystemTime::now()).and_then(|()| dispatch(&cli)) {
         Ok(code) => code,
         Err(error) => {
@@ -70,8 +74,8 @@ fn check_clock(now: SystemTime) -> Result<(), CliError> {
     match Timestamp::try_from(now) {
         Ok(now) if now >= Timestamp::UNIX_EPOCH => Ok(()),
         _ => Err(
-            CliError::failure("the clock of this machine is before 1970 or after 9999")
-                .hint("set the date and time of the system"),
+            CliError::failure("the system clock is before 1970 or after 9999")
+                .hint("set the system's date and time"),
         ),
     }
 }
@@ -124,7 +128,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Bench(args) => block_on(commands::bench::run(args, &cli.global)),
         Command::Worker(args) => block_on(commands::worker::run(args, &cli.global)),
         Command::Memory(command) => block_on(commands::memory::run(command, &cli.global)),
-        Command::Models(command) => block_on(commands::models::run(command, &cli.global)),
+        Command::Models(args) => block_on(commands::models::run(args, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),
         Command::Config(command) => commands::config::run(command, &cli.global),
         Command::Doctor(args) => block_on(commands::doctor::run(args, &cli.global)),
@@ -148,22 +152,21 @@ fn block_on(
     result
 }
 
-/// Decides on colours once, by our own rule: the flag, then `NO_COLOR`, then `CLICOLOR_FORCE`, then whether
-/// standard error is a terminal. The library's own rule takes an empty `NO_COLOR` for set, and lets
-/// `CLICOLOR_FORCE` go before it.
+/// Decides on colors once: by the flag, then `NO_COLOR`, then `CLICOLOR_FORCE`, then whether the stream is a terminal. The
+/// rule of the library differs: it counts an empty `NO_COLOR` as set, and `CLICOLOR_FORCE` overrides it.
 fn set_colors(when: ColorWhen) {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let colors = match when {
+    let colors = |stream: &console::Term| match when {
         ColorWhen::Always => true,
         ColorWhen::Never => false,
         ColorWhen::Auto if set("NO_COLOR") => false,
         ColorWhen::Auto if set("CLICOLOR_FORCE") => {
             std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0")
         }
-        ColorWhen::Auto => console::Term::stderr().is_term(),
+        ColorWhen::Auto => stream.is_term(),
     };
-    console::set_colors_enabled(colors);
-    console::set_colors_enabled_stderr(colors);
+    console::set_colors_enabled(colors(&console::Term::stdout()));
+    console::set_colors_enabled_stderr(colors(&console::Term::stderr()));
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(super) struct Kept(pub(super) Vec<Stamped>);
 
 impl Observer for Kept {
     fn on_event(&mut self, event: &Stamped) {
-        if event.event.is_lasting() {
+        if event.event.is_recorded() {
             self.0.push(event.clone());
         }
     }
@@ -114,7 +114,7 @@ impl Lines {
 
 impl Observer for Lines {
     fn on_event(&mut self, event: &Stamped) {
-        if event.event.is_lasting() || self.deltas {
+        if event.event.is_recorded() || self.deltas {
             self.print(&line(event));
         }
     }
@@ -194,7 +194,7 @@ impl RunLog {
         let Some(run_id) = self.run_id else {
             return;
         };
-        if self.failure.is_some() || !stamped.event.is_lasting() {
+        if self.failure.is_some() || !stamped.event.is_recorded() {
             return;
         }
         let (store, seq) = (&self.store, self.seq);
@@ -218,7 +218,7 @@ impl RunLog {
     fn check(&mut self, kept: Result<(), StoreError>) {
         if let Err(error) = kept {
             printer::say(&format!(
-                "warning: the run goes on, but is not recorded any more: {error}"
+                "warning: the run continues without a record: {error}"
             ));
             self.failure = Some(error.to_string());
         }

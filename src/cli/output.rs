@@ -143,7 +143,7 @@ pub(super) fn elsewhere(
 ) -> CliError {
     let printed = stdout_is_free && matches!(printer::print(text), Ok(Reader::There));
     match kept {
-        _ if printed => error.hint("the output was written to standard output instead"),
+        _ if printed => error.hint("wrote the output to stdout instead"),
         Some(kept) => error.hint(kept),
         None => rescue(error, text),
     }
@@ -164,23 +164,19 @@ fn rescue(error: CliError, text: &str) -> CliError {
         file.keep().ok()
     });
     if let Some((_, path)) = saved {
-        return error.hint(format!(
-            "the output was written to `{}` instead",
-            path.display()
-        ));
+        return error.hint(format!("wrote the output to `{}` instead", path.display()));
     }
     printer::say(text);
-    error.hint("the output was written to standard error instead")
+    error.hint("wrote the output to stderr instead")
 }
 
 impl RunArgs {
     /// Whether what is asked for goes together.
     pub(super) fn check(&self) -> Result<(), CliError> {
         if self.extract && self.output.format != Format::Text {
-            return Err(CliError::usage(
-                "`--extract` is about the answer as text, and `--format` asks for something else",
-            )
-            .hint("leave one of them out"));
+            return Err(
+                CliError::usage("`--extract` needs `--format text`").hint("remove one of them")
+            );
         }
         self.output.check()
     }
@@ -204,9 +200,9 @@ impl OutputArgs {
         if let Some(report) = &self.report {
             if named_file(Some(report)).is_none() && answer_printed {
                 return Err(CliError::usage(if events {
-                    "`--format ndjson` and `--report -` would both write to standard output"
+                    "`--format ndjson` and `--report -` both write to stdout"
                 } else {
-                    "the answer and `--report -` would both go to standard output"
+                    "the draft and `--report -` both go to stdout"
                 })
                 .hint("write one of them to a file"));
             }
@@ -232,7 +228,7 @@ impl OutputArgs {
                 "`--output` and `--report` name the same file: `{}`",
                 report.path.display()
             ))
-            .hint("give the report a file of its own"));
+            .hint("use different files"));
         }
         Ok((output, report))
     }
@@ -246,8 +242,10 @@ impl OutputArgs {
 
 /// Events on standard output, and the answer elsewhere.
 pub(super) fn events_and_output() -> CliError {
-    CliError::usage("`--format ndjson` prints events as they happen, and `--output` the answer")
-        .hint("redirect standard output for the events, or use `--format json`")
+    CliError::usage(
+        "`--format ndjson` prints events to stdout, and cannot be combined with `--output`",
+    )
+    .hint("redirect stdout, or use `--format json`")
 }
 
 impl ReportFormat {
@@ -271,10 +269,10 @@ impl ReportFormat {
     pub(super) fn for_file(path: &Path) -> Result<Self, CliError> {
         Self::of_file(path).ok_or_else(|| {
             CliError::usage(format!(
-                "cannot write `{}`: a report is HTML, JSON or Markdown",
+                "cannot write `{}`: unknown report format",
                 path.display()
             ))
-            .hint("use a name that ends in .html, .json or .md")
+            .hint("use a file name that ends in .html, .json or .md")
         })
     }
 
@@ -323,9 +321,9 @@ pub(super) fn unusable(path: &Path, error: &std::io::Error) -> CliError {
     if !folder.exists() {
         return CliError::usage(cannot_write(
             path,
-            &format!("there is no folder `{}`", folder.display()),
+            &format!("no such folder: `{}`", folder.display()),
         ))
-        .hint("create the folder, or name another file");
+        .hint("create the folder, or choose another file");
     }
     let message = cannot_write(path, &inner(error));
     match error.kind() {

@@ -22,8 +22,8 @@ pub(super) fn env_text(name: &str) -> Option<String> {
 /// The run log.
 pub(super) fn store() -> Result<PathBuf, CliError> {
     config::store_file(&env).ok_or_else(|| {
-        CliError::failure("there is no home directory to keep the run log in")
-            .hint("set `REFLECT_STATE_DIR`, or go without the log (`--no-log`)")
+        CliError::failure("no home directory for the run log")
+            .hint("set `REFLECT_STATE_DIR`, or disable the log with `--no-log`")
     })
 }
 
@@ -42,7 +42,7 @@ fn cache(what: &str) -> Result<PathBuf, CliError> {
     config::cache_dir(&env)
         .map(|folder| folder.join(what))
         .ok_or_else(|| {
-            CliError::failure(format!("there is no home directory to keep {what} in"))
+            CliError::failure(format!("no home directory for {what}"))
                 .hint("set `REFLECT_CACHE_DIR`")
         })
 }

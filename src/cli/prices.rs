@@ -35,14 +35,14 @@ pub(super) fn limit<'a>(
         if !quiet {
             let origin = origin.map(ToString::to_string).unwrap_or_default();
             printer::say(&format!(
-                "warning: `max_cost` of {origin} has no effect, since no price is known of {names}\nhint: {hint}"
+                "warning: `max_cost` from {origin} has no effect: no price set for {names}\nhint: {hint}"
             ));
         }
         return Ok(None);
     }
     let said_by = origin.map_or_else(|| "--max-cost".to_owned(), ToString::to_string);
     Err(CliError::usage(format!(
-        "the cost cannot be limited ({said_by}), since no price is known of {names}"
+        "cannot limit the cost ({said_by}): no price set for {names}"
     ))
     .hint(hint))
 }
@@ -58,7 +58,7 @@ pub(super) fn check<'a>(
     match without_price(plan.config.prices(), models) {
         None => Ok(()),
         Some((names, hint)) => Err(CliError::usage(format!(
-            "the cost cannot be limited (--max-cost), since no price is known of {names}"
+            "cannot limit the cost (--max-cost): no price set for {names}"
         ))
         .hint(hint)),
     }
@@ -77,7 +77,7 @@ fn without_price<'a>(
     unknown.dedup();
     let first = unknown.first()?;
     let hint = format!(
-        "write `[prices.\"{first}\"]` with `input` and `output`, per million tokens, into your config file \
+        "add `[prices.\"{first}\"]` with `input` and `output` per million tokens to your configuration file \
          (`reflect config path`)"
     );
     let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();

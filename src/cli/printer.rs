@@ -1,5 +1,4 @@
-//! The one place that prints. Standard output carries the answer and nothing else; everything else goes
-//! to standard error.
+//! The one place that prints. stdout carries only the result; everything else goes to stderr.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -8,18 +7,19 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use serde::Serialize;
 
 use super::error::CliError;
+use super::paint::paint;
 
-/// Whether the reader of standard output is still there.
+/// Whether the reader of stdout is still there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
-    /// It is.
+    /// It still reads.
     There,
-    /// It has closed the pipe: nothing more need be written, and nothing went wrong.
+    /// It has closed the pipe. That is not an error; nothing more is written.
     Gone,
 }
 
-/// Writes to standard output and flushes. On a terminal control characters are made visible: much of what is printed
-/// comes from models and files. A pipe and a file get the text as it is.
+/// Writes to stdout and flushes. On a terminal, control characters are made visible, because much of the text comes from
+/// models and files. Pipes and files get the text unchanged.
 ///
 /// # Errors
 /// If the text cannot be written, for instance because the disk is full.
@@ -36,6 +36,18 @@ pub(super) fn for_device<'a>(text: &'a str, device: &impl IsTerminal) -> Cow<'a,
     }
 }
 
+/// Writes a report to stdout, with colors if stdout has them.
+///
+/// # Errors
+/// If the text cannot be written.
+pub(super) fn print_report(text: &str) -> Result<Reader, CliError> {
+    if console::colors_enabled() {
+        print_styled(&paint(&without_controls(text)))
+    } else {
+        print(text)
+    }
+}
+
 /// Writes text with styles of ours in it, which must be free of other control characters.
 ///
 /// # Errors
@@ -49,18 +61,22 @@ pub(super) fn print_styled(text: &str) -> Result<Reader, CliError> {
         Ok(()) => Ok(Reader::There),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
         Err(error) => Err(CliError::failure(format!(
-            "cannot write to standard output: {error}"
+            "cannot write to stdout: {error}"
         ))),
     }
 }
 
-/// Writes a line to standard error. A failure is ignored: there is nobody left to tell.
+/// Writes a line to stderr, with colors if stderr has them. Errors are ignored: there is nowhere left to report them.
 ///
-/// Much of what is said comes from models, servers and files; control characters in it could rewrite
-/// what the terminal shows.
+/// Control characters are made visible: text of models, servers and files could rewrite what the terminal shows.
 pub(super) fn say(line: &str) {
+    let line = without_controls(line);
     let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "{}", without_controls(line));
+    let _ = if console::colors_enabled_stderr() {
+        writeln!(stderr, "{}", paint(&line))
+    } else {
+        writeln!(stderr, "{line}")
+    };
 }
 
 /// Writes text to standard error as it is, with no line break after it. It must be free of control characters but
@@ -103,9 +119,9 @@ pub(super) fn report(error: &CliError) {
     match error.coloured() {
         // What comes from the file is free of control characters already.
         Some(text) if console::colors_enabled_stderr() => {
-            let _ = writeln!(io::stderr().lock(), "reflect: {text}");
+            let _ = writeln!(io::stderr().lock(), "{text}");
         }
-        _ => say(&format!("reflect: error: {error}")),
+        _ => say(&format!("error: {error}")),
     }
 }
 

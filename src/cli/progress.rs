@@ -37,6 +37,8 @@ pub(super) struct Progress {
     live: Option<Live>,
     /// Whether to show how each draft differs from the one that it revises.
     differences: bool,
+    /// Whether the caller prints the outcome, below the draft.
+    ends_elsewhere: bool,
     quiet: bool,
     verbosity: Verbosity,
 }
@@ -92,7 +94,9 @@ impl Live {
             Event::Call { .. } => self.change(Status::call_ended),
             Event::Retry { .. } => self.change(Status::void),
             // Somebody may be asked now.
-            Event::Evaluation { .. } | Event::Decision { .. } => self.rest(),
+            Event::Evaluation { .. } | Event::Rejected { .. } | Event::Decision { .. } => {
+                self.rest();
+            }
             _ => {}
         }
     }
@@ -123,9 +127,16 @@ impl Progress {
             text: None,
             live,
             differences: false,
+            ends_elsewhere: false,
             quiet,
             verbosity: Verbosity::of(global),
         }
+    }
+
+    /// Leaves the outcome to the caller, who prints it below the draft.
+    pub(super) fn without_outcome(mut self, wanted: bool) -> Self {
+        self.ends_elsewhere = wanted;
+        self
     }
 
     /// The same, with how each draft differs from the one that it revises if that is wanted.
@@ -187,11 +198,11 @@ impl Progress {
 
     fn begin(&mut self, phase: Phase, iteration: u32) {
         let what = match phase {
-            Phase::Outline => format!("draft {iteration}: making an outline"),
+            Phase::Outline => format!("draft {iteration}: writing an outline"),
             Phase::Draft => format!("draft {iteration}: writing"),
             Phase::Evaluate => match &self.text {
-                Some(name) => format!("{name}: judging"),
-                None => format!("draft {iteration}: judging"),
+                Some(name) => format!("{name}: evaluating"),
+                None => format!("draft {iteration}: evaluating"),
             },
             Phase::Revise => {
                 let base = self.record.best().map_or(1, |best| best.iteration);
@@ -223,7 +234,7 @@ impl Progress {
                 ));
             }
             CandidateStep::Lost { reason, .. } => self.line(&format!(
-                "draft {iteration}: candidate {candidate} came to nothing: {reason}"
+                "draft {iteration}: candidate {candidate} rejected: {reason}"
             )),
             CandidateStep::Chosen { reason } => self.line(&format!("draft {iteration}: {reason}")),
             CandidateStep::Written { .. } | CandidateStep::Judged { .. } => {}
@@ -237,6 +248,17 @@ impl Progress {
             let line = report::evaluation_line(version, before.and_then(Version::score));
             self.line(&format!("draft {iteration}: {line}"));
         }
+    }
+
+    /// A draft did not become the best one.
+    fn rejected(&self, iteration: u32, incumbent: u32, reason: &str) {
+        let name = |number| {
+            let score = self.record.version(number).and_then(Version::score);
+            let score = score.map_or_else(String::new, |score| format!(" ({score:.2})"));
+            format!("draft {number}{score}")
+        };
+        let (rejected, kept) = (name(iteration), name(incumbent));
+        self.line(&format!("{rejected} rejected: {reason}; keeping {kept}"));
     }
 
     /// Something else is being done.
@@ -262,8 +284,24 @@ impl Progress {
 impl Observer for Progress {
     fn on_replayed(&mut self, stamped: &Stamped) {
         self.record.apply(stamped);
-        if let (Some(live), Event::RunStart { criteria, .. }) = (&mut self.live, &stamped.event) {
-            live.knows(criteria);
+        let Some(live) = &mut self.live else { return };
+        match &stamped.event {
+            Event::RunStart {
+                criteria, run_id, ..
+            } => {
+                live.knows(criteria);
+                let what = format!("resuming run {}: replaying its log", short_id(*run_id));
+                live.begin(what, Waiting::Nobody);
+            }
+            Event::Draft { iteration, .. } => live.begin(
+                format!("resuming: replaying draft {iteration}"),
+                Waiting::Nobody,
+            ),
+            // The next event may be a question to the user.
+            Event::Evaluation { .. } | Event::Decision { .. } | Event::UserDecision { .. } => {
+                live.rest();
+            }
+            _ => {}
         }
     }
 
@@ -307,15 +345,22 @@ impl Observer for Progress {
                 candidate,
                 step,
             } => self.candidate(*iteration, *candidate, step),
-            Event::RunEnd { success, .. } => {
+            Event::RunEnd { .. } => {
                 if let Some(live) = &mut self.live {
                     live.rest();
                 }
-                if self.record.run_id.is_some() && self.text.is_none() {
-                    let how = if *success { "done" } else { "stopped" };
-                    self.line(&format!("{how}: {}", report::summary(&self.record)));
+                let is_run = self.record.run_id.is_some() && self.text.is_none();
+                if is_run && !self.ends_elsewhere {
+                    self.line(&report::summary(&self.record));
                 }
             }
+            Event::Decision {
+                choice: Choice::KeepIncumbent,
+                iteration,
+                incumbent,
+                reason,
+                ..
+            } => self.rejected(*iteration, *incumbent, reason),
             event => self.tell(event),
         }
     }
@@ -346,13 +391,7 @@ fn line_of(event: &Event) -> Option<String> {
         } => format!("draft {iteration}: {}", edits.describe()),
         Event::Rejected {
             iteration, reason, ..
-        } => format!("draft {iteration}: not a draft: {reason}"),
-        Event::Decision {
-            choice: Choice::KeepIncumbent,
-            incumbent,
-            reason,
-            ..
-        } => format!("keeping draft {incumbent}: {reason}"),
+        } => format!("draft {iteration}: reply rejected: {reason}"),
         Event::Decision {
             choice: Choice::ChangeApproach | Choice::Reflect,
             reason,
@@ -366,7 +405,7 @@ fn line_of(event: &Event) -> Option<String> {
         } => format!("draft {iteration}: {reason}"),
         Event::Cleaned {
             iteration, what, ..
-        } => format!("draft {iteration}: {what} was taken away"),
+        } => format!("draft {iteration}: removed {what}"),
         Event::Evidence { evidence, .. } => {
             format!("evidence: {} found", counted(evidence.len(), "piece"))
         }
@@ -401,5 +440,23 @@ fn style(status: Arc<Mutex<Status>>) -> ProgressStyle {
 pub(super) fn trying_again(message: &str, wait_ms: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
     let wait = report::duration(wait_ms as f64 / 1000.0);
-    format!("{message}; trying again in {wait}")
+    format!("{message}; retrying in {wait}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_drawn_after_a_rejected_reply_since_the_menu_may_come() {
+        let mut live = Live::default();
+        live.begin("draft 2: revising draft 1".to_owned(), Waiting::Writer);
+        live.follow(&Event::Rejected {
+            iteration: 2,
+            reason: "the model refused".to_owned(),
+            text: String::new(),
+            stopped_early: false,
+        });
+        assert!(live.bar.is_none());
+    }
 }

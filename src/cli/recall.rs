@@ -39,10 +39,11 @@ pub(super) fn recall(
         .map_err(|error| CliError::failure(error.to_string()))?;
     if !quiet {
         printer::say(&match (known.len(), recalled.memories.len()) {
-            (0, _) => "memory: there is nothing in it yet; `reflect memory learn` learns from earlier runs"
-                .to_owned(),
-            (all, 0) => format!("memory: nothing of {all} serves this task"),
-            (all, some) => format!("memory: {some} of {all} used"),
+            (0, _) => {
+                "memory: empty; learn from earlier runs with `reflect memory learn`".to_owned()
+            }
+            (all, 0) => format!("memory: no match among {all}"),
+            (all, some) => format!("memory: using {some} of {all}"),
         });
         for memory in &recalled.memories {
             let text = memory.what.text();
@@ -55,7 +56,7 @@ pub(super) fn recall(
             ));
         }
     }
-    task.recollect(recalled.told());
+    task.add_recalled(recalled.into_recollection());
     Ok(())
 }
 
@@ -66,7 +67,7 @@ pub(super) fn measure(store: &SharedStore, run_id: Uuid, quiet: bool) {
         Ok(figures) => figures,
         Err(error) => {
             printer::say(&format!(
-                "warning: whether memory has helped is not recorded: {error}"
+                "warning: cannot record whether memory helped: {error}"
             ));
             return;
         }
@@ -101,7 +102,7 @@ pub(super) fn measured(store: &mut Store, run_id: Uuid) -> Result<Figures, Store
 /// Compares a run with others in the log; `None` if it is not there.
 pub(super) fn compared(store: &Store, run_id: Uuid) -> Result<Option<Comparison>, StoreError> {
     // Some of them have used the same.
-    let outcomes = store.outcomes_like(run_id, 4 * BASELINE)?;
+    let outcomes = store.comparable_outcomes(run_id, 4 * BASELINE)?;
     let run = outcomes.iter().find(|outcome| outcome.run_id == run_id);
     Ok(run.map(|run| memory::compare(run, &outcomes)))
 }

@@ -8,13 +8,14 @@ use super::args::{
     RunArgs, TasksArgs, WorkflowArgs,
 };
 use super::error::CliError;
+use super::input::Input;
 use super::{paths, printer};
 use crate::batch::Limits;
 use crate::config::{self, Config, HumanDuration, Origin, Resolved, Settings, TimeoutSettings};
-use crate::criteria::{self, Available};
+use crate::criteria::{self, AvailableCriteria};
 use crate::prompt::Templates;
-use crate::source::Reach;
-use crate::types::{Criteria, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts};
+use crate::source::FileAccess;
+use crate::types::{Criteria, LoopSettings};
 
 /// The criteria where nobody names any.
 const DEFAULT_CRITERIA: &str = "writing";
@@ -84,10 +85,8 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
 /// Refuses what is said about steps where drafts are not written in steps.
 fn check_steps(args: &LoopSettings, plan: &Plan) -> Result<(), CliError> {
     if args.reflection_interval.is_some() && !plan.settings().loop_settings.steps() {
-        return Err(CliError::usage(
-            "--reflection-interval is about drafts that are written in steps, and this one is not",
-        )
-        .hint("add `--steps`, or leave it out"));
+        return Err(CliError::usage("--reflection-interval needs --steps")
+            .hint("add `--steps`, or remove it"));
     }
     Ok(())
 }
@@ -95,10 +94,10 @@ fn check_steps(args: &LoopSettings, plan: &Plan) -> Result<(), CliError> {
 /// What `reflect run` sets.
 pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
     if args.model.stronger_model.is_some() {
-        return Err(CliError::usage(
-            "--stronger-model: the loops of a workflow have no model that takes over",
-        )
-        .hint("name the model of each part in the file, or leave it out"));
+        return Err(
+            CliError::usage("--stronger-model has no effect on workflows")
+                .hint("set the model of each node in the file"),
+        );
     }
     let flags = Settings {
         profile: global.profile.clone(),
@@ -205,10 +204,8 @@ pub(super) fn check_model(args: &ModelArgs, llm: bool) -> Result<(), CliError> {
         || args.provider.is_some()
         || args.base_url.is_some();
     if names_model && !llm {
-        return Err(
-            CliError::usage("a model is named, and none is asked without `--llm`")
-                .hint("add `--llm`, or leave the model out"),
-        );
+        return Err(CliError::usage("no model is called without `--llm`")
+            .hint("add `--llm`, or remove the model"));
     }
     Ok(())
 }
@@ -288,6 +285,10 @@ fn plan(
     let path = settings.criteria_path.unwrap_or_default();
     let mut criteria = match settings.criteria.as_deref() {
         Some(text) if criteria::is_inline(text) => criteria::parse(text, "criteria")?,
+        Some("-") if first.origin("criteria").is_some_and(Origin::is_of_session) => {
+            let text = Input::Stdin.read("the criteria", global.quiet)?;
+            criteria::parse(&text, "<stdin>")?
+        }
         Some(name) => {
             let origin = first.origin("criteria");
             criteria_named(name, named_in, origin, &path)?.read(&reach)?
@@ -295,7 +296,7 @@ fn plan(
         None if judged => {
             if !global.quiet {
                 printer::say(&format!(
-                    "criteria: {DEFAULT_CRITERIA}, built in; choose others with `--criteria FILE|NAME`"
+                    "criteria: {DEFAULT_CRITERIA} (built-in); choose others with `--criteria FILE|NAME`"
                 ));
             }
             criteria::resolve(DEFAULT_CRITERIA, &path, &reach)?
@@ -324,7 +325,7 @@ pub(super) fn criteria_named(
     rows: Option<&Path>,
     origin: Option<&Origin>,
     criteria_path: &[PathBuf],
-) -> Result<Available, CliError> {
+) -> Result<AvailableCriteria, CliError> {
     let found = criteria::locate(name, criteria_path)?;
     let (folder, whose) = match (rows, origin) {
         (Some(folder), _) => (folder, "of the tasks".to_owned()),
@@ -337,10 +338,10 @@ pub(super) fn criteria_named(
     let is_kept = |file: &Path| criteria_path.iter().any(|kept| file.starts_with(kept));
     match &found.path {
         Some(file) if !is_kept(file) && !is_within(file, folder) => Err(CliError::usage(format!(
-            "the criteria `{name}` lie outside of the folder {whose}"
+            "the criteria `{name}` are outside the folder {whose}"
         ))
         .hint(
-            "name them with `--criteria`; or copy them into that folder, or into one of your `criteria_path`",
+            "pass them with `--criteria`, or copy them to that folder or to one in your `criteria_path`",
         )),
         _ => Ok(found),
     }
@@ -363,30 +364,22 @@ fn is_within(file: &Path, folder: &Path) -> bool {
 
 /// What stands for the criteria where there are none.
 fn no_criteria() -> Criteria {
-    Criteria {
-        name: "none".to_owned(),
-        description: None,
-        threshold: DEFAULT_THRESHOLD,
-        loop_settings: LoopSettings::default(),
-        judge_settings: JudgeSettings::default(),
-        probe: ProbeTexts::default(),
-        criteria: Vec::new(),
-    }
+    Criteria::new("none", Vec::new())
 }
 
 /// Which files this criteria file may refer to for data. Whose code may run may read files as well.
-pub(super) fn reach(config: &Config, allowed: bool, criteria: &Path) -> Reach {
+pub(super) fn reach(config: &Config, allowed: bool, criteria: &Path) -> FileAccess {
     if allowed || config.trusts(criteria) {
-        Reach::Anywhere
+        FileAccess::Anywhere
     } else {
-        Reach::Folder
+        FileAccess::Folder
     }
 }
 
 /// Reads the configuration.
 pub(super) fn load(global: &GlobalArgs) -> Result<Config, CliError> {
     let directory = std::env::current_dir()
-        .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
+        .map_err(|error| CliError::failure(format!("cannot get the current directory: {error}")))?;
     let chosen = global
         .config
         .as_ref()
@@ -395,12 +388,12 @@ pub(super) fn load(global: &GlobalArgs) -> Result<Config, CliError> {
         (Some(path), "REFLECT_CONFIG") => Some(path.clone()),
         _ => paths::env(name),
     };
-    let config = Config::load(&env, &directory)?;
+    let config = Config::load(&env, &directory)?.assign(&global.set)?;
     if let Some(ignored) = config.ignored_project().filter(|_| !global.quiet) {
         // Batches and workers read the configuration again and again.
         static SAID: Once = Once::new();
         let (path, reason) = (ignored.path.display(), ignored.reason);
-        SAID.call_once(|| printer::say(&format!("warning: {path} is ignored: {reason}")));
+        SAID.call_once(|| printer::say(&format!("warning: ignoring {path}: {reason}")));
     }
     config
         .providers()
@@ -439,7 +432,7 @@ pub(super) fn call_limits(args: &CallLimitArgs) -> Result<Settings, CliError> {
             connect: duration("--timeout-connect", args.timeout_connect.as_deref())?,
             first_token: duration("--timeout-first-token", args.timeout_first_token.as_deref())?,
             idle: duration("--timeout-idle", args.timeout_idle.as_deref())?,
-            total: duration("--timeout-total", args.timeout_total.as_deref())?,
+            total: duration("--timeout", args.timeout_total.as_deref())?,
         },
         ..Settings::default()
     })
@@ -469,7 +462,7 @@ pub(super) fn user_file(global: &GlobalArgs) -> Result<PathBuf, CliError> {
         .clone()
         .or_else(|| config::user_file(&paths::env))
         .ok_or_else(|| {
-            CliError::failure("there is no home directory to keep a configuration in")
+            CliError::failure("no home directory for the configuration")
                 .hint("set `REFLECT_CONFIG`")
         })
 }

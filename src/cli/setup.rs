@@ -34,7 +34,7 @@ pub(super) fn of(
     templates: Option<&Templates>,
 ) -> Result<Setup, CliError> {
     let directory = std::env::current_dir()
-        .map_err(|error| CliError::failure(format!("there is no current directory: {error}")))?;
+        .map_err(|error| CliError::failure(format!("cannot get the current directory: {error}")))?;
     let settings = plan.settings();
     let settings = Settings {
         // The one that was chosen, at the address that was chosen.
@@ -56,7 +56,7 @@ pub(super) fn of(
         ..settings.clone()
     };
     let settings = serde_json::to_value(&settings)
-        .map_err(|error| CliError::failure(format!("the settings cannot be recorded: {error}")))?;
+        .map_err(|error| CliError::failure(format!("cannot record the settings: {error}")))?;
     Ok(Setup {
         directory,
         settings: without_nulls(settings),
@@ -95,12 +95,13 @@ pub(super) fn plan(
     loop_settings: LoopSettings,
     judged: bool,
 ) -> Result<Plan, CliError> {
-    let unreadable =
-        |why: String| CliError::failure(format!("the recorded settings cannot be read: {why}"));
-    let mut settings: Settings = serde_json::from_value(setup.settings.clone())
-        .map_err(|error| unreadable(error.to_string()))?;
+    let unreadable = |why: &dyn std::error::Error| {
+        CliError::failure(format!("cannot read the recorded settings: {why}"))
+    };
+    let mut settings: Settings =
+        serde_json::from_value(setup.settings.clone()).map_err(|error| unreadable(&error))?;
     settings.base_url = full_address(settings.base_url, &config)?;
-    let mut resolved = Resolved::recorded(&settings).map_err(unreadable)?;
+    let mut resolved = Resolved::recorded(&settings).map_err(|error| unreadable(&error))?;
     resolved.settings.loop_settings = loop_settings;
     resolved.settings.judge = criteria.judge_settings.clone();
     Ok(Plan {
@@ -134,10 +135,11 @@ pub(super) fn of_task(
     // Own templates are for the tasks of those who have the same.
     if setup.templates_hash.is_some() {
         settings.prompt_dir.clone_from(&ours.prompt_dir);
+        settings.ca_file.clone_from(&ours.ca_file);
     }
     // An address of the session is for every provider; one in a file for the provider named there.
     let address = own.resolved.origin("base_url");
-    let foreseen = models::foresee(&own)?.writer;
+    let foreseen = models::preview(&own)?.writer;
     let provider = foreseen.map(|(name, _)| format!("{}:", name.provider));
     let names_ours = |model: &String| provider.is_some_and(|ours| model.starts_with(&ours));
     if address.is_some_and(Origin::is_of_session) || settings.model.as_ref().is_some_and(names_ours)
@@ -157,7 +159,7 @@ pub(super) fn of_task(
 /// Lays these settings over those of the record.
 pub(super) fn change(setup: &mut Setup, settings: &Settings) -> Result<(), CliError> {
     let settings = serde_json::to_value(settings)
-        .map_err(|error| CliError::failure(format!("the settings cannot be read: {error}")))?;
+        .map_err(|error| CliError::failure(format!("cannot read the settings: {error}")))?;
     merge(&mut setup.settings, without_nulls(settings));
     Ok(())
 }
@@ -188,8 +190,8 @@ fn full_address(recorded: Option<String>, config: &Config) -> Result<Option<Stri
         .base_url;
     let is_same = |url: &String| Some(redact(url).into_owned()) == recorded;
     today.filter(is_same).map(Some).ok_or_else(|| {
-        CliError::usage("the run was recorded without the secret part of its server's address")
-            .hint("set `REFLECT_BASE_URL` to the whole address")
+        CliError::usage("the run was recorded without the secret part of its server address")
+            .hint("set `REFLECT_BASE_URL` to the full address")
     })
 }
 

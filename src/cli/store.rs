@@ -35,7 +35,7 @@ impl SharedStore {
         // What is kept too long is no reason not to run.
         if let Err(error) = store.keep(retention) {
             printer::say(&format!(
-                "warning: runs that are too old stay in the log for now: {error}"
+                "warning: cannot delete old runs from the log: {error}"
             ));
         }
         Ok(Some(Self::new(store)))
@@ -77,6 +77,6 @@ impl VerdictCache for SharedStore {
     }
 
     fn put(&self, key: &str, verdict: &str) {
-        let _ = self.lock().keep_verdict(key, verdict);
+        let _ = self.lock().cache_verdict(key, verdict);
     }
 }

@@ -78,7 +78,7 @@ fn asked(call: &CallReport<'_>) -> String {
         Purpose::Write => "to write",
         Purpose::Judge => "to judge",
     };
-    let mut out = format!("{} was asked {what}", call.model);
+    let mut out = format!("request to {} {what}", call.model);
     if let Some(address) = &call.address {
         let _ = write!(out, " at {address}");
     }
@@ -102,9 +102,11 @@ fn asked(call: &CallReport<'_>) -> String {
 fn ended(call: &CallReport<'_>) -> String {
     match (call.error, &call.reply.end) {
         (Some(error), _) => format!("failed: {error}"),
-        (None, Some(EndReason::Length)) => "answer, cut off".to_owned(),
-        (None, Some(EndReason::Repetition)) => "answer, stopped for it repeats itself".to_owned(),
-        (None, Some(EndReason::Unwanted)) => "answer, stopped early".to_owned(),
+        (None, Some(EndReason::Length)) => "reply, truncated".to_owned(),
+        (None, Some(EndReason::Repetition)) => {
+            "reply, stopped because it repeats itself".to_owned()
+        }
+        (None, Some(EndReason::Unwanted)) => "reply, stopped early".to_owned(),
         (None, Some(EndReason::Refused(why))) => format!("refused: {why}"),
         (None, Some(EndReason::Stop) | None) => "answer".to_owned(),
     }
@@ -124,7 +126,7 @@ fn figures(call: &CallReport<'_>) -> String {
                 let _ = write!(out, " ({} estimated)", report::thousands(estimated));
             }
         }
-        None => out.push_str(", tokens not counted by the server"),
+        None => out.push_str(", tokens not reported by the server"),
     }
     if let Some(prompt) = call.reply.usage.prompt {
         let _ = write!(out, " ({} of them the prompt", report::thousands(prompt));

@@ -3,7 +3,7 @@ use std::ffi::{OsStr, OsString};
 use serde_json::{Value, json};
 
 use super::{
-    layer::{Layer, Origin},
+    layer::{Layer, Origin, ValueError},
     settings::Settings,
 };
 use crate::source::SourceError;
@@ -65,7 +65,7 @@ pub const VARIABLES: &[Variable] = &[
         "REFLECT_API_KEY",
         None,
         Kind::Text,
-        "the key for the address that --base-url or REFLECT_BASE_URL gives",
+        "the key for the server of --base-url or REFLECT_BASE_URL",
     ),
     variable(
         "REFLECT_PROFILE",
@@ -73,23 +73,18 @@ pub const VARIABLES: &[Variable] = &[
         Kind::Text,
         "the profile to use",
     ),
-    variable(
-        "REFLECT_MODEL",
-        Some("model"),
-        Kind::Text,
-        "the model that writes",
-    ),
+    variable("REFLECT_MODEL", Some("model"), Kind::Text, "writer"),
     variable(
         "REFLECT_JUDGE_MODEL",
         Some("judge_model"),
         Kind::Text,
-        "the model that judges",
+        "judge",
     ),
     variable(
         "REFLECT_PROVIDER",
         Some("provider"),
         Kind::Text,
-        "the provider of a model that names none",
+        "the provider of models without one",
     ),
     variable(
         "REFLECT_BASE_URL",
@@ -101,7 +96,7 @@ pub const VARIABLES: &[Variable] = &[
         "REFLECT_CRITERIA",
         Some("criteria"),
         Kind::Text,
-        "the criteria where none are asked for",
+        "the default criteria",
     ),
     variable(
         "REFLECT_CRITERIA_PATH",
@@ -113,13 +108,19 @@ pub const VARIABLES: &[Variable] = &[
         "REFLECT_OFFLINE",
         Some("offline"),
         Kind::Flag,
-        "1: no request except to this machine",
+        "1: no requests to other machines",
+    ),
+    variable(
+        "REFLECT_CA_FILE",
+        Some("ca_file"),
+        Kind::Text,
+        "certificates to trust as well as the system's",
     ),
     variable(
         "REFLECT_RETRIES",
         Some("retries"),
         Kind::Whole,
-        "how many times a failed call is made again",
+        "retries of a failed call",
     ),
     variable(
         "REFLECT_NUM_CTX",
@@ -131,19 +132,19 @@ pub const VARIABLES: &[Variable] = &[
         "REFLECT_SEED",
         Some("seed"),
         Kind::Whole,
-        "makes sampling repeatable",
+        "seed for reproducible replies",
     ),
     variable(
         "REFLECT_TEMPERATURE",
         Some("temperature"),
         Kind::Number,
-        "0 to 2",
+        "sampling temperature, 0 to 2",
     ),
     variable(
         "REFLECT_MAX_ITERATIONS",
         Some("loop.max_iterations"),
         Kind::Whole,
-        "the most drafts of a run",
+        "maximum number of drafts",
     ),
     variable(
         "REFLECT_THRESHOLD",
@@ -170,11 +171,12 @@ pub(super) fn layer(env: Env<'_>) -> Result<Layer, SourceError> {
         layer.set(key, value, Origin::Variable(variable.name));
     }
     let checked: Result<Settings, _> = layer.settings().and_then(|s| {
-        s.check()
-            .map(|()| s)
-            .map_err(|(path, message)| (path.join("."), message))
+        s.check().map(|()| s).map_err(|(path, message)| ValueError {
+            key: path.join("."),
+            message,
+        })
     });
-    if let Err((key, message)) = checked {
+    if let Err(ValueError { key, message }) = checked {
         let name = VARIABLES.iter().find(|v| v.key == Some(key.as_str()));
         return Err(error(name.map_or("REFLECT_*", |v| v.name), &message));
     }
@@ -182,7 +184,7 @@ pub(super) fn layer(env: Env<'_>) -> Result<Layer, SourceError> {
 }
 
 fn error(name: &str, message: &str) -> SourceError {
-    SourceError::whole(&format!("the environment variable {name}"), message)
+    SourceError::for_file(&format!("the environment variable {name}"), message)
 }
 
 fn value(kind: Kind, text: &OsStr) -> Result<Value, &'static str> {
@@ -207,7 +209,7 @@ fn value(kind: Kind, text: &OsStr) -> Result<Value, &'static str> {
         Kind::Whole => text
             .parse::<u64>()
             .map(|n| json!(n))
-            .map_err(|_| "a whole number (0 or above)"),
+            .map_err(|_| "a non-negative integer"),
         Kind::Number => text
             .parse::<f64>()
             .ok()

@@ -12,6 +12,7 @@ use toml::{
 };
 
 use super::{
+    assign,
     layer::{Layer, Origin},
     mask,
     provider::Provider,
@@ -101,7 +102,7 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
         path,
         home,
         outline: &outline,
-        project: false,
+        kind: FileKind::User,
     };
     let layer = reader.layer(root, None)?;
     let mut profiles = IndexMap::new();
@@ -130,7 +131,7 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
             return Err(source
                 .error(
                     source::value_span(&outline, &["aliases", name]).unwrap_or(0..0),
-                    &format!("the alias `{name}` is no short name for a model"),
+                    &format!("the alias `{name}` is not a short name of a model"),
                 )
                 .help("for example: fast = \"ollama:qwen3:4b\""));
         }
@@ -178,10 +179,11 @@ fn read_project(source: &Source, path: &Path) -> Result<Layer, SourceError> {
         return Err(source
             .error(
                 key.span(),
-                &format!("`{name}` may not be set by a project's file"),
+                &format!("a project file may not set `{name}`"),
             )
             .help(format!(
-                "such a file may be other people's, and sets only {}; set `{name}` in your own config file (`reflect config path`)",
+                "project files are untrusted and may set only {}; set `{name}` in your own configuration file \
+                 (`reflect config path`)",
                 source::list(PROJECT_KEYS.iter().copied())
             )));
     }
@@ -191,7 +193,24 @@ fn read_project(source: &Source, path: &Path) -> Result<Layer, SourceError> {
         path,
         home: None,
         outline: &outline,
-        project: true,
+        kind: FileKind::Project,
+    }
+    .layer(root, None)
+}
+
+/// Reads what `--set` sets.
+pub(super) fn assigned(assignments: &[String]) -> Result<Layer, SourceError> {
+    let source = Source::new(assign::NAME, &assign::file(assignments)?);
+    let root = source::table(&source)?;
+    known_keys(&source, root.get_ref(), &[])?;
+    let outline = root.get_ref().clone();
+    let home = std::env::home_dir();
+    Reader {
+        source: &source,
+        path: Path::new(""),
+        home: home.as_deref(),
+        outline: &outline,
+        kind: FileKind::Flags,
     }
     .layer(root, None)
 }
@@ -205,7 +224,7 @@ fn no_singular_tables(source: &Source, root: &DeTable<'_>) -> Result<(), SourceE
             return Err(source
                 .error(
                     place.span(),
-                    &format!("`{key}` is the name of one of the `{tables}`, not a table"),
+                    &format!("`{key}` is a name under `{tables}`, not a table"),
                 )
                 .help(format!("write `[{tables}.NAME]` for the table")));
         }
@@ -235,8 +254,18 @@ struct Reader<'a> {
     path: &'a Path,
     home: Option<&'a Path>,
     outline: &'a DeTable<'a>,
-    /// Whether it is a project's file.
-    project: bool,
+    kind: FileKind,
+}
+
+/// Whose values are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileKind {
+    /// The user's file.
+    User,
+    /// A project's file.
+    Project,
+    /// No file: what the command line sets.
+    Flags,
 }
 
 impl Reader<'_> {
@@ -254,12 +283,12 @@ impl Reader<'_> {
         settings
             .check()
             .map_err(|(path, message)| self.source.error(place(&path), &message))?;
-        if settings.loop_settings.threshold.is_some() {
+        if self.kind != FileKind::Flags && settings.loop_settings.threshold.is_some() {
             return Err(self
                 .source
                 .error(
                     place(&["loop", "threshold"]),
-                    "`loop.threshold` has no effect here: criteria have a threshold of their own, which goes before this one",
+                    "`loop.threshold` has no effect here: the threshold of the criteria overrides it",
                 )
                 .help("set it in the criteria file, or use `--threshold` or `REFLECT_THRESHOLD`"));
         }
@@ -273,19 +302,21 @@ impl Reader<'_> {
             .criteria_path
             .map(|dirs| dirs.iter().map(|dir| self.beside(dir)).collect());
         settings.prompt_dir = settings.prompt_dir.map(|dir| self.beside(&dir));
+        settings.ca_file = settings.ca_file.map(|file| self.beside(&file));
         Ok(Layer::new(&settings, |key| {
             let keys: Vec<&str> = key.split('.').collect();
             let (path, line) = (
                 self.path.to_owned(),
                 self.source.position(place(&keys).start).0,
             );
-            if self.project {
-                return Origin::Project { path, line };
-            }
-            Origin::File {
-                path,
-                line,
-                profile: profile.map(str::to_owned),
+            match self.kind {
+                FileKind::Project => Origin::Project { path, line },
+                FileKind::Flags => Origin::Flag(format!("{} {key}", assign::NAME)),
+                FileKind::User => Origin::File {
+                    path,
+                    line,
+                    profile: profile.map(str::to_owned),
+                },
             }
         }))
     }
@@ -317,7 +348,10 @@ impl Reader<'_> {
                 .source
                 .error(
                     place,
-                    &format!("`trust.{key}`: `{}` is no full path", path.display()),
+                    &format!(
+                        "`trust.{key}`: `{}` is not an absolute path",
+                        path.display()
+                    ),
                 )
                 .help(format!(
                     "for example: {key} = [\"/home/ada/criteria\", \"~/work/code.toml\"]"
@@ -355,16 +389,16 @@ impl Reader<'_> {
             if name.is_empty() || name.contains(':') {
                 return Err(self.source.error(
                     place(""),
-                    "a provider's name must not be empty or hold a `:`",
+                    "a provider's name must not be empty or contain `:`",
                 ));
             }
             provider
                 .check()
                 .map_err(|(key, message)| self.source.error(place(key), &message))?;
             if provider.api_key.is_some() && readable_by_others(self.path) {
-                return Err(SourceError::whole(
+                return Err(SourceError::for_file(
                     self.source.name(),
-                    &format!("the key of the provider `{name}` is in a file that others can read"),
+                    &format!("the key of provider `{name}` is in a file that other users can read"),
                 )
                 .help(format!(
                     "`chmod 600 {}`, or use `api_key_env` or `api_key_cmd`",

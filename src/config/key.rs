@@ -58,13 +58,13 @@ pub fn api_key(
         return Ok(None);
     };
     if let Some(command) = &provider.api_key_cmd {
-        let origin = format!("`api_key_cmd` of the provider `{name}`");
-        let text = run(command).map_err(|message| SourceError::whole(&origin, &message))?;
+        let origin = format!("`api_key_cmd` of provider `{name}`");
+        let text = run(command).map_err(|message| SourceError::for_file(&origin, &message))?;
         return key(text.lines().next().unwrap_or_default().trim(), origin).map(Some);
     }
     match &provider.api_key {
         Some(secret) => {
-            let origin = format!("`api_key` of the provider `{name}`");
+            let origin = format!("`api_key` of provider `{name}`");
             let text = secrecy::ExposeSecret::expose_secret(secret).trim();
             key(text, origin).map(Some)
         }
@@ -75,12 +75,12 @@ pub fn api_key(
 /// A key must be able to go into a header.
 fn key(text: &str, origin: String) -> Result<FoundKey, SourceError> {
     if text.is_empty() {
-        return Err(SourceError::whole(&origin, "there is no key in it"));
+        return Err(SourceError::for_file(&origin, "it contains no key"));
     }
     if !text.chars().all(|c| c.is_ascii_graphic()) {
-        return Err(SourceError::whole(
+        return Err(SourceError::for_file(
             &origin,
-            "the key holds characters that no key has (spaces, line breaks, other scripts)",
+            "the key contains invalid characters (spaces, line breaks, non-ASCII)",
         ));
     }
     Ok(FoundKey {
@@ -114,7 +114,7 @@ fn run(command: &KeyCommand) -> Result<String, String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
-        .map_err(|error| format!("the command cannot be started: {error}"))?;
+        .map_err(|error| format!("cannot start the command: {error}"))?;
     let (sender, receiver) = std::sync::mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
         std::thread::spawn(move || {
@@ -141,7 +141,7 @@ fn run(command: &KeyCommand) -> Result<String, String> {
                     PATIENCE.as_secs()
                 ));
             }
-            Err(error) => return Err(format!("the command cannot be waited for: {error}")),
+            Err(error) => return Err(format!("cannot wait for the command: {error}")),
         }
     };
     if !status.success() {
@@ -149,6 +149,8 @@ fn run(command: &KeyCommand) -> Result<String, String> {
     }
     receiver
         .recv_timeout(Duration::from_secs(1))
-        .map_err(|_| "the command ended, but something it started holds its output".to_owned())?
-        .map_err(|_| "the command printed something that is no text".to_owned())
+        .map_err(|_| {
+            "the command ended, but a process it started keeps its output open".to_owned()
+        })?
+        .map_err(|_| "the command printed binary data".to_owned())
 }

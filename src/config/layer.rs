@@ -143,20 +143,27 @@ impl Layer {
         }
     }
 
-    /// The settings that these values are; or the key of a value that cannot be, and why.
-    pub(super) fn settings(&self) -> Result<Settings, (String, String)> {
+    /// The settings that these values are.
+    pub(super) fn settings(&self) -> Result<Settings, ValueError> {
         let mut root = Map::new();
         for (key, (value, _)) in &self.0 {
             // One by one, so that an error is known to be about this key.
             let single = nest(Map::new(), key, value.clone());
-            serde_json::from_value::<Settings>(Value::Object(single))
-                .map_err(|error| (key.clone(), error.to_string()))?;
+            serde_json::from_value::<Settings>(Value::Object(single)).map_err(|error| {
+                ValueError {
+                    key: key.clone(),
+                    message: error.to_string(),
+                }
+            })?;
             root = nest(root, key, value.clone());
         }
-        serde_json::from_value(Value::Object(root)).map_err(|e| (String::new(), e.to_string()))
+        serde_json::from_value(Value::Object(root)).map_err(|error| ValueError {
+            key: String::new(),
+            message: error.to_string(),
+        })
     }
 
-    pub(super) fn resolved(self) -> Result<Resolved, (String, String)> {
+    pub(super) fn resolved(self) -> Result<Resolved, ValueError> {
         Ok(Resolved {
             settings: self.settings()?,
             layer: self,
@@ -181,6 +188,16 @@ fn nest(mut root: Map<String, Value>, key: &str, value: Value) -> Map<String, Va
     root
 }
 
+/// A setting has a value that it cannot have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ValueError {
+    /// The dotted key of the setting; empty if it is not known.
+    pub key: String,
+    /// What is wrong with the value.
+    pub message: String,
+}
+
 /// Settings, all layers laid over each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
@@ -203,11 +220,11 @@ impl Resolved {
     /// say.
     ///
     /// # Errors
-    /// If they are no settings of this version; says why.
-    pub fn recorded(settings: &Settings) -> Result<Self, String> {
+    /// If they are not settings of this version.
+    pub fn recorded(settings: &Settings) -> Result<Self, ValueError> {
         let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
         all.cover(&Layer::new(settings, |_| Origin::Record));
-        all.resolved().map_err(|(_, message)| message)
+        all.resolved()
     }
 
     /// Where the value under a dotted key comes from; `None` if it is not set.
@@ -239,12 +256,19 @@ fn table_keys(table: &str) -> Option<&'static [&'static str]> {
     })
 }
 
+/// Former names of settings, which files may still use.
+const OLD_NAMES: [&str; 1] = ["grey_zone"];
+
 /// All dotted keys of the settings, from the types.
 pub(super) fn keys() -> Vec<String> {
     source::fields::<Settings>()
         .iter()
         .flat_map(|key| match table_keys(key) {
-            Some(inner) => inner.iter().map(|i| format!("{key}.{i}")).collect(),
+            Some(inner) => inner
+                .iter()
+                .filter(|name| !OLD_NAMES.contains(name))
+                .map(|name| format!("{key}.{name}"))
+                .collect(),
             None => vec![(*key).to_owned()],
         })
         .collect()

@@ -39,6 +39,7 @@ pub struct Config {
     user: UserFile,
     project: Layer,
     env: Layer,
+    assigned: Layer,
     serves_tasks: bool,
 }
 
@@ -65,6 +66,16 @@ impl Config {
             }
         }
         Ok(config)
+    }
+
+    /// Adds what `--set` sets: `KEY=VALUE`, with the keys and values of the configuration file. It overrides everything
+    /// but the flag of the same setting.
+    ///
+    /// # Errors
+    /// If a key is unknown or a value is out of range.
+    pub fn assign(mut self, assignments: &[String]) -> Result<Self, SourceError> {
+        self.assigned = file::assigned(assignments)?;
+        Ok(self)
     }
 
     /// The same configuration, for tasks of other people: trust in files of this machine says nothing about them, since a
@@ -100,7 +111,7 @@ impl Config {
     /// resolved.
     pub fn own_models(&self) -> impl Iterator<Item = &str> {
         let keys = ["provider", "model", "judge_model", "stronger_model"];
-        let layers = [&self.user.layer, &self.env];
+        let layers = [&self.user.layer, &self.env, &self.assigned];
         let named = layers
             .into_iter()
             .flat_map(move |layer| keys.into_iter().filter_map(|key| layer.text(key)));
@@ -162,15 +173,15 @@ impl Config {
         flags: &Settings,
         criteria: Option<&Criteria>,
     ) -> Result<Resolved, SourceError> {
-        flags
-            .check()
-            .map_err(|(path, message)| SourceError::whole(&flag_name(&path.join(".")), &message))?;
+        flags.check().map_err(|(path, message)| {
+            SourceError::for_file(&flag_name(&path.join(".")), &message)
+        })?;
         let flags = Layer::new(flags, |key| Origin::Flag(flag_name(key)));
         let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
         all.cover(&self.user.layer);
         all.cover_but_keep_lower(&self.project, MAX_COST);
         // A project's file may not choose the profile, so it has no say here.
-        let chosen = [&flags, &self.env, &self.user.layer]
+        let chosen = [&flags, &self.assigned, &self.env, &self.user.layer]
             .into_iter()
             .find_map(|layer| layer.text("profile"));
         if let Some((name, origin)) = chosen {
@@ -192,6 +203,7 @@ impl Config {
             all.cover_but_keep_lower(&layer, MAX_COST);
         }
         all.cover(&self.env);
+        all.cover(&self.assigned);
         all.cover(&flags);
         for key in ["model", "judge_model", "stronger_model"] {
             let found = all.text(key).and_then(|(name, origin)| {
@@ -204,7 +216,7 @@ impl Config {
         }
         let resolved = all
             .resolved()
-            .map_err(|(key, message)| SourceError::whole(&key, &message))?;
+            .map_err(|error| SourceError::for_file(&error.key, &error.message))?;
         no_contradiction(&resolved)?;
         Ok(resolved)
     }
@@ -225,18 +237,15 @@ impl Config {
     fn profile(&self, name: &str, origin: &Origin) -> Result<&Layer, SourceError> {
         self.user.profiles.get(name).ok_or_else(|| {
             let near = source::similar(name, self.profiles());
-            SourceError::whole(
-                &origin.to_string(),
-                &format!("there is no profile `{name}`"),
-            )
-            .help_if(near.map(|n| format!("did you mean `{n}`?")))
-            .help(match &self.user_path {
-                _ if !self.user.profiles.is_empty() => {
-                    format!("known profiles: {}", source::list(self.profiles()))
-                }
-                Some(path) => format!("write it as `[profiles.{name}]` in {}", path.display()),
-                None => "profiles are in the user's config file".to_owned(),
-            })
+            SourceError::for_file(&origin.to_string(), &format!("no profile named `{name}`"))
+                .help_if(near.map(|n| format!("did you mean `{n}`?")))
+                .help(match &self.user_path {
+                    _ if !self.user.profiles.is_empty() => {
+                        format!("known profiles: {}", source::list(self.profiles()))
+                    }
+                    Some(path) => format!("define it as `[profiles.{name}]` in {}", path.display()),
+                    None => "profiles are defined in your configuration file".to_owned(),
+                })
         })
     }
 }
@@ -267,7 +276,7 @@ fn no_contradiction(resolved: &Resolved) -> Result<(), SourceError> {
     let [min, max] = places;
     let higher = if max.rank() > min.rank() { max } else { min };
     Err(
-        SourceError::whole(&higher.to_string(), &message).help(format!(
+        SourceError::for_file(&higher.to_string(), &message).help(format!(
             "`min_iterations` comes from {min}, `max_iterations` from {max}"
         )),
     )
@@ -277,6 +286,7 @@ fn no_contradiction(resolved: &Resolved) -> Result<(), SourceError> {
 /// `timeouts.idle`, `--judge-mode` for `judge.mode`.
 fn flag_name(key: &str) -> String {
     let name = match key.split_once('.') {
+        Some(("timeouts", "total")) => "timeout".to_owned(),
         Some(("timeouts", name)) => format!("timeout-{name}"),
         Some(("judge", "cache")) => "no-cache".to_owned(),
         Some(("loop", "early_stop")) => "no-early-stop".to_owned(),

@@ -16,7 +16,7 @@ pub(super) fn conceal(source: &Source, error: SourceError) -> SourceError {
             masked.push_str(&mask(&table, line));
         }
     }
-    error.shown_as(&masked)
+    error.masked_as(&masked)
 }
 
 /// The name of the table that begins on this line.

@@ -4,6 +4,7 @@
 //! Highest first: flags, `REFLECT_*`, the criteria file, the selected profile, the project's file, the
 //! user's file, the built-in defaults.
 
+mod assign;
 mod dirs;
 mod env;
 mod file;
@@ -20,7 +21,7 @@ pub use dirs::{PROJECT_FILE, cache_dir, project_file, state_dir, store_file, use
 pub use env::{Env, VARIABLES, Variable};
 pub use file::PROJECT_KEYS;
 pub use key::{FoundKey, api_key};
-pub use layer::{Entry, Origin, Resolved};
+pub use layer::{Entry, Origin, Resolved, ValueError};
 pub use load::{Config, IgnoredProject, check_user_file};
 pub use provider::{KeyCommand, Provider, ProviderKind};
 pub use schema::schema;

@@ -12,7 +12,7 @@ pub(super) fn distrusted(file: &Path) -> Option<&'static str> {
         _ => false,
     };
     if points_out {
-        return Some("it is a symbolic link to a file outside of its folder");
+        return Some("it is a symbolic link to a file outside its folder");
     }
     (!is_own(file) || !is_own(folder)).then_some("it belongs to another user")
 }

@@ -19,7 +19,7 @@ pub struct Provider {
     pub base_url: Option<String>,
     /// The model where none is named.
     pub model: Option<String>,
-    /// The environment variable that holds the key. It goes before the two below.
+    /// The environment variable that holds the key. It overrides the two keys below.
     pub api_key_env: Option<String>,
     /// A command that prints the key: a list of words, or a text for the shell.
     pub api_key_cmd: Option<KeyCommand>,

@@ -14,7 +14,7 @@ pub fn schema() -> Value {
         all.extend(tables.clone());
     }
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    root["title"] = json!("Config file of reflect");
+    root["title"] = json!("Configuration file of reflect");
     root["description"] = json!("The user's settings.");
     root
 }

@@ -9,104 +9,104 @@ use crate::{
     types::{HumanDuration, JudgeSettings, LoopSettings, ReflectorSettings},
 };
 
-/// What can be set by file, profile, environment or flag. Every field is optional, since each of these
-/// sets only some; tables (`loop`, `judge`, `reflector`, `timeouts`) are laid over each other key by key.
+/// The settings of a file, a profile, the environment or the flags. Every field is optional, because each source sets
+/// only some; tables (`loop`, `judge`, `reflector`, `timeouts`) are merged key by key.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The profile to use: a name under `[profiles]`. Default: none.
     pub profile: Option<String>,
-    /// Writes and revises: `provider:model`, just `model`, or an alias. Default: what is found.
+    /// The model that writes and revises: `provider:model`, `model`, or an alias. Default: the first one found.
     pub model: Option<String>,
-    /// Judges; as `model`. Default: the model that writes.
+    /// The model that judges, in the form of `model`. Default: the model that writes.
     pub judge_model: Option<String>,
-    /// Takes over from the model that writes where the run makes no progress any more; as `model`. Default:
-    /// none.
+    /// The model that takes over writing once drafts stop improving, in the form of `model`. Default: none.
     pub stronger_model: Option<String>,
-    /// The provider of a model that names none: `ollama`, `openai`, `embedded`, a preset, or a name
-    /// under `[providers]`.
+    /// The provider of models without one: `ollama`, `openai`, `embedded`, a preset, or a name under `[providers]`.
     pub provider: Option<String>,
     /// The server's address, instead of the provider's own.
     pub base_url: Option<String>,
-    /// The criteria where none are asked for: a path or a name.
+    /// The criteria if the command names none: a path or a name.
     pub criteria: Option<String>,
     /// Directories in which criteria are looked up by name. Default: none.
     pub criteria_path: Option<Vec<PathBuf>>,
-    /// The folder of the user's own prompt templates. Default: the built-in ones.
+    /// The folder with custom prompt templates. Default: the built-in templates.
     pub prompt_dir: Option<PathBuf>,
-    /// How many of the last messages of a context file are used. Default: 3.
+    /// The number of messages used from the end of a context file. Default: 3.
     pub context_messages: Option<u32>,
-    /// The most tokens of evidence that one search adds to a prompt, at an estimated four characters a
+    /// The maximum number of tokens of evidence that one search adds to a prompt, estimated at four characters per
     /// token. At least 100; default 2000.
     #[schemars(range(min = 100))]
     pub evidence_tokens: Option<u32>,
-    /// Whether runs are told what is known from earlier ones, which is measured. Default: false.
+    /// Whether prompts include what earlier runs taught; `reflect` measures whether that helps. Default: false.
     pub memory: Option<bool>,
-    /// Make no request except to this machine. Default: false.
+    /// A PEM file with certificates to trust in addition to the system's. Default: none.
+    pub ca_file: Option<PathBuf>,
+    /// Make requests to this machine only. Default: false.
     pub offline: Option<bool>,
-    /// Whether files that may be somebody else's (criteria, workflows, a project's configuration) choose models of
-    /// other providers and have weights downloaded. Default: false.
+    /// Whether untrusted files (criteria, workflows, project configuration) may choose models of other providers and
+    /// download weights. Default: false.
     pub allow_models: Option<bool>,
-    /// How many times a failed call is made again. 0 to 100; default 3.
+    /// How many times a failed call is retried. 0 to 100; default 3.
     #[schemars(range(max = 100))]
     pub retries: Option<u32>,
     /// Ollama's context window in tokens. At least 256; default: as large as the run needs.
     #[schemars(range(min = 256))]
     pub num_ctx: Option<u64>,
-    /// How long Ollama keeps the model loaded after a call: `15m`, or seconds. Default: 15m.
+    /// How long Ollama keeps the model loaded after a call: `15m`, or a number of seconds. Default: Ollama's own.
     pub keep_alive: Option<String>,
     /// How much the model reasons before it answers. Default: auto.
     pub think: Option<Think>,
-    /// 0 for the most likely token, up to 2. Default: the server's.
+    /// The sampling temperature: 0 (always the most likely token) to 2. Default: the server's.
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
     /// Nucleus sampling, above 0 to 1. Default: the server's.
     #[schemars(range(max = 1))]
     pub top_p: Option<f64>,
-    /// Makes sampling repeatable where the server can. Default: none.
+    /// The sampling seed, which makes runs repeatable if the server supports it. Default: none.
     pub seed: Option<u64>,
-    /// The most tokens of an answer, reasoning included. Default: the server's.
+    /// The maximum number of tokens of a reply, including reasoning. Default: the server's.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
-    /// How verdicts are demanded as JSON. Default: auto.
+    /// How verdicts are requested as JSON. Default: auto.
     pub structured_output: Option<StructuredOutputMode>,
     /// How the loop behaves.
     #[serde(rename = "loop")]
     pub loop_settings: LoopSettings,
     /// How the judge is asked.
     pub judge: JudgeSettings,
-    /// When the outcome of tasks and plans is a success.
+    /// When tasks and plans count as successful.
     pub reflector: ReflectorSettings,
-    /// How long is waited for a server.
+    /// How long to wait for a server.
     pub timeouts: TimeoutSettings,
     /// Which runs the run log keeps.
     pub history: HistorySettings,
 }
 
-/// Which runs the run log keeps. Others are taken out at the start of a run, at most once a day, with the insights of
-/// memory that are in their words.
+/// Which runs the run log keeps. Others are deleted at the start of a run, at most once a day, together with the
+/// insights that quote them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HistorySettings {
-    /// Those of so many days. At least 1; default: all.
+    /// Runs of the last days, this many. At least 1; default: all.
     #[schemars(range(min = 1))]
     pub keep_days: Option<u32>,
-    /// The latest, so many. At least 1; default: all.
+    /// The latest runs, this many. At least 1; default: all.
     #[schemars(range(min = 1))]
     pub keep_runs: Option<u32>,
 }
 
-/// How long is waited for a server: durations such as `10s`, `2m` or `1h 30m`.
+/// How long to wait for a server: durations such as `10s`, `2m` or `1h 30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TimeoutSettings {
-    /// Until the connection stands. Default: 10s.
+    /// Until the connection is established. Default: 10s.
     pub connect: Option<HumanDuration>,
-    /// From the request to the first piece of the answer. Default: 10m.
+    /// From the request to the first part of the reply. Default: 10m.
     pub first_token: Option<HumanDuration>,
-    /// Between two pieces of the answer. Default: 2m.
+    /// Between two parts of the reply. Default: 2m.
     pub idle: Option<HumanDuration>,
-    /// A whole call with its retries. Default: 30m.
+    /// For a whole call including retries. Default: 30m.
     pub total: Option<HumanDuration>,
 }
 
@@ -114,19 +114,19 @@ pub struct TimeoutSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StructuredOutputMode {
-    /// As strongly as the server can, which is found out.
+    /// The strongest form that the server supports; `reflect` finds out.
     #[default]
     Auto,
-    /// It enforces the schema.
+    /// The server enforces the schema.
     JsonSchema,
-    /// It enforces some JSON object.
+    /// The server enforces a JSON object.
     JsonObject,
-    /// It enforces nothing; the prompt describes the schema.
+    /// The server enforces nothing; the prompt describes the schema.
     Prompt,
 }
 
 impl TimeoutSettings {
-    /// The waiting times, with the built-in ones where nothing is set.
+    /// The timeouts, with defaults for those that are not set.
     pub fn get(&self) -> Timeouts {
         let default = Timeouts::default();
         let or = |set: Option<HumanDuration>, default| set.map_or(default, HumanDuration::get);
@@ -140,7 +140,7 @@ impl TimeoutSettings {
 }
 
 impl StructuredOutputMode {
-    /// The way that was asked for; `None` for as strongly as the server can.
+    /// The requested form; `None` for the strongest one that the server supports.
     pub fn get(self) -> Option<StructuredOutput> {
         match self {
             Self::Auto => None,
@@ -152,8 +152,8 @@ impl StructuredOutputMode {
 }
 
 impl Settings {
-    /// What a task may bring to another machine: how models are asked and how the loop goes. Addresses, files and
-    /// trust are those of the machine.
+    /// The settings that a task may bring to another machine: sampling and the loop. Addresses, files and trust are
+    /// those of the machine.
     #[must_use]
     pub fn of_task(self) -> Self {
         Self {
@@ -163,6 +163,7 @@ impl Settings {
             criteria: None,
             criteria_path: None,
             prompt_dir: None,
+            ca_file: None,
             memory: None,
             reflector: ReflectorSettings::default(),
             history: HistorySettings::default(),
@@ -170,7 +171,7 @@ impl Settings {
         }
     }
 
-    /// The built-in defaults: what holds where nobody says anything.
+    /// The built-in defaults.
     pub fn defaults() -> Self {
         let timeouts = Timeouts::default();
         let human = |duration| HumanDuration::new(duration);
@@ -196,7 +197,7 @@ impl Settings {
         }
     }
 
-    /// How tokens are chosen.
+    /// The sampling parameters.
     pub fn sampling(&self) -> Sampling {
         Sampling {
             temperature: self.temperature,
@@ -206,7 +207,7 @@ impl Settings {
         }
     }
 
-    /// Says which value is outside of its range: the keys that lead to it, and a sentence.
+    /// Checks ranges. An error has the path of keys and a sentence.
     pub fn check(&self) -> Result<(), (Vec<&'static str>, String)> {
         if let Err((key, message)) = self.loop_settings.check() {
             return Err((vec!["loop", key], message));
@@ -233,7 +234,7 @@ impl Settings {
             return wrong("temperature", "a number from 0 to 2");
         }
         if self.top_p.is_some_and(|p| !(p > 0.0 && p <= 1.0)) {
-            return wrong("top_p", "a number above 0, up to 1");
+            return wrong("top_p", "a number above 0 and at most 1");
         }
         if self.retries.is_some_and(|n| n > 100) {
             return wrong("retries", "at most 100");
@@ -270,20 +271,20 @@ impl Settings {
         ];
         for (key, text) in texts {
             if text.as_ref().is_some_and(|t| t.trim().is_empty()) {
-                return wrong(key, "a text that is not empty");
+                return wrong(key, "a non-empty string");
             }
         }
         Ok(())
     }
 }
 
-/// A server's address in any form that the model room reads, but without a user or password: it is shown
-/// in many places.
+/// A server's address in any form that the model crate reads, without user or password, because it is shown in many
+/// places.
 pub(super) fn check_url(url: &str) -> Result<(), &'static str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.trim().is_empty() {
-        return Err("an address, such as `http://localhost:8000`");
+        return Err("a URL such as `http://localhost:8000`");
     }
     if host.contains('@') {
         return Err("without a user or password; use `api_key_env` or `headers` for them");

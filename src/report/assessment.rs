@@ -116,7 +116,7 @@ fn headline(assessment: &PlanAssessment) -> String {
         counts.push(format!("{} incomplete", number(assessment.incomplete)));
     }
     if verdict.should_replan {
-        counts.push("another plan is worth making".to_owned());
+        counts.push("try another plan".to_owned());
     }
     format!(
         "{plan}: {outcome}, {} · confidence {:.2}",
@@ -130,7 +130,7 @@ fn sections(report: &AssessmentReport<'_>) -> Vec<(&'static str, Vec<String>)> {
     let assessment = report.assessment;
     let suggestions = assessment.verdict.suggestions.iter().map(|suggestion| {
         if assessment.model_suggestions.contains(suggestion) {
-            format!("{suggestion} [the model's]")
+            format!("{suggestion} [model]")
         } else {
             suggestion.clone()
         }

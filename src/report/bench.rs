@@ -81,7 +81,7 @@ pub(super) fn about(summary: &Summary) -> String {
     );
     match summary.budget {
         Some(budget) => {
-            let _ = write!(out, "; at most {} total tokens a task", thousands(budget));
+            let _ = write!(out, "; at most {} total tokens per task", thousands(budget));
         }
         None => out.push_str("; best-of-n and append-loop get what reflect cost"),
     }
@@ -98,7 +98,7 @@ pub(super) fn notes(summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     if summary.left_out > 0 {
         notes.push(format!(
-            "{} trials have no verdict and are left out.",
+            "{} trials have no verdict and are excluded.",
             summary.left_out
         ));
     }

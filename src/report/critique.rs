@@ -9,7 +9,7 @@ use super::json::pretty;
 use super::markdown::{self, cell, table};
 use super::text::{self, critique, duration, tokens};
 use crate::text::{counted, one_line};
-use crate::types::{Evaluation, Gathered, Models, RunRecord, SCHEMA_VERSION, TokenUsage};
+use crate::types::{Evaluation, Models, RunEvidence, RunRecord, SCHEMA_VERSION, TokenUsage};
 
 /// The judgement of one text as JSON (design §6). A figure that is not known is null.
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ struct Judgement<'a> {
     execution_time: Option<f64>,
     models: Option<&'a Models>,
     /// What the text was checked against.
-    evidence: &'a [Gathered],
+    evidence: &'a [RunEvidence],
     warnings: &'a [String],
     error: Option<&'a str>,
 }
@@ -132,8 +132,12 @@ fn headline(record: &RunRecord) -> String {
         "could not be judged"
     };
     match evaluation.overall_score {
-        Some(score) if evaluation.rank().is_some() => format!("{verdict}, score {score:.2}"),
-        Some(score) => format!("{verdict} on everything; the rest has score {score:.2}"),
+        Some(score) if evaluation.rank().is_some() => {
+            let why = record.versions.first().and_then(text::unmet);
+            let why = why.map_or_else(String::new, |why| format!("; not met: {why}"));
+            format!("{verdict}, score {score:.2}{why}")
+        }
+        Some(score) => format!("{verdict} for some criteria; the others score {score:.2}"),
         None => verdict.to_owned(),
     }
 }

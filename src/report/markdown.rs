@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use super::text::{asides, doubt, mark, revised, score, summary, value};
 use crate::text::one_line;
-use crate::types::{Evaluation, Gathered, RunRecord, Version};
+use crate::types::{Evaluation, RunEvidence, RunRecord, Version};
 
 /// The selected draft and, after a rule, the critique report: for pasting into a pull request.
 pub fn markdown(record: &RunRecord) -> String {
@@ -117,7 +117,7 @@ pub(super) fn evidence(out: &mut String, record: &RunRecord) {
         return;
     }
     out.push_str("### Evidence\n\n");
-    for Gathered { evidence, .. } in &record.evidence {
+    for RunEvidence { evidence, .. } in &record.evidence {
         let place = evidence.location.as_ref().unwrap_or(&evidence.content);
         let _ = write!(out, "- {}: {}", evidence.source.as_str(), one_line(place));
         if let Some(relevance) = evidence.relevance {

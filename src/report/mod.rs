@@ -19,5 +19,7 @@ pub use diff::{Block, Change, Diff, Hunk, Piece, diff};
 pub use html::{Said, Talk, bench_html, html, html_with_talks};
 pub use json::json;
 pub use markdown::markdown;
-pub use text::{critique, duration, evaluation_line, revised, score, summary, thousands, tokens};
+pub use text::{
+    critique, duration, evaluation_line, revised, score, summary, thousands, tokens, worst_issues,
+};
 pub use verdict::{verdict_markdown, verdict_text, verdicts_json};

@@ -98,10 +98,53 @@ pub(super) fn asides(result: &CriterionResult) -> Option<String> {
 /// Why an issue may not be real; `None` if nothing speaks against it.
 pub(super) fn doubt(issue: &Issue) -> Option<&'static str> {
     match (issue.place.verified, &issue.place.quote) {
-        (Some(false), Some(_)) => Some("unverified: what the judge quotes is not in the draft"),
-        (Some(false), None) => Some("unverified: the judge quotes nothing"),
+        (Some(false), Some(_)) => Some("unverified: the judge's quote is not in the draft"),
+        (Some(false), None) => Some("unverified: the judge gave no quote"),
         _ => None,
     }
+}
+
+/// Counts the issues that keep a draft from passing, the most severe first: `1 critical, 2 major issues`. `None` if there
+/// are none.
+pub(super) fn severe_issues(evaluation: &Evaluation) -> Option<String> {
+    let count = |severity| {
+        let issues = evaluation.issues.iter();
+        issues.filter(|issue| issue.severity == severity).count()
+    };
+    let (critical, major) = (count(Severity::Critical), count(Severity::Major));
+    match (critical, major) {
+        (0, 0) => None,
+        (0, major) => Some(counted(major, "major issue")),
+        (critical, 0) => Some(counted(critical, "critical issue")),
+        (critical, major) => Some(format!(
+            "{critical} critical, {}",
+            counted(major, "major issue")
+        )),
+    }
+}
+
+/// Says what keeps a draft from meeting the criteria: the criteria below their floor, severe issues, and the score if it
+/// is too low. `None` if it meets them or was not evaluated.
+pub(super) fn unmet(version: &Version) -> Option<String> {
+    let evaluation = version.evaluation.as_ref()?;
+    if evaluation.satisfactory {
+        return None;
+    }
+    let failed = evaluation.criteria.iter().filter(|result| !result.passed);
+    let mut parts: Vec<String> = failed
+        .filter(|result| result.status != Status::Skipped)
+        .map(|result| format!("`{}`", result.name))
+        .collect();
+    parts.extend(severe_issues(evaluation));
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The issues of a draft, at most this many, the most severe first.
+pub fn worst_issues(evaluation: &Evaluation, most: usize) -> Vec<&Issue> {
+    let mut issues: Vec<&Issue> = evaluation.issues.iter().collect();
+    issues.sort_by_key(|issue| std::cmp::Reverse(issue.severity));
+    issues.truncate(most);
+    issues
 }
 
 /// A verdict on one line: the score, how it changed, and what failed.
@@ -123,16 +166,7 @@ pub fn evaluation_line(version: &Version, before: Option<f64>) -> String {
             parts.push(format!("{mark} {} {value}", result.name));
         }
     }
-    let grave = evaluation
-        .issues
-        .iter()
-        .filter(|issue| issue.severity >= Severity::Major)
-        .count();
-    match grave {
-        0 => {}
-        1 => parts.push("1 major issue".to_owned()),
-        _ => parts.push(format!("{grave} major issues")),
-    }
+    parts.extend(severe_issues(evaluation));
     parts.extend(tokens(&version.token_usage));
     #[expect(clippy::cast_precision_loss, reason = "milliseconds of one call")]
     parts.push(duration(version.duration_ms as f64 / 1000.0));
@@ -152,7 +186,7 @@ pub fn revised(version: &Version) -> Option<String> {
         let tried = if version.strategy == Some(Strategy::TargetedEdit) {
             ""
         } else {
-            "edits were tried before: "
+            "edits were tried first: "
         };
         let _ = write!(out, "; {tried}{}", edits.describe());
     }
@@ -162,11 +196,24 @@ pub fn revised(version: &Version) -> Option<String> {
 /// How a run ended, on one line.
 pub fn summary(record: &RunRecord) -> String {
     let mut parts = Vec::new();
-    if let Some(reason) = record.convergence_reason {
-        parts.push(reason.describe().to_owned());
+    let reason = record.convergence_reason;
+    let unmet = record
+        .selected()
+        .and_then(unmet)
+        .filter(|_| !record.success);
+    match (&unmet, reason) {
+        (Some(unmet), _) => parts.push(format!("criteria not met: {unmet}")),
+        (None, Some(ConvergenceReason::QualityMet)) => parts.push("criteria met".to_owned()),
+        (None, Some(reason)) => parts.push(reason.describe().to_owned()),
+        (None, None) => {}
     }
     if let Some(selected) = record.selected() {
-        let drafts = format!("draft {} of {}", selected.iteration, record.iterations());
+        let best = if unmet.is_some() { "best " } else { "" };
+        let drafts = format!(
+            "{best}draft {} of {}",
+            selected.iteration,
+            record.iterations()
+        );
         // Nobody was to give scores.
         if record.convergence_reason == Some(ConvergenceReason::Corrected) {
             parts.push(drafts);
@@ -174,6 +221,9 @@ pub fn summary(record: &RunRecord) -> String {
             parts.push(format!("{drafts}, {}", score(selected.score())));
             parts.extend(beside_the_first(record, selected));
         }
+    }
+    if let Some(reason) = reason.filter(|_| unmet.is_some()) {
+        parts.push(format!("stopped: {}", reason.describe()));
     }
     parts.push(counted(record.total_llm_calls, "call"));
     match record.stopped_early {
@@ -216,7 +266,7 @@ pub fn critique(evaluation: &Evaluation) -> String {
         }
         out.push('\n');
     }
-    for issue in &evaluation.issues {
+    for issue in worst_issues(evaluation, usize::MAX) {
         let _ = write!(
             out,
             "  - {}, {}: {}",
@@ -298,7 +348,7 @@ mod tests {
         });
         assert_eq!(
             revised(&version).unwrap(),
-            "revises draft 1 by full_rewrite; edits were tried before: 1 edit applied (1 but for white space), 2 did not"
+            "revises draft 1 by full_rewrite; edits were tried first: 1 edit applied (1 but for white space), 2 did not"
         );
     }
 }

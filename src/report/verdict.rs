@@ -179,7 +179,7 @@ fn errors<'a>(
         (Status::Ok, true) => Vec::new(),
         (Status::Ok, false) if result.evaluator != "llm" => Vec::new(),
         (Status::Ok, false) => vec![Fault::said(reason.unwrap_or("the judge gave no reason"))],
-        _ => vec![Fault::said(reason.unwrap_or("there is no verdict"))],
+        _ => vec![Fault::said(reason.unwrap_or("no verdict"))],
     }
 }
 

@@ -71,7 +71,7 @@ fn a_first_draft_that_is_none_is_asked_for_again() {
         let server = answering([reply.clone(), Reply::text(FIRST), judged(5)]);
         let ran = draft(&server, *protocol)
             .stdout("The first draft.\n")
-            .stderr_has("draft 1: not a draft: ")
+            .stderr_has("draft 1: reply rejected: ")
             .stderr_has(said)
             .run();
         assert_eq!(server.calls(), 3);
@@ -90,7 +90,7 @@ fn a_model_that_writes_no_draft_ends_the_run() {
         let ran = draft(&server, *protocol)
             .code(4)
             .stdout("")
-            .stderr_has("reflect: error: no usable draft: ")
+            .stderr_has("error: no valid draft: ")
             .stderr_has(said)
             .run();
         assert_eq!(server.calls(), 2);
@@ -125,7 +125,7 @@ fn a_text_that_was_cut_off_is_continued_and_printed_for_want_of_a_better_one() {
             .code(3)
             .stdout("Half a sen\n")
             .stderr_has("cut off by the token limit after 10 characters; allow more with `--max-tokens`")
-            .stderr_has("warning: the answer is not a proper draft: the text was cut off")
+            .stderr_has("warning: the reply is not a valid draft: the text was cut off")
             .run();
             assert_eq!(ran.history()["success"], false);
         },
@@ -140,7 +140,7 @@ fn a_revision_that_is_no_draft_never_wins() {
             .args(["--plateau-iterations", "2"])
             .code(3)
             .stdout("The first draft.\n")
-            .stderr_has("draft 2: not a draft: ")
+            .stderr_has("draft 2: reply rejected: ")
             .stderr_has(said)
             .run();
         assert_eq!(server.calls(), 4);
@@ -262,9 +262,9 @@ fn at_each_verdict(cases: &[(&'static str, Reply)]) -> Vec<(&'static str, Reply,
     all
 }
 
-type NoVerdict = (&'static str, Reply, Protocol, bool);
+type InvalidVerdict = (&'static str, Reply, Protocol, bool);
 
-fn label((name, _, protocol, second): &NoVerdict) -> String {
+fn label((name, _, protocol, second): &InvalidVerdict) -> String {
     format!("{name} ({protocol:?}, second verdict: {second})")
 }
 
@@ -349,7 +349,7 @@ fn a_judge_that_says_nothing_readable_ends_the_run() {
                 // Of what nobody could judge, the last.
                 .stdout(printed)
                 .stderr_has("? clear unparsed")
-                .stderr_has("reflect: error: the judge's reply could not be used")
+                .stderr_has("error: the judge's reply could not be used")
                 .stderr_has("hint: ")
                 .run();
             assert_eq!(server.calls(), before + 4);

@@ -422,11 +422,11 @@ fn bad_lines_stop_nobody_else() {
         assert_eq!(row["status"] == "met", row["error"].is_null(), "{row}");
     }
     assert_eq!(server.calls(), 4);
-    // They are not told again as rows, and can be mended.
+    // They are not told again as rows, and can be fixed.
     let before = ran.read("out.jsonl");
     let again = ran.then(BATCH).code(2).run();
     assert_eq!(again.read("out.jsonl"), before);
-    let mended = again
+    let fixed = again
         .then(BATCH)
         .file(
             "tasks.jsonl",
@@ -437,7 +437,7 @@ fn bad_lines_stop_nobody_else() {
         .code(2)
         .stderr_has("6 tasks: 4 met, 2 invalid")
         .run();
-    assert_eq!(mended.read("out.jsonl").lines().count(), 6);
+    assert_eq!(fixed.read("out.jsonl").lines().count(), 6);
 }
 
 #[test]
@@ -543,7 +543,7 @@ fn limits_hold_for_all_tasks_together() {
     ran.then(BATCH)
         .args(["--max-cost", "1"])
         .code(2)
-        .stderr_has("no price is known of `openai:test`")
+        .stderr_has("no price set for `openai:test`")
         .run();
     let prices = "[prices.test]\ninput = 1000.0\noutput = 1000.0\n";
     let ran = ran
@@ -623,7 +623,7 @@ fn two_batches_do_not_write_to_the_same_file() {
             "tasks.jsonl",
             "`--output` names the file that the tasks are read from",
         ),
-        ("nowhere/out.jsonl", "there is no folder `nowhere`"),
+        ("nowhere/out.jsonl", "no such folder: `nowhere`"),
     ] {
         first
             .then(["batch", "tasks.jsonl", "-o", output])
@@ -695,7 +695,7 @@ fn criteria_that_run_programs_need_leave_for_every_task() {
         )
         .args(BATCH)
         .code(2)
-        .stderr_has("has not been allowed")
+        .stderr_has("needs your permission")
         .run();
     assert_eq!(rows(&ran)[0]["status"], "invalid");
     assert_eq!(server.calls(), 0);
@@ -761,4 +761,24 @@ fn workers_are_for_builds_that_have_them() {
         .stderr_has(hint)
         .run();
     assert_eq!(server.calls(), 0);
+}
+
+/// A batch reaches its models through a gate, which must not hide what the server can do.
+#[test]
+fn a_batch_asks_as_a_single_draft_does() {
+    let server = server();
+    let judged = || {
+        let mut asked = server.requests();
+        asked.retain(|request| request.body.to_string().contains("json_schema"));
+        asked.last().expect("a verdict").prompt()
+    };
+    let ran = world(&server, 1).args(BATCH).run();
+    all_met(&rows(&ran), 1);
+    let in_batch = judged();
+    ran.then(["draft", "Write about item 0.", "-c", "criteria.toml"])
+        .run();
+    let alone = judged();
+    for prompt in [in_batch, alone] {
+        assert!(prompt.ends_with("Return only JSON."), "{prompt}");
+    }
 }

@@ -416,7 +416,7 @@ fn a_published_set_is_fetched_once_and_kept() {
         .args(bench)
         .arg("--offline")
         .code(4)
-        .stderr_has("the set is not on this machine, and `--offline` is set")
+        .stderr_has("the set is not stored on this machine, and `--offline` is set")
         .run();
     let ran = ran
         .then(bench)
@@ -493,6 +493,7 @@ fn a_judge_is_held_against_labels_and_its_settings_are_written() {
         pair("One.", "Two."),
     ];
     let labelled = labelled.map(|line| format!("{line}\n")).concat();
+    let changed = labelled.replace("Another splendid", "One more splendid");
     let command = ["bench", "judge", "labelled.jsonl", "-c", "criteria.toml"];
     let test = with_server(&server, Protocol::OpenAi).file("labelled.jsonl", labelled);
     let ran = test.args(command).arg("--json").run();
@@ -535,6 +536,27 @@ fn a_judge_is_held_against_labels_and_its_settings_are_written() {
         "{written}"
     );
     ran.then(["criteria", "check", "criteria.toml"]).run();
+    // A row for each trial: the same command asks for nothing twice, and another judge's rows are refused.
+    let kept = ran
+        .then(command)
+        .args(["--modes", "joint", "-o", "rows.jsonl", "--json"])
+        .run();
+    let rows = kept.read("rows.jsonl");
+    assert_eq!(rows.lines().count(), 6, "{rows}");
+    let before = server.requests().len();
+    let again = kept
+        .then(command)
+        .args(["--modes", "joint", "-o", "rows.jsonl", "--json"])
+        .run();
+    assert_eq!(server.requests().len(), before);
+    assert_eq!(again.json(), kept.json());
+    again
+        .then(command)
+        .file("labelled.jsonl", changed)
+        .args(["-o", "rows.jsonl"])
+        .code(2)
+        .stderr_has("was measured with another text, judge, criteria or settings")
+        .run();
     ran.then([
         "bench",
         "judge",

@@ -101,7 +101,7 @@ fn one_that_fails_takes_no_other_with_it() {
     let replies = [text("a", 4), FAILS.to_owned(), text("c", 9)];
     let ran = draft(&replies)
         .args(["--candidates", "2", "--format", "json"])
-        .stderr_has("draft 2: candidate 1 came to nothing: ")
+        .stderr_has("draft 2: candidate 1 rejected: ")
         .stderr_has("slow down")
         .run();
     let result = ran.json();

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Ran, Test};
 use crate::plan::{answering, draft};
@@ -104,11 +104,29 @@ fn any_other_end_is_the_draft_s_fault_and_the_output_says_why() {
         evaluation["issues"][0]["description"],
         "`sh` ended with exit code 4:\n    draft.txt:2: two is wrong\n    summed up"
     );
+    assert_eq!(evaluation["issues"][0]["line"], 2);
+    // Several errors are several issues, each at its line of the draft.
+    let ran = sh("echo draft.txt:2: no; echo draft.txt:1: bad; exit 1", "")
+        .code(3)
+        .run();
+    let issues = self::evaluation(&ran)["issues"].clone();
+    let of = |n: usize| (issues[n]["description"].clone(), issues[n]["line"].clone());
+    assert_eq!(of(0), (json!("`sh`: no in line 2"), json!(2)));
+    assert_eq!(of(1), (json!("`sh`: bad in line 1"), json!(1)));
+    // Lines are those of the draft, also where the program reads the inside of a code fence.
+    let script = "echo draft.txt:2: no; echo draft.txt:1: bad; exit 1";
+    let fenced = sh(script, "").file("text.txt", "\n```\none\ntwo\n```\n");
+    let ran = fenced.code(3).run();
+    let issues = self::evaluation(&ran)["issues"].clone();
+    assert_eq!(
+        (&issues[0]["line"], &issues[1]["line"]),
+        (&json!(4), &json!(3))
+    );
     let ran = sh("kill -SEGV $$", "").code(3).run();
     let description = self::evaluation(&ran)["issues"][0]["description"].clone();
     assert_eq!(
         description,
-        "`sh` was ended by signal 11 (segmentation fault), and wrote nothing"
+        "`sh` was killed by signal 11 (segmentation fault), and wrote nothing"
     );
 }
 
@@ -290,7 +308,7 @@ fn a_program_that_hangs_is_ended_and_the_reviser_is_told() {
     let description = evaluation(&ran)["issues"][0]["description"].clone();
     assert_eq!(
         description,
-        "`sh` hit the time limit of 500ms and was ended:\n    before"
+        "`sh` hit the time limit of 500ms and was killed:\n    before"
     );
 }
 
@@ -322,7 +340,7 @@ fn a_gigabyte_of_output_is_cut_short() {
     let evaluation = evaluation(&ran);
     let description = evaluation["issues"][0]["description"].as_str().unwrap();
     assert!(
-        description.contains("hit the output limit of 16 MiB and was ended:\n    first\n    y ("),
+        description.contains("hit the output limit of 16 MiB and was killed:\n    first\n    y ("),
         "{description}"
     );
     assert!(description.len() < 3_000, "{}", description.len());
@@ -377,17 +395,17 @@ fn what_is_wrong_with_a_command_is_said_with_its_place() {
         ("command = ''", "`command` is empty"),
         (
             "command = 3",
-            "expected a list of texts (the program and its arguments) or one text",
+            "expected a list of strings (the program and its arguments) or one string",
         ),
-        ("command = 'a | b'", "`|` is for a shell"),
-        ("command = 'a \"b'", "has no end"),
+        ("command = 'a | b'", "`|` is a shell operator"),
+        ("command = 'a \"b'", "unterminated"),
         (
             "command = ['{draft_file}']",
-            "the draft itself cannot be the program",
+            "the draft cannot be the program",
         ),
         (
             "command = 'x'\nextension = '../x'",
-            "must be the ending of a file name",
+            "must be a file extension",
         ),
         (
             "command = 'x'\ntimeout = '2h'",
@@ -397,8 +415,8 @@ fn what_is_wrong_with_a_command_is_said_with_its_place() {
             "command = 'x'\nprocesses = 0",
             "`processes` must be from 1 to 4096, not 0",
         ),
-        ("command = 'x'\nmemory = '1TB'", "no amount of memory"),
-        ("command = 'x'\ncwd = 'nowhere'", "there is no folder"),
+        ("command = 'x'\nmemory = '1TB'", "invalid memory size"),
+        ("command = 'x'\ncwd = 'nowhere'", "does not exist"),
         ("command = 'x'\noutput = 'text'", "unknown value `text`"),
         ("command = 'x'\nargs = 'y'", "unknown key `args`"),
     ] {

@@ -164,7 +164,7 @@ fn it_has_no_bounds() {
         .code(2)
         .stdout("")
         .stderr_has("c.toml:7:7")
-        .stderr_has("the method `pairwise` has no `min`")
-        .stderr_has("hint: leave it out")
+        .stderr_has("`min` is not allowed with the method `pairwise`")
+        .stderr_has("hint: remove it")
         .run();
 }

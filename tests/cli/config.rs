@@ -17,7 +17,7 @@ fn refused(prepare: impl FnOnce(Test) -> Test, said: &[&str]) {
     let mut test = prepare(draft(&server, Protocol::OpenAi))
         .code(2)
         .stdout("")
-        .stderr_has("reflect: error: ");
+        .stderr_has("error: ");
     for part in said {
         test = test.stderr_has(part);
     }
@@ -53,13 +53,13 @@ fn what_is_wrong_is_said_with_its_place() {
         },
         &[
             "--profile",
-            "there is no profile `thorogh`",
+            "no profile named `thorogh`",
             "did you mean `thorough`?",
         ],
     );
     refused(
         |test| test.env("REFLECT_MAX_ITERATIONS", "some"),
-        &["REFLECT_MAX_ITERATIONS", "a whole number", "`some`"],
+        &["REFLECT_MAX_ITERATIONS", "a non-negative integer", "`some`"],
     );
     refused(
         |test| test.args(["--temperature", "9"]),
@@ -95,7 +95,7 @@ fn a_project_may_not_set_everything() {
         )
         .code(3)
         .stdout("The first draft.\n")
-        .stderr_has(".reflect.toml:1 says")
+        .stderr_has(".reflect.toml:1")
         .run();
     assert_eq!(server.chats()[0].body["model"], "theirs");
 }
@@ -139,7 +139,7 @@ fn a_provider_of_the_users_own() {
         "work:",
     ])
     .stdout("The second draft.\n")
-    .stderr_has("model: work:qwen, as --model says")
+    .stderr_has("model: work:qwen, from --model")
     .run();
     for chat in server.chats() {
         assert_eq!(
@@ -180,7 +180,7 @@ fn a_key_comes_from_a_command() {
     test()
         .code(2)
         .stdout("")
-        .stderr_has("`api_key_cmd` of the provider `work`")
+        .stderr_has("`api_key_cmd` of provider `work`")
         .run();
 }
 
@@ -243,7 +243,7 @@ fn config_show_says_where_values_come_from() {
 fn config_init_path_and_init_again() {
     let ran = Test::new()
         .args(["config", "path"])
-        .stderr_has("the file is not there yet; `reflect config init` writes it")
+        .stderr_has("the file does not exist yet; create it with `reflect config init`")
         .run();
     let path = ran.stdout.trim_end().to_owned();
     assert!(path.ends_with("config.toml"), "{path}");
@@ -272,8 +272,8 @@ fn config_init_path_and_init_again() {
     std::fs::write(&path, "# mine\n").expect("a file");
     init.then(["config", "init"])
         .code(2)
-        .stderr_has("there is a file already: ")
-        .stderr_has("hint: `--force` replaces it")
+        .stderr_has("the file already exists: ")
+        .stderr_has("hint: overwrite it with `--force`")
         .run();
     assert_eq!(std::fs::read_to_string(&path).expect("a file"), "# mine\n");
     init.then(["config", "init", "--force"]).run();
@@ -354,13 +354,13 @@ fn config_edit_checks_what_was_written() {
     ran.then(["config", "edit"])
         .env("EDITOR", "nowhere-ed")
         .code(1)
-        .stderr_has("the editor `nowhere-ed` cannot be started")
-        .stderr_has("hint: `EDITOR` says `nowhere-ed`")
+        .stderr_has("cannot start the editor `nowhere-ed`")
+        .stderr_has("hint: `EDITOR` is `nowhere-ed`")
         .run();
     ran.then(["config", "edit"])
         .env("EDITOR", "'unclosed")
         .code(2)
-        .stderr_has("cannot be read")
+        .stderr_has("invalid command line of the editor")
         .run();
 }
 

@@ -154,9 +154,9 @@ fn a_context_file_of_the_wrong_shape_is_shown_where_it_is_wrong() {
         (
             "{\"messageHistory\": [}",
             "context.json:1:21",
-            "this is not JSON",
+            "invalid JSON",
         ),
-        ("", "context.json", "this is not JSON"),
+        ("", "context.json", "invalid JSON"),
     ];
     for (text, place, message) in cases {
         let server = Server::start();
@@ -187,7 +187,7 @@ fn a_context_file_of_the_wrong_shape_is_shown_where_it_is_wrong() {
             "nowhere.json",
         ])
         .code(2)
-        .stderr_has("there is no such file")
+        .stderr_has("no such file")
         .run();
     assert!(server.requests().is_empty());
 }

@@ -163,7 +163,7 @@ fn a_plateau_of_the_same_text_or_issues_is_named_so() {
 fn a_fresh_draft_follows_a_revision_that_did_not_help() {
     let (reason, drafts, ran) = stopped(&[3, 3, 4], &["-n", "9"]);
     assert_eq!((reason.as_str(), drafts), ("quality_met", 3));
-    let said = "drawing again: revisions helped in 0 of 1";
+    let said = "writing a fresh draft: 0 of 1 revisions helped";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     let version = &ran.json()["history"]["versions"][2];
     assert_eq!(version["based_on"], Value::Null);
@@ -174,7 +174,7 @@ fn where_checks_alone_evaluate_the_second_draft_is_drawn_from_the_same_prompt() 
     let drafts = [50, 60, 55, 90].map(|count| reply("write", &words("w", count)));
     let ran = draft(WORDS, drafts.concat())
         .args(["--format", "json"])
-        .stderr_has("drawing again: a fresh draft costs less than a revision")
+        .stderr_has("writing a fresh draft: it costs less than a revision")
         .run();
     let bases: Vec<Value> = ran.json()["history"]["versions"]
         .as_array()
@@ -250,8 +250,8 @@ fn a_revision_that_loses_a_criterion_never_wins() {
     let ran = draft(&criteria, script(&["one", "two TODO", "three"], &[2, 3, 2]))
         .args(["--format", "json", "-n", "3"])
         .code(3)
-        .stderr_has("keeping draft 1: ")
-        .stderr_has("`no-todo` is no longer met")
+        .stderr_has("keeping draft 1 (")
+        .stderr_has("breaks `no-todo`")
         .run();
     assert_eq!(ran.json()["output"], "one");
     assert_eq!(ran.json()["history"]["best_version"], 1);
@@ -298,16 +298,14 @@ fn a_loop_that_fails_still_gives_the_draft() {
     draft(CLEAR, first.concat())
         .code(4)
         .stdout("one\n")
-        .stderr_has("warning: draft 1 is the answer, though nobody has judged it")
+        .stderr_has("warning: draft 1 is printed without an evaluation")
         .stderr_has("gone")
         .run();
     let later = [script(&["one"], &[3]), broken.to_owned()];
     draft(CLEAR, later.concat())
         .code(4)
         .stdout("one\n")
-        .stderr_has(
-            "warning: the loop could not be finished; draft 1, the best so far, is the answer",
-        )
+        .stderr_has("warning: the run did not finish; printing draft 1, the best so far")
         .run();
 }
 
@@ -317,7 +315,7 @@ fn settings_that_contradict_each_other_are_found_before_any_call() {
     draft(CLEAR, "")
         .args(["-n", "2", "--min-iterations", "3"])
         .code(2)
-        .stderr_has("`min_iterations` is 3, but `max_iterations` is 2")
+        .stderr_has("`min_iterations` (3) is greater than `max_iterations` (2)")
         .run();
     draft(
         &format!("[loop]\nmax_iterations = 2\nmin_iterations = 3\n{CLEAR}"),
@@ -325,7 +323,7 @@ fn settings_that_contradict_each_other_are_found_before_any_call() {
     )
     .code(2)
     .stderr_has("criteria.toml:3:")
-    .stderr_has("`min_iterations` is 3, but `max_iterations` is 2")
+    .stderr_has("`min_iterations` (3) is greater than `max_iterations` (2)")
     .run();
     draft(&format!("[loop]\nmin_iterations = 3\n{CLEAR}"), "")
         .args(["-n", "2"])
@@ -334,7 +332,7 @@ fn settings_that_contradict_each_other_are_found_before_any_call() {
         .stderr_has("`min_iterations` comes from criteria `criteria`")
         .run();
     for (flag, value) in [
-        ("--grey-zone", "2"),
+        ("--tie-margin", "2"),
         ("--improvement-threshold", "-1"),
         ("--min-iterations", "0"),
         ("--adapt", "perhaps"),
@@ -369,7 +367,7 @@ fn a_judge_who_finds_everything_perfect_at_once_is_not_trusted() {
     let script = [reply("write", "one"), reply("judge", &verdict)];
     draft(&criteria, script.concat())
         .stdout("one\n")
-        .stderr_has("warning: the judge finds the first draft perfect in everything")
+        .stderr_has("warning: the judge gave the first draft full scores")
         .stderr_has("hint: add hard checks")
         .run();
 }
@@ -390,7 +388,7 @@ fn a_judge_for_whom_a_planted_good_text_is_not_good_enough_is_named() {
         let good = judge("contains = \"<draft>\\nGOOD\"", good);
         format!("{drafts}{bad}{good}{}", judge("", 3))
     };
-    let says = "the judge seems never satisfied: a planted good text has the score 0.60";
+    let says = "the judge may be too strict: a planted good text has the score 0.60";
     draft(&criteria, script(3))
         .args(["-n", "2"])
         .code(3)

@@ -90,7 +90,7 @@ fn the_run_stops_at_the_limit_with_the_best_draft() {
     let ran = draft(PRICES, &script)
         .args(["--max-cost", "1.5", "--format", "json"])
         .code(5)
-        .stderr_has("stopped: the limit on cost is reached")
+        .stderr_has("stopped: the cost limit is reached")
         .run();
     let result = ran.json();
     assert_eq!(result["convergence_reason"], "cost_limit");
@@ -112,8 +112,8 @@ fn a_limit_of_the_users_needs_prices_before_any_call() {
             .args(args)
             .code(2)
             .stderr_has(said)
-            .stderr_has("no price is known of `scripted:script.toml`")
-            .stderr_has("hint: write `[prices.\"scripted:script.toml\"]`")
+            .stderr_has("no price set for `scripted:script.toml`")
+            .stderr_has("hint: add `[prices.\"scripted:script.toml\"]`")
             .run();
     };
     refused("", &["--max-cost", "1"], "--max-cost");
@@ -123,7 +123,7 @@ fn a_limit_of_the_users_needs_prices_before_any_call() {
         .args(["--max-cost", "1", "--judge-model", "scripted:judge.toml"])
         .file("judge.toml", "")
         .code(2)
-        .stderr_has("no price is known of `scripted:judge.toml`")
+        .stderr_has("no price set for `scripted:judge.toml`")
         .run();
 }
 
@@ -148,7 +148,7 @@ fn criteria_may_lower_the_limit_and_not_raise_it() {
     // They do not know the user's prices: without one, theirs is no limit.
     draft("", &script())
         .file("criteria.toml", criteria("1"))
-        .stderr_has("`max_cost` of criteria `criteria` has no effect")
+        .stderr_has("`max_cost` from criteria `criteria` has no effect")
         .run();
 }
 
@@ -176,6 +176,6 @@ fn prices_and_limits_that_are_none_are_refused() {
     draft("", &[])
         .file(".reflect.toml", PRICES)
         .code(2)
-        .stderr_has("`prices` may not be set by a project's file")
+        .stderr_has("a project file may not set `prices`")
         .run();
 }

@@ -55,7 +55,7 @@ fn a_model_that_can_do_everything() {
         let server = able();
         let ran = with_server(&server, protocol)
             .args(["doctor", "--json"])
-            .stderr_has("two small questions")
+            .stderr_has("two small calls")
             .run();
         let report = ran.json();
         assert_eq!(report["schema_version"], 1);
@@ -118,9 +118,9 @@ fn what_people_read() {
         "configuration\n  · user's file",
         "storage\n  ✓ run log",
         "programs\n",
-        "model openai:test (writes and judges)\n  ✓ choice",
-        "✓ structured output  asked for the schema, it answers as the schema says\n",
-        "✓ prompt cache       260 of 300 tokens of the second question came from it\n",
+        "model openai:test (writer and judge)\n  ✓ choice",
+        "✓ structured output  with the schema enforced, the reply matches the schema\n",
+        "✓ prompt cache       260 of 300 tokens of the second call were cached\n",
         "\nA run would work; 0 warnings.\n",
     ] {
         assert!(ran.stdout.contains(part), "no {part:?} in\n{}", ran.stdout);
@@ -145,11 +145,7 @@ fn a_model_that_can_do_little() {
     assert_eq!(level(&ran, "log-probabilities"), "note");
     let reasoning = check(&ran, "reasoning");
     assert_eq!(reasoning["measured"]["reasoning_characters"], 21);
-    assert!(
-        reasoning["finding"]
-            .to_string()
-            .contains("came to no answer")
-    );
+    assert!(reasoning["finding"].to_string().contains("without a reply"));
     for name in ["context window", "structured output", "prompt cache"] {
         assert!(check(&ran, name)["advice"].is_string(), "{name}");
     }
@@ -173,7 +169,7 @@ fn the_ladder_down_from_schemas() {
     let found = check(&ran, "structured output");
     assert_eq!(found["level"], "warning");
     let finding = found["finding"].to_string();
-    assert!(finding.contains("asked by the prompt alone"), "{finding}");
+    assert!(finding.contains("with the prompt alone"), "{finding}");
 }
 
 #[test]
@@ -337,13 +333,13 @@ fn files_and_folders() {
         "✓ project's file",
         "/work/.reflect.toml\n",
         "/sets: 1 file\n",
-        "/gone is no folder\n",
+        "/gone is not a folder\n",
         "✗ default",
-        "others can write it\n",
+        "other users can write to it\n",
         "! trusted",
         "! run log",
         "chmod 600",
-        "model scripted:script.toml (writes and judges)",
+        "model scripted:script.toml (writer and judge)",
         "A run would fail: 1 fault; ",
     ] {
         assert!(ran.stdout.contains(part), "no {part:?} in\n{}", ran.stdout);
@@ -398,10 +394,7 @@ fn a_key_that_a_command_prints_is_asked_for_once() {
         assert_eq!(ran.read("asked.txt"), "asked\n");
     }
     let key = check(&ran, "key")["finding"].to_string();
-    assert!(
-        key.contains("`api_key_cmd` of the provider `work`"),
-        "{key}"
-    );
+    assert!(key.contains("`api_key_cmd` of provider `work`"), "{key}");
     let bearer = format!("Bearer {KEY}");
     assert_eq!(
         server.chats()[0].header("authorization"),

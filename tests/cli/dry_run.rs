@@ -59,7 +59,7 @@ fn the_first_call_is_what_it_will_be() {
             plan["models"]["writes"]
                 .as_str()
                 .expect("a text")
-                .contains(":test, as REFLECT_MODEL says")
+                .contains(":test, from REFLECT_MODEL")
         );
         drafts(&server, protocol)
             .args(["--evidence", "notes.txt"])
@@ -86,16 +86,16 @@ fn what_people_read() {
         drafts(&server, Protocol::OpenAi).args(["-n", "2", "--judge-model", "ollama:big"]),
     );
     for part in [
-        "dry run: no model is asked, and nothing is written\n\nsettings\n",
+        "dry run: no model is called, and nothing is written\n\nsettings\n",
         "  loop.max_iterations = 2  # --max-iterations\n",
-        "\nmodels\n  writes: openai:test, as REFLECT_MODEL says\n  judges: ollama:big\n",
-        "\nfirst call: a draft, from the model that writes\n--- system\n",
+        "\nmodels\n  writes: openai:test, from REFLECT_MODEL\n  judges: ollama:big\n",
+        "\nfirst call: a draft, from the writer\n--- system\n",
         "--- user\n",
         "The notes say how to write a line.",
-        "a draft is judged by 1 hard check first, then in 1 call",
+        "each draft: 1 hard check, then 1 call to the judge",
         "up to 1 revision",
-        "estimate (a guess, not a limit",
-        "  calls           2 to 8\n",
+        "estimate (rough",
+        "  calls          2 to 8\n",
     ] {
         assert!(ran.stdout.contains(part), "no {part:?} in\n{}", ran.stdout);
     }
@@ -181,7 +181,7 @@ fn models_are_not_looked_for() {
             .args(["draft", "Write.", "-c", "writing"]),
     );
     assert!(
-        ran.stdout.contains("writes: found when the run starts"),
+        ran.stdout.contains("writes: chosen when the run starts"),
         "{}",
         ran.stdout
     );
@@ -225,7 +225,7 @@ fn what_is_wrong_beforehand_is_wrong_here() {
         ),
         (
             vec!["draft", "x", "--dry-run", "--format", "ndjson"],
-            "makes no events",
+            "has no events",
         ),
         (
             vec!["evaluate", "gone.md", "-c", "writing", "--dry-run"],

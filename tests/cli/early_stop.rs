@@ -77,7 +77,7 @@ fn a_draft_that_is_far_too_long_is_stopped_and_asked_for_again() {
     ];
     let ran = draft(&script)
         .args(["--format", "json"])
-        .stderr_has("draft 1: not a draft: it was stopped after ")
+        .stderr_has("draft 1: reply rejected: it was stopped after ")
         .stderr_has("words, far more than requested")
         .stderr_has("1 reply stopped early")
         .stderr_has(" estimated)")

@@ -42,7 +42,7 @@ fn a_good_text_passes_and_a_bad_one_fails_with_the_place_and_the_fix() {
         .args(["long.txt", "-c", "short.toml"])
         .code(3)
         .stdout(
-            "long.txt: does not meet the criteria, score 0.71\n\
+            "long.txt: does not meet the criteria, score 0.71; not met: `length`, 1 major issue\n\
              \x20 ✗ length  0.71  7 words\n\
              \x20 - major, incorrect: the text has 7 words, at most 5 are allowed [length]\n\
              \x20   fix: cut at least 2 words\n",
@@ -117,7 +117,7 @@ fn the_judge_is_asked_once_and_not_where_something_required_is_missing() {
         .args(["good.txt", "-c", "clear.toml", "--format", "json"])
         .args(["--provider", "scripted:judge.toml"])
         .file("judge.toml", judge(4))
-        .stderr_has("judge: scripted:judge.toml, as --provider says")
+        .stderr_has("judge: scripted:judge.toml, from --provider")
         .run();
     assert_eq!(ran.json()["total_llm_calls"], 1);
     assert_eq!(ran.json()["evaluation"]["criteria_scores"]["clear"], 0.85);
@@ -145,10 +145,7 @@ fn a_verdict_that_cannot_be_read_is_neither_a_pass_nor_a_zero() {
         .code(6)
         .stderr_has("the judge's reply could not be used")
         .stdout(
-            "good.txt: could not be judged on everything; the rest has score 1.00\n\
-             \x20 ✓ length  1.00  3 words\n\
-             \x20 ? clear   unparsed  the judge's reply could not be used: it holds no complete JSON \
-             object: Hm.\n",
+            "good.txt: could not be judged for some criteria; the others score 1.00\n\x20 ✓ length  1.00  3 words\n\x20 ? clear   unparsed  the judge's reply could not be used: it holds no complete JSON object: Hm.\n",
         )
         .run();
 }
@@ -223,7 +220,7 @@ fn what_is_judged_is_in_the_history() {
         .args(["good.txt", "-c", "short.toml", "--no-log"])
         .run();
     none.then(["history", "list"])
-        .stderr_has("there are no runs yet")
+        .stderr_has("no runs yet")
         .run();
 }
 
@@ -239,7 +236,7 @@ fn what_is_wrong_is_found_before_anything_is_judged() {
         .args(["empty.txt", "-c", "short.toml"])
         .file("empty.txt", " \n")
         .code(2)
-        .stderr_has("`empty.txt` is empty: there is nothing to judge")
+        .stderr_has("`empty.txt` is empty; there is nothing to judge")
         .run();
     evaluate()
         .args(["binary.bin", "-c", "short.toml"])
@@ -251,7 +248,7 @@ fn what_is_wrong_is_found_before_anything_is_judged() {
         .args(["-", "-", "-c", "short.toml"])
         .stdin(GOOD)
         .code(2)
-        .stderr_has("standard input can be judged only once")
+        .stderr_has("stdin can be evaluated only once")
         .run();
 }
 

@@ -74,7 +74,7 @@ fn a_task_gets_its_evidence_and_a_revision_that_of_its_issues() {
         Reply::text(&verdict(5).to_string()),
     ]);
     let ran = draft(&server, &["--evidence", "project", "--format", "json"])
-        .stderr_has("evidence: looked for in 3 files")
+        .stderr_has("evidence: searching 3 files")
         .run();
     let prompts: Vec<String> = server.chats().iter().map(Recorded::prompt).collect();
     let [first, judged, revised, again] = prompts.as_slice() else {
@@ -244,27 +244,27 @@ fn what_no_evidence_can_be_found_in_is_wrong_usage() {
     let cases: [(&[&str], &str, &str); 6] = [
         (
             &["--evidence", "projct"],
-            "there is no such file or folder",
+            "no such file or folder",
             "did you mean `project`?",
         ),
         (
             &["--evidence", "project/docs/logo.png"],
-            "this is not a text file",
+            "not a text file",
             "UTF-8",
         ),
         (
             &["--evidence", "big.txt"],
             "larger than 1 MB",
-            "the folder that it is in",
+            "or its folder",
         ),
         (
             &["--evidence", "empty"],
-            "there is no text in this folder",
-            "name such a file itself",
+            "this folder contains no text",
+            "pass such a file by name",
         ),
         (
             &["--evidence", "project", "--evidence", "binary"],
-            "there is no text in this folder",
+            "this folder contains no text",
             "hidden",
         ),
         (&["--evidence", "blank.md"], "the file is empty", "blank.md"),
@@ -291,9 +291,7 @@ fn a_file_that_is_too_large_is_left_out_of_a_folder_and_that_is_said() {
     let server = answering([Reply::text("A line."), Reply::text(&verdict(5).to_string())]);
     let ran = draft(&server, &["--evidence", "project", "--format", "json"])
         .file("project/dump.txt", vec![b'x'; 1_000_001])
-        .stderr_has(
-            "warning: no evidence is looked for in what is larger than 1 MB: project/dump.txt",
-        )
+        .stderr_has("warning: skipped as evidence (larger than 1 MB): project/dump.txt")
         .run();
     assert!(
         ran.json()["warnings"][0]

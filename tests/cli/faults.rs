@@ -42,7 +42,7 @@ fn message(text: &str) -> serde_json::Value {
     json!({"error": {"message": text}})
 }
 
-/// Faults that no second try mends.
+/// Faults that a second try does not fix.
 fn lasting() -> Vec<Case> {
     let openai = Protocol::OpenAi;
     let ollama = Protocol::Ollama;
@@ -51,7 +51,7 @@ fn lasting() -> Vec<Case> {
             "401",
             // Servers like to show the key that they did not like.
             Fault::error(401, &message(&format!("Incorrect API key provided: {KEY}"))),
-            &["not authorized", "Incorrect API key", "hint: check the API key"],
+            &["not authorized", "Incorrect API key", "hint: check that the API key is set"],
         ),
         case(
             "403",
@@ -109,19 +109,19 @@ fn lasting() -> Vec<Case> {
         case(
             "no JSON in the stream",
             Fault::Raw(b"{\"message\":{\"content\":\"half\"},\"done\":false}\nupstream failed\n".to_vec()),
-            &["unexpected answer", "upstream failed"],
+            &["unexpected response", "upstream failed"],
         )
         .only(ollama),
         case(
             "no JSON in the stream",
             Fault::Raw(b"data: upstream failed\n\n".to_vec()),
-            &["unexpected answer", "upstream failed"],
+            &["unexpected response", "upstream failed"],
         )
         .only(openai),
         case(
             "a web page",
             Fault::Raw(b"<html><head><title>Log in to the network</title></head></html>".to_vec()),
-            &["unexpected answer", "Log in to the network"],
+            &["unexpected response", "Log in to the network"],
         ),
         case(
             "an error in a 200 that lasts",
@@ -129,7 +129,7 @@ fn lasting() -> Vec<Case> {
                 vec!["half".to_owned()],
                 json!({"message": "bad key", "type": "authentication_error"}),
             ),
-            &["not authorized: bad key", "hint: check the API key"],
+            &["not authorized: bad key", "hint: check that the API key is set"],
         ),
     ]
 }
@@ -171,27 +171,30 @@ fn passing() -> Vec<Case> {
         case(
             "a cut stream",
             Fault::Cut(Reply::pieces(&["a", "b", "c", "d"])),
-            &["the answer broke off"],
+            &["the reply was cut off"],
         ),
         case(
             "an end without a terminal event",
             Fault::Unfinished(some()),
-            &["the answer broke off"],
+            &["the reply was cut off"],
         ),
         case(
             "nothing at all",
             Fault::Raw(Vec::new()),
-            &["the answer broke off"],
+            &["the reply was cut off"],
         ),
         case(
             "a slow first token",
             Fault::SlowFirst(Duration::from_secs(3)),
-            &["no answer within 0.8 s", "--timeout-first-token"],
+            &["no response within 0.8 s", "--timeout-first-token"],
         ),
         case(
             "an idle stream",
             Fault::Idle(some(), Duration::from_secs(3)),
-            &["nothing more came within 0.6 s", "--timeout-idle"],
+            &[
+                "the reply stalled: no response within 0.6 s",
+                "--timeout-idle",
+            ],
         ),
         case(
             "an error in a 200",
@@ -241,7 +244,7 @@ fn fails(case: &Case, protocol: Protocol, call: usize) {
         .args(["--retries", "0"])
         .code(4)
         .stdout(answer)
-        .stderr_has("reflect: error: ")
+        .stderr_has("error: ")
         .stderr_has(&server.url())
         .stderr_has("reflect history show ");
     // What a server says about a request that it does not like is for people to understand.
@@ -284,7 +287,7 @@ fn a_fault_that_passes_is_tried_again() {
             .args(["--retries", "1"])
             .stdout("The second draft.\n")
             .stderr_has(case.said[0])
-            .stderr_has("; trying again in ")
+            .stderr_has("; retrying in ")
             .run();
         assert_eq!(server.calls(), 5);
         let history = ran.history();
@@ -303,7 +306,7 @@ fn what_may_not_pass_is_not_tried_again() {
             server.fault_at(1, case.fault.clone());
             draft(&server, case.only.unwrap_or(Protocol::OpenAi))
                 .code(4)
-                .stderr_lacks("trying again")
+                .stderr_lacks("retrying")
                 .run();
             assert_eq!(server.calls(), 1);
         },
@@ -321,7 +324,7 @@ fn retries_end() {
             .args(["--retries", "2"])
             .code(4)
             .run();
-        assert_eq!(ran.stderr.matches("; trying again in ").count(), 2);
+        assert_eq!(ran.stderr.matches("; retrying in ").count(), 2);
         assert_eq!(server.calls(), call + 2);
     }
 }
@@ -415,16 +418,16 @@ fn frames_come_in_all_forms() {
 fn nobody_listens() {
     for (protocol, advice) in [
         (Protocol::Ollama, "is `ollama serve` running?"),
-        (Protocol::OpenAi, "no server listens there"),
+        (Protocol::OpenAi, "no server listens at that address"),
     ] {
         let ran = with_address("http://127.0.0.1:1", protocol)
             .args(["draft", "Write a line.", "-c", "criteria.toml"])
             .code(4)
             .stdout("")
-            .stderr_has("reflect: error: the server cannot be reached")
+            .stderr_has("error: cannot reach the server")
             .stderr_has("127.0.0.1:1")
             .stderr_has(advice)
-            .stderr_lacks("trying again")
+            .stderr_lacks("retrying")
             .run();
         assert!(ran.took < Duration::from_secs(3), "{:?}", ran.took);
     }
@@ -470,7 +473,7 @@ fn tls_that_is_none() {
             .stdout("")
             .stderr_has("TLS failed")
             .stderr_has("https://127.0.0.1")
-            .stderr_lacks("trying again")
+            .stderr_lacks("retrying")
             .run();
     }
     assert_eq!(server.calls(), 0);
@@ -484,7 +487,7 @@ fn certificates_that_are_not_there_are_named() {
         .env("SSL_CERT_FILE", "/nowhere/ca.pem")
         .args(["draft", "Write a line."])
         .code(4)
-        .stderr_has("hint: SSL_CERT_FILE names /nowhere/ca.pem, which does not exist")
+        .stderr_has("hint: SSL_CERT_FILE is /nowhere/ca.pem, which does not exist")
         .run();
 }
 
@@ -494,7 +497,7 @@ fn a_proxy_that_fails_is_named_without_its_password() {
         .env("HTTPS_PROXY", "http://me:secret@127.0.0.1:1")
         .args(["draft", "Write a line.", "--retries", "0"])
         .code(4)
-        .stderr_has("the connection through the proxy http://127.0.0.1:1 of HTTPS_PROXY failed")
+        .stderr_has("the connection through the proxy http://127.0.0.1:1 from HTTPS_PROXY failed")
         .stderr_has("NO_PROXY=somewhere.example")
         .stderr_lacks("secret")
         .run();

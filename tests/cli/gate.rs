@@ -59,7 +59,7 @@ fn talk_and_a_fence_around_everything_are_taken_away() {
         &[reply("write", &said), judged(5)],
     )
     .stdout(&format!("{text}\n"))
-    .stderr_has("draft 1: talk before the draft was taken away")
+    .stderr_has("draft 1: removed talk before the draft")
     .run();
 }
 
@@ -119,7 +119,7 @@ fn a_reply_that_is_no_draft_is_fed_back_once_and_never_wins() {
         draft("Tell of the storm that came at night.", &script)
             .args(["--judge-confirm", "0"])
             .stdout(&format!("{}\n", base.replace("roof", "barn")))
-            .stderr_has("draft 2: not a draft: ")
+            .stderr_has("draft 2: reply rejected: ")
             .stderr_has(said)
             .run();
     }

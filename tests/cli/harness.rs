@@ -527,7 +527,10 @@ impl Ran {
             assert!(!stderr.contains(part), "stderr has {part:?}{all}");
         }
         assert!(!stderr.contains("panicked at"), "a panic{all}");
-        let colours = test.args.iter().any(|arg| arg == "--color=always");
+        let colours = test
+            .args
+            .iter()
+            .any(|arg| arg == "--color=always" || arg == "always");
         assert!(
             colours || !stderr.contains('\u{1b}'),
             "colours without a terminal{all}"

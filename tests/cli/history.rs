@@ -58,16 +58,16 @@ fn runs_are_found_by_words_and_by_what_is_known_of_them() {
     }
     ran.then(["history", "list", "giraffe"])
         .stdout("")
-        .stderr_has("there are no such runs")
+        .stderr_has("no matching runs")
         .run();
     ran.then(["history", "list", "?!"])
         .code(2)
-        .stderr_has("`?!` has no word to look for")
+        .stderr_has("`?!` contains no word to search for")
         .run();
     ran.then(["history", "list", "--since", "soon"])
         .code(2)
-        .stderr_has("--since: `soon` is no age and no date")
-        .stderr_has("hint: write `12h`")
+        .stderr_has("--since: `soon` is neither an age nor a date")
+        .stderr_has("hint: use an age such as `12h`")
         .run();
 }
 
@@ -100,10 +100,10 @@ fn drafts_are_compared() {
     for (args, said) in [
         (
             &["last:7"][..],
-            "`last:7`: the run has no draft 7\nhint: it has the drafts 1, 2",
+            "`last:7`: the run has no draft 7\nhint: choose one of its drafts with `RUN:N`: 1, 2",
         ),
-        (&["last:x"], "`last:x` names no draft"),
-        (&["ffffffff"], "there is no run `ffffffff`"),
+        (&["last:x"], "`last:x` is not a draft"),
+        (&["ffffffff"], "no run `ffffffff`"),
     ] {
         diff(args).code(2).stderr_has(said).run();
     }
@@ -132,7 +132,7 @@ fn a_run_is_exported_in_the_form_that_is_asked_for() {
     assert_eq!(ran.read("out.json"), markdown);
     for (file, said) in [
         ("nowhere/x.html", "cannot write `nowhere/x.html`"),
-        ("x.pdf", "a report is HTML, JSON or Markdown"),
+        ("x.pdf", "unknown report format"),
     ] {
         export(&["-o", file]).code(2).stderr_has(said).run();
     }
@@ -145,22 +145,17 @@ fn runs_are_taken_out() {
         another(&ran, prompt);
     }
     let rm = |args: &[&str]| ran.then([&["history", "rm"], args].concat());
-    rm(&["last"])
-        .stdout("")
-        .stderr("1 run taken out of the log\n")
-        .run();
+    rm(&["last"]).stdout("").stderr("deleted 1 run\n").run();
     assert_eq!(listed(&ran, &[]), ["Three.", "Two.", "Write a line."]);
     // One that is not there: nothing happens.
     rm(&["last", "ffffffff"])
         .code(2)
-        .stderr_has("there is no run `ffffffff`")
+        .stderr_has("no run `ffffffff`")
         .run();
-    rm(&["--older-than", "1h"])
-        .stderr("0 runs taken out of the log\n")
-        .run();
+    rm(&["--older-than", "1h"]).stderr("deleted 0 runs\n").run();
     rm(&["--all"])
         .code(2)
-        .stderr_has("3 runs would be taken out of the log for good\nhint: say so with `--yes`")
+        .stderr_has("this would delete 3 runs from the log\nhint: confirm with `--yes`")
         .run();
     assert_eq!(listed(&ran, &[]).len(), 3);
     for args in [
@@ -177,7 +172,7 @@ fn runs_are_taken_out() {
     Test::new()
         .args(["history", "rm", "last"])
         .code(2)
-        .stderr_has("there are no runs yet")
+        .stderr_has("no runs yet")
         .run();
 }
 
@@ -289,6 +284,6 @@ fn stats_say_what_the_loop_gained() {
     );
     ran.then(["history", "stats", "-m", "other"])
         .stdout("")
-        .stderr_has("no such runs")
+        .stderr_has("no matching runs")
         .run();
 }

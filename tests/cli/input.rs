@@ -105,7 +105,7 @@ fn silence_on_standard_input_is_explained() {
     let server = Server::start();
     let running = run(&server, &["Sum it up."])
         .silent_stdin()
-        .stderr_has("waiting for standard input to end; use --ignore-stdin")
+        .stderr_has("waiting for the end of stdin (--ignore-stdin")
         .spawn();
     running.kill_after(std::time::Duration::from_millis(2600));
     assert_eq!(server.calls(), 0);
@@ -114,8 +114,8 @@ fn silence_on_standard_input_is_explained() {
 #[test]
 fn no_prompt_is_wrong_usage() {
     let cases: [(&[&str], &[u8], &str); 9] = [
-        (&[], b"", "there is no prompt"),
-        (&[], b" \n\t\n", "there is no prompt"),
+        (&[], b"", "no prompt"),
+        (&[], b" \n\t\n", "no prompt"),
         (&[""], b"", "the prompt is empty"),
         (&["  \n "], b"", "the prompt is empty"),
         (&["-"], b"", "the prompt is empty"),
@@ -132,7 +132,7 @@ fn no_prompt_is_wrong_usage() {
             .stdin(stdin)
             .code(2)
             .stdout("")
-            .stderr_has("reflect: error: ")
+            .stderr_has("error: ")
             .stderr_has(said)
             .run();
         assert!(server.requests().is_empty(), "{args:?}");
@@ -209,7 +209,7 @@ fn more_than_any_model_takes_is_not_read_to_its_end() {
     run(&server, &["-"])
         .stdin(vec![b'y'; 65 << 20])
         .code(2)
-        .stderr_has("standard input is larger than 64 MB")
+        .stderr_has("stdin is larger than 64 MB")
         .run();
     assert!(server.requests().is_empty());
 }

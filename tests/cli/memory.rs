@@ -63,7 +63,7 @@ fn what_failing_runs_teach_is_told_to_the_writer_of_the_next_one_and_measured() 
     let ran = failing_runs();
     let learned = ran
         .then(["memory", "learn"])
-        .stderr("3 runs: 2 new, 0 with other words or figures, 0 as before\n")
+        .stderr("3 runs: 2 new, 0 updated, 0 unchanged\n")
         .run();
     assert!(
         learned.stdout.contains("It does not say what it is about."),
@@ -73,7 +73,7 @@ fn what_failing_runs_teach_is_told_to_the_writer_of_the_next_one_and_measured() 
     // Once more teaches nothing new.
     ran.then(["memory", "learn"])
         .stdout("")
-        .stderr("3 runs: 0 new, 0 with other words or figures, 2 as before\n")
+        .stderr("3 runs: 0 new, 0 updated, 2 unchanged\n")
         .run();
     let insights = listed(&ran, &["--kind", "insight"]);
     let evidence = insights[0]["evidence"].as_array().expect("runs");
@@ -90,7 +90,7 @@ fn what_failing_runs_teach_is_told_to_the_writer_of_the_next_one_and_measured() 
 
     let (before, server) = (strength(&ran, 1), judging(5));
     let helped = run_again(&ran, &server, &["--memory", "--format", "ndjson"])
-        .stderr_has("memory: 2 of 2 used")
+        .stderr_has("memory: using 2 of 2")
         .stderr_has("memory: insight 1 (0.65): Texts for the criteria `house` often had this fault")
         .stderr_has("memory: 1 rises from 0.65 to 0.7")
         .run();
@@ -130,15 +130,15 @@ fn an_insight_that_does_not_help_loses_confidence_until_it_is_not_told_any_more(
     let server = judging(2);
     run_again(&ran, &server, &["--memory"])
         .code(3)
-        .stderr_has("memory: nothing of 2 serves this task")
+        .stderr_has("memory: no match among 2")
         .run();
     assert!(!server.chats()[0].prompt().contains("<insights>"));
     ran.then(["memory", "rm", "--faded"])
         .code(2)
-        .stderr_has("2 entries would be taken out of memory for good\nhint: say so with `--yes`")
+        .stderr_has("this would delete 2 entries from memory\nhint: confirm with `--yes`")
         .run();
     ran.then(["memory", "rm", "--faded", "--yes"])
-        .stderr("2 entries taken out of memory\n")
+        .stderr("deleted 2 entries from memory\n")
         .run();
     assert!(listed(&ran, &[]).is_empty());
 }
@@ -153,7 +153,7 @@ fn facts_and_procedures_are_evidence_and_procedures_are_counted() {
         "--confidence",
         "0.9",
     ])
-    .stderr("fact 1 added\n")
+    .stderr("added fact 1\n")
     .run();
     add(&[
         "procedure",
@@ -163,12 +163,12 @@ fn facts_and_procedures_are_evidence_and_procedures_are_counted() {
         "--success-rate",
         "0.5",
     ])
-    .stderr("procedure 2 added\n")
+    .stderr("added procedure 2\n")
     .run();
     add(&["fact", "The sea is wet."]).run();
     let server = judging(5);
     let told = run_again(&ran, &server, &["--memory", "--format", "json"])
-        .stderr_has("memory: 2 of 3 used")
+        .stderr_has("memory: using 2 of 3")
         .stderr_has("memory: 2 rises from 0.50 to 0.60")
         .run();
     let evidence = &told.json()["evidence"];
@@ -222,7 +222,7 @@ fn a_setting_turns_it_on_a_flag_off_and_a_dry_run_shows_it() {
     run_again(&ran, &Server::start(), &[])
         .file(".reflect.toml", "memory = true\n")
         .code(2)
-        .stderr_has("`memory` may not be set by a project's file")
+        .stderr_has("a project file may not set `memory`")
         .run();
 }
 
@@ -246,7 +246,7 @@ fn a_revision_is_told_too_and_so_is_a_run_without_a_log() {
     .args(["--strategy", "full_rewrite"])
     .file("text.md", "A text that says nothing of what it is about.")
     .env("OPENAI_BASE_URL", format!("{}/v1", server.url()))
-    .stderr_has("memory: 1 of 1 used")
+    .stderr_has("memory: using 1 of 1")
     .run();
     let told: Vec<bool> = server
         .chats()
@@ -268,14 +268,13 @@ fn a_model_words_what_was_learned_and_need_not_be_good_at_it() {
         (server, test)
     };
     let (_server, test) = learn("I would rather not.");
-    test.stderr_has("warning: the model did not word all that was learned")
+    test.stderr_has("warning: the model did not phrase all insights")
         .stderr_has("2 new")
         .run();
     let words = "Under `clear`, name the subject in the first words.";
     let reply = json!({"insights": [{"number": 1, "text": words}, {"number": 2, "text": words}]});
     let (server, test) = learn(&reply.to_string());
-    test.stderr_has("0 new, 2 with other words or figures")
-        .run();
+    test.stderr_has("0 new, 2 updated").run();
     let prompt = server.chats()[0].prompt();
     assert!(
         prompt.contains("1. Texts for the criteria `house`")
@@ -285,7 +284,7 @@ fn a_model_words_what_was_learned_and_need_not_be_good_at_it() {
     assert_eq!(listed(&ran, &[])[0]["content"], words);
     // The rules find the same again, and leave its words.
     ran.then(["memory", "learn"])
-        .stderr_has("2 as before")
+        .stderr_has("2 unchanged")
         .run();
     assert_eq!(listed(&ran, &[])[1]["content"], words);
 }
@@ -299,7 +298,7 @@ fn memory_is_given_away_and_taken_in() {
         .args(["memory", "import", "memory.jsonl"])
         .file("memory.jsonl", lines)
         .stdout("")
-        .stderr("3 added, 0 with new figures\n")
+        .stderr("3 added, 0 updated\n")
         .run();
     ran.then(["memory", "export"]).stdout(lines).run();
     ran.then(["memory", "export", "-o", "out.jsonl"])
@@ -309,29 +308,29 @@ fn memory_is_given_away_and_taken_in() {
     // The same again changes nothing, and a new figure is taken.
     ran.then(["memory", "import", "-"])
         .stdin(lines.replace("0.85", "0.25"))
-        .stderr("0 added, 1 with new figures\n")
+        .stderr("0 added, 1 updated\n")
         .run();
     ran.then(["memory", "import", "context.json"])
         .file(
             "context.json",
             "{\n\"messageHistory\": [],\n\"retrievedFacts\": [{\"content\": \"New.\"}]\n}\n",
         )
-        .stderr("1 added, 0 with new figures\n")
+        .stderr("1 added, 0 updated\n")
         .run();
     assert_eq!(listed(&ran, &["--criteria", "blog"]).len(), 1);
     ran.then(["memory", "rm", "1", "3"])
-        .stderr("2 entries taken out of memory\n")
+        .stderr("deleted 2 entries from memory\n")
         .run();
     ran.then(["memory", "rm", "1"])
         .code(2)
-        .stderr_has("there is nothing with the number 1 in memory\nhint: `reflect memory list`")
+        .stderr_has("no entry 1 in memory\nhint: list the ids with `reflect memory list`")
         .run();
     ran.then(["memory", "rm", "--all", "--yes", "-q"])
         .stderr("")
         .run();
     ran.then(["memory", "list"])
         .stdout("")
-        .stderr("there is nothing in memory yet\n")
+        .stderr("memory is empty\n")
         .run();
 }
 
@@ -344,7 +343,7 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
             "expected a number from 0 to 1",
         ),
         ("{\"content\": \"\"}", "this text is empty"),
-        ("nonsense", "this is not JSON"),
+        ("nonsense", "invalid JSON"),
     ] {
         let ran = Test::new()
             .args(["memory", "import", "memory.jsonl"])
@@ -357,18 +356,18 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
     }
     let cases: [(&[&str], &str); 8] = [
         (&["import", "nowhere.jsonl"], "nowhere.jsonl"),
-        (&["import", "blank.jsonl"], "has no entry in it"),
+        (&["import", "blank.jsonl"], "has no entries"),
         (&["add", "fact", "  "], "the fact is empty"),
         (&["add", "fact", "a", "--confidence", "2"], "from 0 to 1"),
         (&["add", "fact", "a", "--name", "b"], "--name"),
         (&["rm"], "<ID>"),
         (
             &["learn", "--since", "soon"],
-            "--since: `soon` is no age and no date",
+            "--since: `soon` is neither an age nor a date",
         ),
         (
             &["learn", "-m", "openai:test"],
-            "a model is named, and none is asked without `--llm`",
+            "no model is called without `--llm`",
         ),
     ];
     for (args, said) in cases {
@@ -384,7 +383,7 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
     Test::new()
         .args(["memory", "learn"])
         .stdout("")
-        .stderr("there are no runs yet\n")
+        .stderr("no runs yet\n")
         .run();
 }
 
@@ -392,7 +391,7 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
 fn what_is_named_twice_is_removed_once() {
     let ran = Test::new().args(["memory", "add", "fact", "One."]).run();
     ran.then(["memory", "rm", "1", "1"])
-        .stderr("1 entry taken out of memory\n")
+        .stderr("deleted 1 entry from memory\n")
         .run();
 }
 
@@ -414,14 +413,14 @@ fn what_cannot_be_read_can_be_removed_alone_and_with_all_the_rest() {
     // A number that is not there is said all the same.
     ran.then(["memory", "rm", "1", "3"])
         .code(2)
-        .stderr_has("there is nothing with the number 3 in memory")
+        .stderr_has("no entry 3 in memory")
         .run();
     ran.then(["memory", "rm", "1"])
-        .stderr("1 entry taken out of memory\n")
+        .stderr("deleted 1 entry from memory\n")
         .run();
     spoil(2);
     ran.then(["memory", "rm", "--all", "--yes"])
-        .stderr("1 entry taken out of memory\n")
+        .stderr("deleted 1 entry from memory\n")
         .run();
     assert!(listed(&ran, &[]).is_empty());
 }

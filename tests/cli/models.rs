@@ -26,7 +26,7 @@ fn a_running_ollama_is_used_by_itself() {
         .env("OPENAI_API_KEY", KEY)
         .stdout("The second draft.\n")
         .stderr_has("model: ollama:qwen3:8b, the only model installed (Ollama at http://127.0.0.1:")
-        .stderr_has("); choose another with `--model PROVIDER:MODEL`")
+        .stderr_has("); choose another with `--model PROVIDER:NAME`")
         .run();
     for request in server.requests() {
         assert_eq!(
@@ -73,11 +73,11 @@ fn a_cloud_key_is_used_and_that_is_said() {
         .env("OPENAI_BASE_URL", server.openai_url())
         .env("OPENAI_API_KEY", KEY)
         .stdout("The second draft.\n")
-        .stderr_has("model: openai:test, as OPENAI_BASE_URL says")
+        .stderr_has("model: openai:test, from OPENAI_BASE_URL")
         .run();
     assert!(
         ran.stderr
-            .contains("choose another with `--model PROVIDER:MODEL`")
+            .contains("choose another with `--model PROVIDER:NAME`")
     );
     // With nothing but the key. The connection is refused by the proxy; the sentence comes first.
     draft()
@@ -86,7 +86,7 @@ fn a_cloud_key_is_used_and_that_is_said() {
         .args(["--retries", "0"])
         .code(4)
         .stdout("")
-        .stderr_has("since OPENAI_API_KEY is set; choose another")
+        .stderr_has("OPENAI_API_KEY is set; choose another")
         .stderr_has("your prompt leaves this machine for https://api.openai.com/v1")
         .run();
 }
@@ -98,7 +98,7 @@ fn offline_means_this_machine_only() {
         .args(["--offline", "-m", "openai:gpt-5-mini"])
         .code(2)
         .stdout("")
-        .stderr_has("offline only this machine is asked")
+        .stderr_has("which --offline forbids")
         .stderr_has("hint: ")
         .run();
     let server = usual_server();
@@ -114,7 +114,7 @@ fn with_nothing_at_all_it_is_said_what_to_do() {
     draft()
         .code(2)
         .stdout("")
-        .stderr_has("this build of reflect has no model of its own")
+        .stderr_has("this build of reflect has no embedded model")
         .stderr_has("hint: start Ollama, set a provider's key, give `--base-url`")
         .run();
 }
@@ -242,18 +242,18 @@ fn what_cannot_be_meant() {
         (
             &["--provider", "olama"],
             2,
-            &["there is no provider `olama`", "did you mean `ollama`?"],
+            &["unknown provider `olama`", "did you mean `ollama`?"],
         ),
         (
             &["--provider", "acme"],
             2,
-            &["there is no provider `acme`", "known are ", "openrouter"],
+            &["unknown provider `acme`", "known providers: ", "openrouter"],
         ),
         (
             &["-m", "gpt-5-mini"],
             2,
             &[
-                "it is not known which provider has the model `gpt-5-mini`",
+                "unknown provider of the model `gpt-5-mini`",
                 "--model openai:NAME",
             ],
         ),
@@ -262,7 +262,7 @@ fn what_cannot_be_meant() {
         (
             &["-m", "openai:gpt-5-mini"],
             4,
-            &["there is no key for `openai`", "OPENAI_API_KEY"],
+            &["no key for `openai`", "OPENAI_API_KEY"],
         ),
     ];
     for (args, code, said) in cases {
@@ -270,7 +270,7 @@ fn what_cannot_be_meant() {
             .args(args)
             .code(code)
             .stdout("")
-            .stderr_has("reflect: error: ");
+            .stderr_has("error: ");
         for part in said {
             test = test.stderr_has(part);
         }
@@ -285,8 +285,8 @@ fn a_server_with_many_models_asks_which() {
     draft()
         .args(["--base-url", &server.openai_url()])
         .code(2)
-        .stderr_has("offers 2 models")
-        .stderr_has("say which is meant with `--model NAME`: a, b")
+        .stderr_has("has 2 models")
+        .stderr_has("choose one with `--model NAME`: a, b")
         .run();
     assert_eq!(server.calls(), 0);
     let server = usual_server();
@@ -316,8 +316,8 @@ fn a_model_that_ollama_does_not_have() {
         .env("OLLAMA_HOST", server.url())
         .args(["--provider", "ollama"])
         .code(4)
-        .stderr_has("has no model")
-        .stderr_has("hint: get one, for instance with `ollama pull")
+        .stderr_has("has no models")
+        .stderr_has("hint: download one, for example with `ollama pull")
         .run();
 }
 
@@ -379,7 +379,7 @@ fn models_list() {
     assert_eq!(names, [json!("gemma"), json!("qwen3:8b")]);
     Test::new()
         .args(["models", "list"])
-        .stderr_has("ollama: the server cannot be reached")
+        .stderr_has("ollama: cannot reach the server")
         .run();
     Test::new()
         .args(["models", "list", "--provider", "olama"])
@@ -394,7 +394,7 @@ fn models_list() {
 fn the_default_embedded_model_is_listed_before_it_is_fetched() {
     let list = || Test::new().args(["models", "list", "--provider", "embedded"]);
     list()
-        .stdout("embedded:smollm2-135m-instruct  98 MB, not fetched yet\n")
+        .stdout("embedded:smollm2-135m-instruct  98 MB, not downloaded\n")
         .run();
     let listed = list().arg("--json").run().json();
     assert_eq!(listed[0]["model"], "smollm2-135m-instruct");
@@ -408,7 +408,7 @@ fn a_list_says_which_key_is_missing() {
         .args(["models", "list", "--provider", "groq"])
         .code(4)
         .stdout("")
-        .stderr_has("there is no key for `groq`")
+        .stderr_has("no key for `groq`")
         .stderr_has("GROQ_API_KEY")
         .run();
     let ran = Test::new()
@@ -485,7 +485,9 @@ fn a_key_that_is_missing_is_named() {
         .env("OPENAI_API_KEY", KEY)
         .args(["--base-url", &server.openai_url(), "-m", "test"])
         .code(4)
-        .stderr_has("hint: OPENAI_API_KEY is not sent to 127.0.0.1, whose address was given: set REFLECT_API_KEY")
+        .stderr_has(
+            "hint: OPENAI_API_KEY is not sent to the custom address 127.0.0.1; set REFLECT_API_KEY",
+        )
         .run();
     draft()
         .args(["--base-url", &server.openai_url(), "-m", "test"])
@@ -519,7 +521,7 @@ fn a_key_that_is_missing_is_named() {
         .env("REFLECT_API_KEY", KEY)
         .args(["--base-url", &server.openai_url(), "-m", "test"])
         .code(4)
-        .stderr_has("hint: check the API key")
+        .stderr_has("hint: check that the API key is set")
         .run();
 }
 

@@ -46,7 +46,7 @@ fn a_model_on_another_host_is_never_chosen_by_itself() {
     draft(&server)
         .args(["--provider", "ollama"])
         .code(4)
-        .stderr_has("has no model")
+        .stderr_has("has no models")
         .run();
     assert_eq!(server.calls(), 0);
     // By its name alone, too: older servers say no more.
@@ -55,7 +55,7 @@ fn a_model_on_another_host_is_never_chosen_by_itself() {
     draft(&server)
         .args(["--provider", "ollama"])
         .code(4)
-        .stderr_has("has no model")
+        .stderr_has("has no models")
         .run();
 }
 
@@ -76,7 +76,7 @@ fn a_model_on_another_host_leaves_the_machine_and_that_is_said() {
         .args(named)
         .arg("--offline")
         .code(2)
-        .stderr_has("`ollama:big:120b-remote` runs at http://127.0.0.1:9, and offline only this machine is asked")
+        .stderr_has("`ollama:big:120b-remote` runs at http://127.0.0.1:9, which --offline forbids")
         .run();
     // As a judge, and with a window that the user sets.
     draft(&server)
@@ -116,7 +116,7 @@ fn the_doctor_and_the_list_say_where_a_model_runs() {
         .env("OLLAMA_HOST", server.url())
         .args(["doctor", "--no-calls", "-m", "ollama:big:120b-remote"])
         .run();
-    let said = "! where it runs";
+    let said = "! location";
     assert!(ran.stdout.contains(said), "{}", ran.stdout);
     assert!(ran.stdout.contains("http://127.0.0.1:9"), "{}", ran.stdout);
     let ran = Test::new()
@@ -193,14 +193,14 @@ fn an_ollama_without_models_is_named() {
     server.tags(r#"{"models": []}"#);
     let of = |args: &[&str]| Test::new().env("OLLAMA_HOST", server.url()).args(args);
     of(&["models", "list"])
-        .stderr_has("ollama: no model is installed; get one, for instance with `ollama pull")
+        .stderr_has("ollama: no models installed; download one, for example with `ollama pull")
         .run();
     // The weights of the embedded model are not here either.
     of(&["doctor", "--no-calls", "--offline"])
         .reports()
         .code(4)
-        .stdout_has("has no model (`ollama pull qwen3:4b`)")
-        .stdout_has("its weights are not on this machine, and offline nothing is fetched")
+        .stdout_has("has no models (`ollama pull qwen3:4b`)")
+        .stdout_has("its weights are not on this machine, and --offline prevents the download")
         .run();
 }
 
@@ -225,9 +225,7 @@ fn what_a_modelfile_brings_along_is_said_by_the_doctor() {
     Test::new()
         .env("OLLAMA_HOST", server.url())
         .args(["doctor", "--no-calls", "-m", "ollama:smollm2:1t"])
-        .stdout_has(
-            "its Modelfile's SYSTEM is replaced by reflect's, and its MESSAGE entries come first",
-        )
+        .stdout_has("reflect replaces its Modelfile's SYSTEM; its MESSAGE entries come first")
         .run();
 }
 
@@ -238,7 +236,7 @@ fn a_window_beyond_the_model_is_reported() {
     draft(&server)
         .args(["-m", "ollama:smollm2:1t", "--num-ctx", "16384"])
         .stdout("The second draft.\n")
-        .stderr_has("warning: num_ctx is 16384, but ollama:smollm2:1t holds at most 8192 tokens")
+        .stderr_has("warning: num_ctx is 16384, but ollama:smollm2:1t supports at most 8192 tokens")
         .run();
 }
 
@@ -299,8 +297,8 @@ fn an_ollama_that_does_not_answer_is_no_missing_one() {
             "1s",
         ])
         .code(4)
-        .stderr_has("accepts connections but does not answer yet; waiting up to 1 s")
-        .stderr_has("does not answer")
+        .stderr_has("accepts connections but does not respond yet; waiting up to 1 s")
+        .stderr_has("does not respond")
         .stderr_has("hint: ")
         .stderr_lacks("OPENAI_API_KEY")
         .run();

@@ -60,7 +60,7 @@ fn quiet_says_nothing() {
         .code(4)
         .stdout("The first draft.\n")
         .run();
-    assert!(ran.stderr.starts_with("reflect: error: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn every_exit_code_that_a_run_can_have() {
     draft(&never_content(), Protocol::OpenAi)
         .code(3)
         .stdout("The first draft.\n")
-        .stderr_has("keeping draft 1: ")
-        .stderr_has("stopped: the text hardly changes any more")
+        .stderr_has("rejected: ")
+        .stderr_has("stopped: the text hardly changes")
         .run();
     draft(&never_content(), Protocol::OpenAi)
         .args(["-n", "1"])
@@ -380,7 +380,7 @@ fn history_in_words() {
     insta::assert_snapshot!("history_show", shown.plain(&shown.stdout));
     let listed = ran.then(["history", "list"]).run();
     let line = listed.plain(&listed.stdout);
-    assert!(line.contains("[TIME]  1.00  quality_met"), "{line}");
+    assert!(line.contains("[TIME]  1.00   quality_met"), "{line}");
     assert!(line.ends_with("Write a line.\n"), "{line}");
 }
 

@@ -37,10 +37,10 @@ fn without_leave_nothing_runs_and_what_would_run_is_shown() {
     let ran = evaluate().code(2).run();
     let said = ran.said();
     for part in [
-        "reflect: error: these criteria run code on this machine, which has not been allowed:\n",
+        "error: these criteria run code on this machine, which needs your permission:\n",
         "/work/set/c.toml:6: `runs` runs the command\n      sh -c 'grep -q \"a b\"' {draft_file}\n",
         "which may see the variables EDITOR\n",
-        "hint: if you trust what is shown, allow it for this call with `--allow-exec`, or always with these lines in ",
+        "hint: if you trust this code, add `--allow-exec`, or always allow it with these lines in ",
         "/.config/reflect/config.toml:\n  [trust]\n  exec = [",
     ] {
         assert!(said.contains(part), "{part:?} is not in\n{said}");
@@ -54,7 +54,7 @@ fn leave_is_asked_for_before_any_model() {
     draft(&server, Protocol::OpenAi)
         .file("criteria.toml", COMMAND)
         .code(2)
-        .stderr_has("which has not been allowed")
+        .stderr_has("which needs your permission")
         .run();
     assert!(server.requests().is_empty());
     server.reply_text("a b");
@@ -98,24 +98,24 @@ fn leave_is_not_given_by_anybody_else() {
     let test = evaluate().folder("se");
     trusting(test, "se")
         .code(2)
-        .stderr_has("not been allowed")
+        .stderr_has("needs your permission")
         .run();
     // What is trusted and is not there.
     evaluate()
         .file(USER, "[trust]\nexec = ['/nowhere/at/all']\n")
         .code(2)
-        .stderr_has("not been allowed")
+        .stderr_has("needs your permission")
         .run();
     evaluate()
         .file(USER, "[trust]\nexec = ['set/c.toml']\n")
         .code(2)
         .stderr_has("config.toml:2:8")
-        .stderr_has("is no full path")
+        .stderr_has("is not an absolute path")
         .run();
     evaluate()
         .file(".reflect.toml", "[trust]\nexec = ['/']\n")
         .code(2)
-        .stderr_has("`trust` may not be set by a project's file")
+        .stderr_has("a project file may not set `trust`")
         .run();
     evaluate()
         .file("set/c.toml", format!("trust.exec = ['/']\n{COMMAND}"))
@@ -138,7 +138,7 @@ fn a_link_in_a_trusted_folder_is_not_trusted() {
         .expect("a link");
     trusting(test, "trusted")
         .code(2)
-        .stderr_has("not been allowed")
+        .stderr_has("needs your permission")
         .stderr_has("/work/set/c.toml:6")
         .run();
 }
@@ -175,7 +175,7 @@ fn what_is_not_installed_is_found_beforehand() {
         ),
         (
             "evaluator = 'command'\ncommand = 'mdlint {draft_file}'",
-            "the program `mdlint` was not found",
+            "program `mdlint` not found",
         ),
     ] {
         draft(&server, Protocol::OpenAi)
@@ -186,7 +186,7 @@ fn what_is_not_installed_is_found_beforehand() {
             )
             .arg("--allow-exec")
             .code(2)
-            .stderr_has("criteria.toml:1: the criterion `x` cannot be checked: ")
+            .stderr_has("criteria.toml:1: criterion `x` cannot be checked: ")
             .stderr_has(said)
             .stderr_has("/nowhere")
             .run();

@@ -88,7 +88,7 @@ fn redirections() {
     assert_eq!(ran.read("post.md"), format!("{SECOND}\n"));
     let log = ran.read("run.log");
     assert!(
-        log.contains("draft 2: score") && log.contains("done: "),
+        log.contains("draft 2: score") && log.contains("criteria met"),
         "{log}"
     );
     assert!(!log.contains('\u{1b}') && !log.contains('\r'), "{log:?}");
@@ -141,7 +141,7 @@ fn nothing_to_extract() {
     with_server(&server, Protocol::OpenAi)
         .args(["draft", "Write.", "-c", "criteria.toml", "--extract"])
         .stdout(&format!("{SECOND}\n"))
-        .stderr_has("the answer has no fenced code block")
+        .stderr_has("the draft has no fenced code block")
         .run();
     for format in ["json", "ndjson", "markdown"] {
         with_server(&server, Protocol::OpenAi)
@@ -214,7 +214,7 @@ fn a_full_disk() {
         "code 1\nThe draft.\ncode 1\nThe draft.\ncode 1\ncode 2\ncode 1\n"
     );
     assert!(
-        ran.stderr.contains("cannot write to standard output"),
+        ran.stderr.contains("cannot write to stdout"),
         "{}",
         ran.stderr
     );

@@ -10,7 +10,7 @@ fn refused(prepare: impl FnOnce(Test) -> Test, code: i32, said: &[&str]) {
     let mut test = prepare(draft(&server, Protocol::OpenAi))
         .code(code)
         .stdout("")
-        .stderr_has("reflect: error: ");
+        .stderr_has("error: ");
     for part in said {
         test = test.stderr_has(part);
     }
@@ -29,7 +29,7 @@ fn an_output_file_that_cannot_be_written_is_found_before_any_work() {
         |test| test.args(["-o", "nowhere/out.md"]),
         2,
         &[
-            "cannot write `nowhere/out.md`: there is no folder `nowhere`\n",
+            "cannot write `nowhere/out.md`: no such folder: `nowhere`\n",
             "hint: create the folder",
         ],
     );
@@ -73,19 +73,19 @@ fn an_answer_and_a_report_do_not_go_to_the_same_place() {
         ),
         (
             &["--report", "-"],
-            "the answer and `--report -` would both go to standard output",
+            "the draft and `--report -` both go to stdout",
         ),
         (
             &["--report", "-", "-o", "-"],
-            "the answer and `--report -` would both go to standard output",
+            "the draft and `--report -` both go to stdout",
         ),
         (
             &["--report", "-", "--format", "ndjson"],
-            "`--format ndjson` and `--report -` would both write to standard output",
+            "`--format ndjson` and `--report -` both write to stdout",
         ),
         (
             &["--report", "report.pdf"],
-            "cannot write `report.pdf`: a report is HTML, JSON or Markdown",
+            "cannot write `report.pdf`: unknown report format",
         ),
     ] {
         let server = Server::start();
@@ -141,7 +141,7 @@ fn a_draft_that_its_file_does_not_take_goes_to_standard_output() {
         .code(1)
         .stdout("The second draft.\n")
         .stderr_has("error: cannot write `out.md`: File too large")
-        .stderr_has("hint: the output was written to standard output instead")
+        .stderr_has("hint: wrote the output to stdout instead")
         .run();
     assert_eq!(ran.read("out.md"), "old\n");
     let left = std::fs::read_dir(ran.path("")).expect("a folder").count();
@@ -160,7 +160,7 @@ fn a_draft_that_nobody_takes_goes_to_a_new_file() {
             .args(["--no-log", "--format", format])
             .full_stdout()
             .code(1)
-            .stderr_has("hint: the output was written to `")
+            .stderr_has("hint: wrote the output to `")
             .run();
         let named = ran.stderr.split('`').rev().nth(1).expect("a name");
         let saved = std::fs::read_to_string(named).expect("a file");
@@ -179,7 +179,7 @@ fn rows_that_their_file_does_not_take_go_to_standard_output() {
         .reports()
         .code(1)
         .stderr_has("cannot write `out.jsonl`: File too large")
-        .stderr_has("hint: the output was written to standard output instead")
+        .stderr_has("hint: wrote the output to stdout instead")
         .run();
     assert_eq!(ran.json()["output"], SECOND);
 }
@@ -198,7 +198,7 @@ fn a_log_that_breaks_off_promises_nothing() {
     });
     test.env("REFLECT_STATE_DIR", "state")
         .stdout("The first draft.\n")
-        .stderr_has("warning: the run goes on, but is not recorded any more")
+        .stderr_has("warning: the run continues without a record")
         .stderr_lacks("history show")
         .run();
 }
@@ -212,8 +212,8 @@ fn a_full_disk_behind_standard_output() {
             .args(["--format", format])
             .full_stdout()
             .code(1)
-            .stderr_has("reflect: error: cannot write to standard output: No space left on device")
-            .stderr_has("hint: nothing is lost: `reflect history show ")
+            .stderr_has("error: cannot write to stdout: No space left on device")
+            .stderr_has("hint: the run is recorded: print the draft with `reflect history show ")
             .run();
         assert_eq!(ran.drafts(), [FIRST, SECOND]);
         ran.then(["history", "show", "last", "--best"])
@@ -247,7 +247,7 @@ fn a_state_directory_that_cannot_be_written() {
         1,
         &[
             "the run log `",
-            "cannot be written",
+            "cannot write",
             "--no-log",
             "REFLECT_STATE_DIR",
         ],
@@ -318,11 +318,11 @@ fn without_a_log_nothing_is_kept() {
         .run();
     ran.then(["history", "list"])
         .stdout("")
-        .stderr_has("there are no runs yet")
+        .stderr_has("no runs yet")
         .run();
     ran.then(["history", "show"])
         .code(2)
-        .stderr_has("there are no runs yet")
+        .stderr_has("no runs yet")
         .run();
 }
 
@@ -409,13 +409,13 @@ fn history_without_runs() {
     Test::new()
         .args(["history", "list"])
         .stdout("")
-        .stderr("there are no runs yet\n")
+        .stderr("no runs yet\n")
         .run();
     let server = usual_server();
     let ran = draft(&server, Protocol::OpenAi).run();
     ran.then(["history", "show", "nonsense"])
         .code(2)
-        .stderr_has("there is no run `nonsense`")
+        .stderr_has("no run `nonsense`")
         .run();
     ran.then(["history", "show", "last", "--draft", "7"])
         .code(2)

@@ -56,7 +56,7 @@ fn templates_of_ones_own_take_the_place_of_ours_one_by_one() {
 fn what_is_written_to_begin_with_asks_for_the_same_as_nothing() {
     let made = Test::new()
         .args(["config", "prompts", "prompts"])
-        .stderr_has("wrote 11 templates into prompts")
+        .stderr_has("wrote 11 templates to prompts")
         .run();
     let revise = made.read("prompts/revise.j2");
     assert!(
@@ -65,7 +65,7 @@ fn what_is_written_to_begin_with_asks_for_the_same_as_nothing() {
     );
     made.then(["config", "prompts", "prompts"])
         .code(2)
-        .stderr_has("there is a file already")
+        .stderr_has("the file already exists")
         .stderr_has("--force")
         .run();
     made.then(["config", "prompts", "prompts", "--force"]).run();
@@ -117,7 +117,7 @@ fn a_template_that_cannot_be_used_is_shown_and_nobody_is_asked() {
     let server = Server::start();
     draft(&server, &["--prompt-dir", "nowhere"])
         .code(2)
-        .stderr_has("nowhere: there is no such folder")
+        .stderr_has("nowhere: no such folder")
         .run();
 }
 

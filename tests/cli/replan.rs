@@ -67,7 +67,7 @@ fn a_task_that_failed_twice_and_then_works_has_one_row_that_says_so() {
         assert_ne!(attempt["run_id"], row["run_id"]);
         let adjusted = attempt["adjusted"].as_str().expect("words");
         assert!(
-            adjusted.contains("the writer is told what helps"),
+            adjusted.contains("the writer receives advice"),
             "{adjusted}"
         );
     }

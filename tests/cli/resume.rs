@@ -169,7 +169,7 @@ fn a_run_killed_in_any_call_goes_on_from_there() {
         let ran = resume(&killed)
             .stdout(LAST)
             .stderr_has(&format!("at draft {iteration}"))
-            .stderr_has("as the record of the run says")
+            .stderr_has("from the record of the run")
             .run();
         assert_eq!(server.calls() - call, CALLS - (call - 1), "no call twice");
         assert_eq!(essence(&ran.history()), expected);
@@ -213,7 +213,7 @@ fn a_run_killed_at_a_random_moment_goes_on_from_there() {
             let list = killed.then(["history", "list", "--json"]).run().json();
             let Some(run) = list.get(0) else {
                 // It was killed before it began.
-                resume(&killed).code(2).stderr_has("there is no run").run();
+                resume(&killed).code(2).stderr_has("no run `").run();
                 return;
             };
             if !run["exit_code"].is_null() {
@@ -242,7 +242,7 @@ fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
     let running = draft(&server)
         .code(130)
         .stdout("")
-        .stderr_has("go on with it with `reflect history resume ")
+        .stderr_has("resume it with `reflect history resume ")
         .spawn();
     until_call(&server, 4);
     running.signal("INT");
@@ -251,7 +251,7 @@ fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
     resume(&stopped)
         .args(["-n", "1"])
         .code(2)
-        .stderr_has("`--max-iterations` is less than what is used already")
+        .stderr_has("`--max-iterations` is below what is already used")
         .run();
     // The command that it names, from another folder.
     let id = stopped.history()["run_id"]
@@ -291,7 +291,7 @@ fn a_run_that_a_provider_stopped_goes_on() {
         );
         let stopped = draft(&server)
             .code(4)
-            .stderr_has("go on with it with `reflect history resume ")
+            .stderr_has("resume it with `reflect history resume ")
             .run();
         let ran = resume(&stopped).stdout(LAST).run();
         assert_eq!(server.calls(), CALLS + 1, "one failed");
@@ -333,7 +333,7 @@ fn a_run_without_a_usable_draft_requests_one_again() {
             let args = ["--max-tokens", "20", "-n", "2"];
             let stopped = draft_with(&server, &args)
                 .code(i32::from(*code))
-                .stderr_has("go on with it with `reflect history resume ")
+                .stderr_has("resume it with `reflect history resume ")
                 .run();
             // It fails again, in new calls.
             let before = server.calls();
@@ -386,7 +386,7 @@ fn a_run_that_a_limit_stopped_goes_on_with_more() {
         resume(&stopped)
             .args([flag, little])
             .code(2)
-            .stderr_has("the run has ")
+            .stderr_has(": the run ")
             .run();
         let ran = resume(&stopped).args([flag, more]).stdout(LAST).run();
         assert_eq!(essence(&ran.history()), expected, "{flag}");
@@ -412,7 +412,7 @@ fn leave_to_run_programs_is_asked_for_again() {
     std::fs::remove_file(killed.path("ok")).expect("a file");
     resume(&killed)
         .code(2)
-        .stderr_has("which has not been allowed")
+        .stderr_has("which needs your permission")
         .stderr_has("--allow-exec")
         .run();
     let ran = resume(&killed).arg("--allow-exec").code(3).run();
@@ -439,7 +439,7 @@ fn one_process_at_a_time_is_at_work_on_a_run() {
     let busy = |ran: &Ran| {
         resume(ran)
             .code(2)
-            .stderr_has("is going on in another process")
+            .stderr_has("another process is working on the run")
             .run();
     };
     // A world to look from while the run goes on.
@@ -544,12 +544,12 @@ fn evidence_is_what_was_found_and_changed_files_are_named() {
     resume(&killed)
         .code(2)
         .stderr_has("notes")
-        .stderr_has("put it back")
+        .stderr_has("restore it")
         .run();
     std::fs::rename(&away, &folder).expect("a folder");
     let ran = resume(&killed)
         .stdout(LAST)
-        .stderr_has("have changed since the run began")
+        .stderr_has("have changed since the run started")
         .run();
     assert_eq!(server.calls() - 3, CALLS - 2);
     let shown = server.chats()[3].body["messages"].to_string();
@@ -599,19 +599,16 @@ fn what_cannot_be_resumed_says_why() {
         .file("text.md", "The gamma draft.")
         .args(["evaluate", "text.md", "-c", "criteria.toml"])
         .run();
-    resume(&judged)
-        .code(2)
-        .stderr_has("only judges a text")
-        .run();
+    resume(&judged).code(2).stderr_has("is an evaluation").run();
     judged
         .then(["history", "resume", "ffff0000"])
         .code(2)
-        .stderr_has("there is no run `ffff0000`")
+        .stderr_has("no run `ffff0000`")
         .run();
     Test::new()
         .args(["history", "resume"])
         .code(2)
-        .stderr_has("there is no run `last`")
+        .stderr_has("no run `last`")
         .run();
     resume(&judged)
         .args(["--format", "ndjson"])
@@ -621,7 +618,7 @@ fn what_cannot_be_resumed_says_why() {
         .iter()
         .for_each(|line| assert_eq!(line["event"], "run_end"));
     let none = draft(&server).arg("--no-log").stdout(LAST).run();
-    resume(&none).code(2).stderr_has("there is no run").run();
+    resume(&none).code(2).stderr_has("no run `").run();
 }
 
 #[test]
@@ -638,7 +635,7 @@ fn each_call_is_told_of_who_wants_to_know() {
     draft(&server)
         .arg("-vv")
         .stdout(LAST)
-        .stderr_has("openai:test was asked to write at http://127.0.0.1:")
+        .stderr_has("request to openai:test to write at http://127.0.0.1:")
         .stderr_has("seed 5")
         .stderr_has("[user]\n> ")
         .stderr_has("Write a line.")

@@ -146,7 +146,7 @@ fn the_given_text_is_not_lost_where_the_model_fails() {
         .file("text.md", "The given text.\n")
         .code(4)
         .stdout("The given text.\n")
-        .stderr_has("nobody has judged it")
+        .stderr_has("without an evaluation")
         .run();
 }
 
@@ -175,7 +175,7 @@ fn results_events_and_history_name_the_command_and_the_file() {
         "file      text.md",
         "\ndraft 1: score 0.60",
         "  | The given text.",
-        "the answer is draft 2",
+        "selected: draft 2",
     ] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
@@ -203,7 +203,7 @@ fn named_errors_are_mended_in_one_revision_without_a_judge() {
             .file("text.md", "The sky is green.")
             .file("errors", errors)
             .stderr_lacks("criteria:")
-            .stderr_lacks("judging")
+            .stderr_lacks("evaluating")
             .run();
         let lines = ran.lines();
         assert_eq!(lines[0]["models"]["judge"], Value::Null);
@@ -222,15 +222,15 @@ fn named_errors_are_mended_in_one_revision_without_a_judge() {
         .file("text.md", "The sky is green.")
         .stdin("the sky is green")
         .stdout("The sky is blue.\n")
-        .stderr_has("done: the correction is made · draft 2 of 2 · 1 call")
+        .stderr_has("corrected · draft 2 of 2 · 1 call")
         .run();
     let shown = ran.then(["history", "show"]).run().stdout;
-    assert!(shown.contains("the answer is draft 2"), "{shown}");
+    assert!(shown.contains("selected: draft 2"), "{shown}");
     let report = ran
         .then(["history", "show", "--format", "markdown"])
         .run()
         .stdout;
-    assert!(report.contains("The correction is made"), "{report}");
+    assert!(report.contains("Corrected · draft 2"), "{report}");
 }
 
 /// Criteria are told to the writer, and what they would run is not run.
@@ -309,7 +309,7 @@ fn a_correction_that_is_no_text_is_asked_for_again_then_the_text_stays() {
     run(&[refusal.clone(), refusal])
         .code(3)
         .stdout("The sky is green.\n")
-        .stderr_has("no usable draft")
+        .stderr_has("no valid draft")
         .run();
 }
 
@@ -319,24 +319,24 @@ fn bad_input_is_refused_before_any_model_is_asked() {
     for (args, said) in [
         (
             &["empty.md", "-c", "clear.toml"][..],
-            "`empty.md` is empty: there is nothing to revise",
+            "`empty.md` is empty; there is nothing to revise",
         ),
-        (&["-c", "clear.toml"], "standard input is empty"),
+        (&["-c", "clear.toml"], "stdin is empty"),
         (&["none.md", "-c", "clear.toml"], "none.md"),
         (&["latin.md", "-c", "clear.toml"], "is not UTF-8 text"),
         (&[".", "-c", "clear.toml"], "is a directory"),
         (&["text.md", "-c", "none.toml"], "none.toml"),
         (
             &["text.md", "--errors", "empty.md"],
-            "`empty.md` names no errors",
+            "`empty.md` lists no errors",
         ),
         (
             &["text.md", "--errors", "errors.json"],
-            "there are no `errors` or `issues` in it",
+            "it has neither `errors` nor `issues`",
         ),
         (&["text.md", "--errors", "broken.json"], "broken.json:2"),
         (&["text.md", "--errors", "none.txt"], "none.txt"),
-        (&["--errors", "-"], "cannot both come from standard input"),
+        (&["--errors", "-"], "cannot both come from stdin"),
     ] {
         let ran = revise(&[])
             .args(args)

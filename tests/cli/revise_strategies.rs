@@ -40,7 +40,7 @@ fn manual() -> String {
     )
 }
 
-fn mended() -> String {
+fn fixed() -> String {
     manual().replace("TODO: say how.", "Turn the key.")
 }
 
@@ -79,14 +79,14 @@ fn printed(text: &str) -> String {
 fn each_strategy_mends_the_draft() {
     let section = format!("# Use\n\nTurn the key.\n{USE}");
     for (strategy, reply) in [
-        ("full_rewrite", mended()),
+        ("full_rewrite", fixed()),
         ("targeted_edit", good_edit()),
         ("incremental", section),
         ("hybrid", good_edit()),
     ] {
         let ran = draft(&[&manual(), &reply])
             .args(["--strategy", strategy])
-            .stdout(&printed(&mended()))
+            .stdout(&printed(&fixed()))
             .run();
         let version = version(&ran, 2);
         let used = if strategy == "hybrid" {
@@ -112,7 +112,7 @@ fn each_strategy_mends_the_draft() {
 #[test]
 fn hybrid_is_the_default_and_says_what_it_chose_and_why() {
     draft(&[&manual(), &good_edit()])
-        .stdout(&printed(&mended()))
+        .stdout(&printed(&fixed()))
         .stderr_has("draft 2: targeted_edit: 1 issue touches about ")
         .stderr_has("draft 2: 1 edit applied (1 exactly)")
         .run();
@@ -166,7 +166,7 @@ fn what_did_not_apply_is_asked_for_once_more_with_the_closest_lines() {
     let ran = draft(&[])
         .file("script.toml", script(&good_edit()))
         .args(["--strategy", "targeted_edit"])
-        .stdout(&printed(&mended()))
+        .stdout(&printed(&fixed()))
         .run();
     assert_eq!(ran.history()["total_llm_calls"], 3);
     assert_eq!(version(&ran, 2)["edits"]["exact"], 1);
@@ -189,7 +189,7 @@ fn the_question_for_a_lost_block_shows_the_block_and_the_lines_and_keeps_the_pro
         .file("criteria.toml", CRITERIA)
         .args(["draft", "Write a manual.", "-c", "criteria.toml"])
         .args(["--strategy", "targeted_edit", "--adapt", "false"])
-        .stdout(&printed(&mended()))
+        .stdout(&printed(&fixed()))
         .run();
     let chats = server.chats();
     let messages = |at: usize| {
@@ -212,9 +212,9 @@ fn the_question_for_a_lost_block_shows_the_block_and_the_lines_and_keeps_the_pro
 #[test]
 fn edits_that_fail_twice_fall_back_to_the_whole_text() {
     let lost = edit("No such line is in it.", "Turn the key.");
-    let ran = draft(&[&manual(), &lost, &lost, &mended()])
+    let ran = draft(&[&manual(), &lost, &lost, &fixed()])
         .args(["--strategy", "targeted_edit"])
-        .stdout(&printed(&mended()))
+        .stdout(&printed(&fixed()))
         .stderr_has("draft 2: full_rewrite: 1 edit did not apply, also when it was asked for again")
         .run();
     let version = version(&ran, 2);
@@ -224,9 +224,9 @@ fn edits_that_fail_twice_fall_back_to_the_whole_text() {
 
 #[test]
 fn a_whole_text_in_the_place_of_edits_is_taken() {
-    let ran = draft(&[&manual(), &mended()])
+    let ran = draft(&[&manual(), &fixed()])
         .args(["--strategy", "targeted_edit"])
-        .stdout(&printed(&mended()))
+        .stdout(&printed(&fixed()))
         .stderr_has(
             "draft 2: full_rewrite: the model answered with the whole text instead of edits",
         )
@@ -238,8 +238,8 @@ fn a_whole_text_in_the_place_of_edits_is_taken() {
 fn hybrid_learns_within_the_run_what_does_not_apply() {
     let lost = edit("No such line is in it.", "Turn the key.");
     let first = manual().replace("# End\n\n", "# End\n\nTODO: sum it up.\n");
-    draft(&[&first, &lost, &lost, &manual(), &mended()])
-        .stdout(&printed(&mended()))
+    draft(&[&first, &lost, &lost, &manual(), &fixed()])
+        .stdout(&printed(&fixed()))
         .stderr_has("draft 2: targeted_edit: ")
         .stderr_has("draft 2: full_rewrite: 1 edit did not apply")
         .stderr_has("draft 3: full_rewrite: 1 of 1 smaller revisions did not apply in this run")
@@ -249,9 +249,9 @@ fn hybrid_learns_within_the_run_what_does_not_apply() {
 #[test]
 fn sections_that_do_not_change_fall_back_to_the_whole_text() {
     let same = format!("# Use\n\nTODO: say how.\n{USE}");
-    let ran = draft(&[&manual(), &same, &mended()])
+    let ran = draft(&[&manual(), &same, &fixed()])
         .args(["--strategy", "incremental"])
-        .stdout(&printed(&mended()))
+        .stdout(&printed(&fixed()))
         .stderr_has("draft 2: full_rewrite: no section changed")
         .run();
     assert_eq!(version(&ran, 2)["strategy"], "full_rewrite");
@@ -259,7 +259,7 @@ fn sections_that_do_not_change_fall_back_to_the_whole_text() {
 
 #[test]
 fn a_missing_section_is_added_where_the_model_says() {
-    let first = mended().replace("under any licence", "now");
+    let first = fixed().replace("under any licence", "now");
     let wanted = first.replace("# End", "# Licence\n\nIt is free.\n\n# End");
     draft(&[&first, "AFTER 2\n# Licence\n\nIt is free."])
         .args(["--strategy", "incremental"])
@@ -312,14 +312,14 @@ fn a_revision_may_have_a_token_limit_of_its_own() {
         let count = std::sync::atomic::AtomicUsize::new(0);
         server.on(Purpose::Write, move |_| {
             let first = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
-            Reply::text(&if first { manual() } else { mended() })
+            Reply::text(&if first { manual() } else { fixed() })
         });
         with_server(&server, Protocol::OpenAi)
             .file("criteria.toml", CRITERIA)
             .args(["draft", "Write a manual.", "-c", "criteria.toml"])
             .args(["--strategy", "full_rewrite", "--adapt", "false"])
             .args(args)
-            .stdout(&printed(&mended()))
+            .stdout(&printed(&fixed()))
             .run();
         let limit = |at: usize| {
             let body = server.chats()[at].body.clone();

@@ -28,7 +28,7 @@ fn result(ran: &Ran) -> Value {
     ran.json()["evaluation"]["criteria"][0].clone()
 }
 
-/// Whether a program is there; said aloud where it is not, unless all tests are required.
+/// Whether a program is installed. Says so on stderr if not; fails if all tests are required.
 pub(crate) fn has(program: &str) -> bool {
     let there = std::process::Command::new(program)
         .arg("--version")
@@ -81,7 +81,7 @@ fn lua_needs_no_leave_and_its_verdict_is_the_report() {
     lua("a long text", code)
         .code(3)
         .stdout(
-            "text.txt: does not meet the criteria, score 0.50\n\
+            "text.txt: does not meet the criteria, score 0.50; not met: `script`, 2 major issues\n\
              \x20 ✗ script  0.50  score 0.5\n\
              \x20 - major, incorrect: too long [script]\n\
              \x20   fix: cut it\n\
@@ -107,7 +107,7 @@ fn a_score_counts_by_the_floor_which_is_lower_than_that_of_plain_facts() {
 }
 
 #[test]
-fn an_error_that_is_grave_outweighs_the_rest_and_a_small_one_does_not() {
+fn a_severe_error_outweighs_the_rest_and_a_minor_one_does_not() {
     for (severity, code) in [("critical", 3), ("minor", 0)] {
         let script = format!(
             "return {{ valid = true, score = 1, errors = {{ {{ message = 'm', severity = '{severity}' }} }} }}"
@@ -232,7 +232,7 @@ fn in_the_loop_errors_reach_the_writer_and_history_reaches_the_script() {
     assert!(asked.contains("the frog is missing"), "{asked}");
 }
 
-/// Nothing that is written mends a check that fails, and no judge's word counts beside it.
+/// No revision fixes a check that fails, and no verdict of a judge outweighs it.
 #[test]
 fn in_the_loop_a_script_that_fails_ends_the_run_at_once() {
     let server = answering([Reply::text("The pond.")]);
@@ -244,7 +244,9 @@ fn in_the_loop_a_script_that_fails_ends_the_run_at_once() {
         .file("criteria.toml", both)
         .code(6)
         .stdout("The pond.\n")
-        .stderr_has("reflect: error: the criterion `script` could not be checked: the lua script failed in line 1")
+        .stderr_has(
+            "error: the criterion `script` could not be checked: the lua script failed in line 1",
+        )
         .stderr_lacks("--judge-model")
         .run();
     assert_eq!(server.calls(), 1);
@@ -297,10 +299,10 @@ fn a_script_file_does_not_reach_out_of_the_folder() {
             .stderr_has(said)
             .run();
     };
-    let outside = "lies outside of the folder of this file";
+    let outside = "is outside the folder of this file";
     let secret = |file: &str| script_file(file).file("secret.lua", "return true");
     refused(secret("../secret.lua"), outside);
-    refused(secret("nothing.lua"), "there is no file `nothing.lua`");
+    refused(secret("nothing.lua"), "no such file: `nothing.lua`");
     #[cfg(unix)]
     {
         refused(secret("/etc/passwd"), outside);
@@ -315,19 +317,19 @@ fn a_script_file_does_not_reach_out_of_the_folder() {
 fn what_is_wrong_with_a_script_criterion_is_said_with_its_place() {
     for (keys, said) in [
         ("", "a script criterion needs `code` or `file`"),
-        ("code = ' '", "there is nothing in this script"),
+        ("code = ' '", "this script is empty"),
         ("code = 'x'\nfile = 'y'", "either `code` or `file`"),
         ("code = 'x'\nlanguage = 'ruby'", "unknown value `ruby`"),
         (
             "code = 'x'\ntimeout = '1h'",
             "`timeout` must be at most 10m, not 1h",
         ),
-        ("code = 'x'\ntimeout = '5'", "is no duration above 0"),
+        ("code = 'x'\ntimeout = '5'", "invalid duration"),
         (
             "code = 'x'\nmemory = '1MB'",
             "`memory` must be from 16MB to 4GB, not 1MB",
         ),
-        ("code = 'x'\nmemory = 'much'", "no amount of memory above 0"),
+        ("code = 'x'\nmemory = 'much'", "invalid memory size"),
         ("code = 'x'\nrun = 'y'", "unknown key `run`"),
     ] {
         let text = format!("[[criteria]]\nname = 'x'\nevaluator = 'script'\n{keys}\n");
@@ -381,6 +383,6 @@ fn prolog_gives_verdicts_too() {
     evaluate("x", criteria("language = 'prolog'", feedback))
         .arg("--allow-exec")
         .code(3)
-        .stdout("text.txt: does not meet the criteria, score 0.40\n  ✗ script  0.40  score 0.4; no rhyme\n")
+        .stdout("text.txt: does not meet the criteria, score 0.40; not met: `script`\n  ✗ script  0.40  score 0.4; no rhyme\n")
         .run();
 }

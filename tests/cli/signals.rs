@@ -49,7 +49,7 @@ fn a_signal_ends_the_run_and_nothing_is_lost() {
             let running = draft(&server, protocol)
                 .code(130)
                 .stdout("")
-                .stderr_has("interrupted: the draft was not written; nothing is lost: `reflect history show ")
+                .stderr_has("interrupted; the draft was not printed; the run is recorded: print the draft with `reflect history show ")
                 .spawn();
             until_slow(&server);
             running.signal(signal);

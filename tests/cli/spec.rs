@@ -84,7 +84,7 @@ fn text_and_markdown_are_for_people() {
         .stdin(bad)
         .code(3)
         .stdout(
-            "standard input: invalid, score 0.00 (0.67 for ranking)\n\
+            "stdin: invalid, score 0.00 (0.67 for ranking)\n\
              \x20 1 error\n\
              \x20 - line 1: the property `email` is missing at the top level\n\
              \x20   fix: add the property `email` (a string) at the top level\n",
@@ -95,7 +95,7 @@ fn text_and_markdown_are_for_people() {
         .stdin(bad)
         .code(3)
         .stdout(
-            "## standard input: invalid, score 0.00 (0.67 for ranking)\n\n\
+            "## stdin: invalid, score 0.00 (0.67 for ranking)\n\n\
              1 error\n\n\
              ### Errors\n\n\
              - line 1: the property `email` is missing at the top level\n\
@@ -104,7 +104,7 @@ fn text_and_markdown_are_for_people() {
         .run();
     verdict()
         .stdin("{\"name\": \"Ada\", \"email\": \"a@b.co\"}")
-        .stdout("standard input: valid, score 1.00\n  valid\n")
+        .stdout("stdin: valid, score 1.00\n  valid\n")
         .run();
 }
 
@@ -153,7 +153,7 @@ fn a_schema_may_be_in_a_file_beside() {
         .run();
     test("{\"type\": \"schema\", \"schema\": {\"$ref\": \"none.yaml\"}}")
         .code(2)
-        .stderr_has("the `$ref` `none.yaml` leads nowhere")
+        .stderr_has("the `$ref` `none.yaml` cannot be resolved")
         .stderr_has("specs/spec.json:1:39")
         .run();
 }
@@ -179,8 +179,8 @@ fn json_input_is_judged_by_what_it_says() {
     test("\"four\"").code(3).run();
     test("abc")
         .code(2)
-        .stderr_has("standard input is not JSON")
-        .stderr_has("hint: leave `--input-format json` out")
+        .stderr_has("stdin is not JSON")
+        .stderr_has("hint: remove `--input-format json`")
         .run();
 }
 
@@ -204,7 +204,7 @@ fn what_cannot_be_used_is_said_before_anything_is_judged() {
     test("type: schema")
         .stderr_has("needs the key `schema`")
         .run();
-    test("a: [").stderr_has("this is not YAML").run();
+    test("a: [").stderr_has("invalid YAML").run();
     verdict()
         .args(["-c", "writing"])
         .code(2)
@@ -214,6 +214,6 @@ fn what_cannot_be_used_is_said_before_anything_is_judged() {
         .args(["evaluate", "--evaluator", "none.yaml"])
         .stdin("{}")
         .code(2)
-        .stderr_has("there is no such file")
+        .stderr_has("no such file")
         .run();
 }

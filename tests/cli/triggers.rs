@@ -84,7 +84,7 @@ fn a_drop_is_reflected_on_and_the_next_revision_is_told() {
     assert_eq!(calls(&ran), 7);
     assert_eq!(ran.drafts()[2], "three with a roof");
     assert!(
-        ran.stderr.contains("is well below version 1's"),
+        ran.stderr.contains("is well below draft 1's"),
         "{}",
         ran.stderr
     );
@@ -215,7 +215,7 @@ fn a_first_draft_that_fails_twice_is_reflected_on_before_it_is_given_up() {
     let ran = draft(&failing(REFUSAL))
         .file("criteria.toml", &config)
         .code(3)
-        .stderr_has("not a proper draft: the model refused")
+        .stderr_has("not a valid draft: the model refused")
         .run();
     assert_eq!(calls(&ran), 4);
     // Without it two replies are all.
@@ -223,7 +223,7 @@ fn a_first_draft_that_fails_twice_is_reflected_on_before_it_is_given_up() {
     assert_eq!(calls(&ran), 2);
 }
 
-/// What went wrong with a server is not the writer's to mend.
+/// The writer cannot fix what went wrong with a server.
 #[test]
 fn a_failed_call_is_not_reflected_on() {
     for class in ["auth", "quota", "unreachable"] {
@@ -277,7 +277,7 @@ fn in_steps() -> Vec<String> {
 fn a_draft_in_steps_is_outlined_written_by_section_and_looked_back_at() {
     let ran = draft(&in_steps())
         .args(["--steps", "--reflection-interval", "2"])
-        .stderr_has("draft 1: making an outline\n")
+        .stderr_has("draft 1: writing an outline\n")
         .stderr_has("draft 1: section 3 of 3: Morning\n")
         .run();
     assert_eq!(ran.drafts(), [SECTIONS.join("\n\n")]);
@@ -348,7 +348,7 @@ fn a_section_that_fails_is_asked_for_once_more_and_then_the_whole() {
     script.insert(3, told("The last reply was a refusal", SECTIONS[1]));
     let ran = draft(&script)
         .args(["--steps", "--reflection-interval", "2"])
-        .stderr_has("not a draft: section 2 of 3: the model refused")
+        .stderr_has("reply rejected: section 2 of 3: the model refused")
         .run();
     assert_eq!(ran.drafts(), [SECTIONS.join("\n\n")]);
     let script = [
@@ -542,8 +542,8 @@ mod tools {
         with("echo calm", &[])
             .args(["--reflect-on-tools", "ehco"])
             .code(2)
-            .stderr_has("there is no tool `ehco`")
-            .stderr_has("hint: there are `echo`")
+            .stderr_has("no tool named `ehco`")
+            .stderr_has("hint: tools: `echo`")
             .run();
     }
 
@@ -627,16 +627,16 @@ mod tools {
         let with = |tool: &str| draft(&[]).args(["--tool", tool]).code(2);
         let ran = with("grep -c 'a b'").run();
         for part in [
-            "these tools run on this machine, which has not been allowed:\n  grep -c 'a b'\n",
-            "hint: if you trust what is shown, allow it for this call with `--allow-exec`",
+            "these tools run on this machine, which needs your permission:\n  grep -c 'a b'\n",
+            "hint: if you trust this code, add `--allow-exec`",
         ] {
             assert!(ran.stderr.contains(part), "{}", ran.stderr);
         }
         for (tool, said) in [
-            ("there-is-no-such-program", "was not found"),
-            ("echo 'calm", "has no end"),
-            ("echo a | wc", "`|` is for a shell"),
-            ("", "it names no program"),
+            ("there-is-no-such-program", "not found"),
+            ("echo 'calm", "unterminated quote or backslash"),
+            ("echo a | wc", "`|` is a shell operator"),
+            ("", "the command is empty"),
         ] {
             with(tool).arg("--allow-exec").stderr_has(said).run();
         }

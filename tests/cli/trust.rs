@@ -28,7 +28,7 @@ fn refused(server: &Server, test: Test, said: &[&str]) {
     let mut test = test
         .file("../home/.env", SECRET)
         .code(2)
-        .stderr_has("reflect: error: ")
+        .stderr_has("error: ")
         .stderr_has("hint: ")
         .stderr_lacks("this-is-not-for-you")
         .stderr_lacks("AWS_SECRET");
@@ -37,7 +37,7 @@ fn refused(server: &Server, test: Test, said: &[&str]) {
     }
     let ran = test.run();
     assert!(!ran.stdout.contains("this-is-not-for-you"));
-    assert_eq!(server.calls(), 0, "no call is made");
+    assert_eq!(server.calls(), 0, "no first call");
 }
 
 /// The model `scripted:PATH` and weights by their path are files of this machine.
@@ -194,7 +194,7 @@ fn a_project_file_that_points_out_of_its_folder_is_not_read() {
     let test = draft(&server, Protocol::OpenAi).file("../home/.env", SECRET);
     link(&test, "../home/.env", ".reflect.toml");
     test.stdout("The second draft.\n")
-        .stderr_has(".reflect.toml is ignored: it is a symbolic link")
+        .stderr_has(".reflect.toml: it is a symbolic link")
         .stderr_lacks("AWS_SECRET")
         .run();
 }
@@ -213,7 +213,7 @@ fn a_project_file_of_another_user_is_not_read() {
         return;
     }
     test.stdout("The second draft.\n")
-        .stderr_has(".reflect.toml is ignored: it belongs to another user")
+        .stderr_has(".reflect.toml: it belongs to another user")
         .run();
 }
 
@@ -244,7 +244,7 @@ fn criteria_of_a_row_stay_in_the_folder_of_the_tasks() {
         .code(2)
         .reports()
         .stderr_lacks("this-is-not-for-you")
-        .stderr_has("outside of the folder of the tasks")
+        .stderr_has("outside the folder of the tasks")
         .run();
     assert!(
         !ran.stdout.contains("this-is-not-for-you"),
@@ -265,7 +265,7 @@ fn a_workflow_names_criteria_beside_it_or_built_in_ones() {
         .file("credentials", SECRET)
         .file("sub/w.yaml", file.to_string())
         .args(["run", "sub/w.yaml"]);
-    refused(&server, test, &["no built-in criteria of this name"]);
+    refused(&server, test, &["no built-in criteria have this name"]);
 }
 
 /// Of another provider than the user's, a model is asked only with permission.

@@ -114,7 +114,7 @@ fn the_last_draft_is_printed_and_says_by_its_code_whether_it_is_good_enough() {
     grow(99, "raise")
         .code(3)
         .stdout("")
-        .stderr_has("the node `grow`: Reflection loop failed after 2 iterations")
+        .stderr_has("node `grow`: Reflection loop failed after 2 iterations")
         .stderr_has("attempt 1: score 0.05: too short")
         .run();
     grow(10, "return_best")
@@ -218,7 +218,7 @@ fn commands_get_values_as_arguments_and_on_standard_input() {
         .file("w.yaml", fails)
         .args(["run", "w.yaml", "--allow-exec"])
         .code(1)
-        .stderr_has("the node `stop`")
+        .stderr_has("node `stop`")
         .stderr_has("ended with exit code 4: no")
         .run();
 }
@@ -258,7 +258,7 @@ fn a_file_is_checked_without_running_and_mistakes_show_their_place() {
     let text = "nodes:\n  - name: ask\n    uses: llm.call\n    with:\n      prompt: |\n        Hello\n        {{ state.who }}\n";
     scripted("w.yaml", text, &json!({}), "")
         .code(2)
-        .stderr_has("`state.who` is not there")
+        .stderr_has("`state.who` is undefined")
         .stderr_has("w.yaml:7:12")
         .run();
     let typed = "state_schema: {n: int}\nnodes: [{name: a, run: return 1, language: lua}]\n";
@@ -272,7 +272,7 @@ fn a_file_is_checked_without_running_and_mistakes_show_their_place() {
         .file("w.yaml", typed)
         .args(["run", "w.yaml", "--input", "[1]"])
         .code(2)
-        .stderr_has("no JSON object")
+        .stderr_has("not a JSON object")
         .run();
 }
 
@@ -310,7 +310,7 @@ nodes:
     let ran = Test::new()
         .file("w.yaml", text)
         .args(["run", "w.yaml", "--format", "json"])
-        .stderr_has("reflecting (step_interval: step 2 is done)")
+        .stderr_has("reflecting (step_interval: step 2 ended)")
         .run();
     assert_eq!(
         ran.json()["output"],
@@ -321,13 +321,13 @@ nodes:
 nodes:
   - name: fragile
     run: |
-      if not state.mended then error('not yet') end
+      if not state.fixed then error('not yet') end
       return 'done'
     language: lua
     reflection:
       reflect_on_error: true
       evaluator: {type: custom, language: lua, run: 'return output == \"done\"'}
-      corrector: {run: 'return {mended = true}', language: lua}
+      corrector: {run: 'return {fixed = true}', language: lua}
 ";
     Test::new()
         .file("w.yaml", text)
@@ -387,7 +387,7 @@ purpose = 'judge'
 text = '{\"valid\": true, \"score\": 0.5, \"reason\": \"thin\"}'
 [[reply]]
 purpose = 'write'
-contains = 'The last one was criticised'
+contains = 'Issues of the last one'
 text = 'A wave under the moon.'
 [[reply]]
 purpose = 'judge'

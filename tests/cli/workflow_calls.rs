@@ -91,7 +91,7 @@ fn a_response_format_is_what_the_server_is_asked_for() {
         ),
         (
             json!({ "type": "json_object", "json_schema": { "schema": {} } }),
-            "this schema would not be used",
+            "this schema would have no effect",
         ),
         (json!({ "type": "jason" }), "one of"),
     ] {
@@ -145,11 +145,7 @@ fn a_call_is_made_again_as_often_as_the_file_says_and_after_its_waits() {
             assert_eq!(ran.json()["total_llm_calls"], 4);
             let again = ran.stderr.matches("scripted status 503").count();
             assert_eq!(again, 3, "{}", ran.stderr);
-            assert!(
-                ran.stderr.contains("; trying again in 0.0"),
-                "{}",
-                ran.stderr
-            );
+            assert!(ran.stderr.contains("; retrying in 0.0"), "{}", ran.stderr);
             assert!(time < Duration::from_secs(20), "{time:?}");
 
             let (_, calls, _) = tried(*protocol, 1, &json!({ "max_retries": 0 }), &[], 4);
@@ -236,16 +232,16 @@ nodes:
         .run();
     lua(file, &["--reflect", "write"])
         .stdout("good\n")
-        .stderr_has("node write: reflecting (manual: you have asked for it)")
+        .stderr_has("node write: reflecting (manual: requested by the user)")
         .run();
     lua(file, &["--reflect", "wirte"])
         .code(2)
-        .stderr_has("there is no node `wirte`")
+        .stderr_has("unknown node `wirte`")
         .stderr_has("did you mean `write`?")
         .run();
     lua(file, &["--reflect", "tell"])
         .code(2)
-        .stderr_has("nothing says how to reflect on the node `tell`")
+        .stderr_has("the node `tell` has no `reflection` with the trigger `manual`")
         .stderr_has("triggers: [manual]")
         .run();
 }
@@ -271,7 +267,7 @@ nodes: [{name: a, uses: state.set, with: {said: '{{ state.who }} {{ state.times 
     let undefined = "nodes: [{name: a, uses: state.set, with: {x: 'On {{ state.missing[0] }}'}}]";
     lua(undefined, &[])
         .code(2)
-        .stderr_has("`state.missing[0]` is not there")
+        .stderr_has("`state.missing[0]` is undefined")
         .stderr_has("w.yaml:1:53")
         .run();
 }
@@ -291,11 +287,11 @@ nodes:
     for (trigger, said) in [
         (
             "reflect_on_tools: [state.set]",
-            "node two: reflecting (tool_result: `two` gave a result)",
+            "node two: reflecting (tool_result: `two` returned a result)",
         ),
         (
             "reflect_on_tools: [three]",
-            "node three: reflecting (tool_result: `three` gave a result)",
+            "node three: reflecting (tool_result: `three` returned a result)",
         ),
         (
             "quality_drop_threshold: 0.5",
@@ -303,11 +299,11 @@ nodes:
         ),
         (
             "triggers: [completion]",
-            "node three: reflecting (completion: all is done)",
+            "node three: reflecting (completion: all steps ended)",
         ),
         (
             "reflection_interval: 2",
-            "node two: reflecting (step_interval: step 2 is done)",
+            "node two: reflecting (step_interval: step 2 ended)",
         ),
     ] {
         let ran = lua(&file.replace("TRIGGER", trigger), &[])
@@ -365,7 +361,7 @@ fn what_code_prints_is_shown_and_is_no_part_of_the_answer() {
     lua(fails, &[])
         .code(1)
         .stderr_has("node a printed: so far")
-        .stderr_has("the node `a`: the lua script failed in line 1: no\n")
+        .stderr_has("node `a`: the lua script failed in line 1: no\n")
         .run();
 }
 
@@ -378,7 +374,7 @@ nodes:
 ";
     lua(doubles, &["-q"])
         .code(2)
-        .stderr_has("it comes to more than 16 MiB")
+        .stderr_has("the result is larger than 16 MiB")
         .stderr_has("w.yaml:3:")
         .run();
     let file = "nodes: [{name: a, uses: state.set, with: {y: '{{ state.big[:8000000] }}'}}]";
@@ -390,7 +386,7 @@ nodes:
         )
         .args(["run", "w.yaml", "--input", "@big.json"])
         .code(5)
-        .stderr_has("the state has come to more than 64 MiB; most of it is `big`")
+        .stderr_has("the state is larger than 64 MiB; most of it is `big`")
         .run();
 }
 
@@ -593,10 +589,10 @@ fn each_call_is_told_of_who_wants_to_know() {
     // Of the writer, and of the judge.
     assert_eq!(said.matches("draft 1: openai:test took ").count(), 2);
     let words = [
-        "node plan: openai:test was asked to write at http://127.0.0.1:",
+        "node plan: request to openai:test to write at http://127.0.0.1:",
         "[user]\n> Plan a line.",
         "[answer]\n< A plan.",
-        "draft 1: openai:test was asked to write at http://127.0.0.1:",
+        "draft 1: request to openai:test to write at http://127.0.0.1:",
         "[user]\n> Write a line.",
         "[answer]\n< A line.",
         "> Is this a line? A line.",
@@ -624,7 +620,7 @@ nodes:
       corrector:
         action: llm.call
         prompt: |
-          Mend this JSON:
+          Fix this JSON:
           It was: {{ state.reflection_output }}
           It lacks: {{ state.reflection_errors | tojson }}
       max_iterations: 3

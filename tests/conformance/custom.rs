@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use reflect::engine::{Critique, Loop, Text};
+use reflect::engine::{EvaluateOnce, Loop, Text};
 use reflect::evaluate::{ExecPermission, Tools};
 use reflect::model::ScriptedModel;
 use reflect::types::{LoopSettings, RunRecord, Stamped, Status, Task};
@@ -130,7 +130,7 @@ async fn evaluate(criteria: &str, data: &Value) -> Got {
             };
         }
     };
-    let critique = Critique::new(criteria, None, &tools()).unwrap();
+    let critique = EvaluateOnce::new(criteria, None, &tools()).unwrap();
     let text = Text {
         content: data.to_string(),
         file: None,
@@ -182,7 +182,7 @@ fn languages() -> Vec<&'static str> {
     languages
 }
 
-/// Whether a program is there; said aloud where it is not, unless all tests are required.
+/// Whether a program is installed. Says so on stderr if not; fails if all tests are required.
 pub(crate) fn has(program: &str) -> bool {
     let there = std::process::Command::new(program)
         .arg("--version")

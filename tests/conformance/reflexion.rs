@@ -15,7 +15,7 @@ fn differs(id: &str, key: &str) -> Option<(Value, &'static str)> {
     Some(match (id, key) {
         ("gal-010" | "gal-012" | "gal-013", "success") => (
             json!(false),
-            "recommended: a grave issue is enforced in code, whatever the model says and in whatever wrapping",
+            "recommended: a severe issue is enforced in code, whatever the model says and in whatever wrapping",
         ),
         ("gal-010", "iterations") => (json!(3), "the draft does not pass, so it is revised"),
         ("gal-010", "critique") => (

@@ -597,7 +597,7 @@ fn file(name: &str, input: &Value, script: &str) -> Outcome {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data/workflows")
         .join(name);
-    let workflow = workflow::load(&path, &|_| reflect::source::Reach::Folder)
+    let workflow = workflow::load(&path, &|_| reflect::source::FileAccess::Folder)
         .unwrap_or_else(|error| panic!("{}", error.render(false)));
     let outcome = run(&workflow, input.as_object().cloned().unwrap(), Some(script));
     if let Some((node, failure)) = &outcome.failure {
@@ -724,7 +724,7 @@ fn an_action_of_another_tool_is_refused_with_its_place_as_yaml_007_recommends() 
     assert!(
         error
             .message()
-            .contains("no action `learn.textgrad.variable`")
+            .contains("unknown action `learn.textgrad.variable`")
     );
 }
 

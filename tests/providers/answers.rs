@@ -241,7 +241,7 @@ fn an_endless_desert_of_blanks_is_stopped() {
         server.reply(Reply::pieces(&pieces).wait(Duration::from_millis(1)));
         let outcome = ask(&Setup::new(protocol), &server, judging());
         assert!(
-            outcome.notices()[0].contains("blanks"),
+            outcome.notices()[0].contains("white space characters in a row"),
             "{:?}",
             outcome.notices()
         );

@@ -25,10 +25,10 @@ fn times_run_out() {
     let second = Duration::from_secs(2);
     for protocol in BOTH {
         for (fault, words) in [
-            (Fault::SlowFirst(second), "no answer within 0.4 s"),
+            (Fault::SlowFirst(second), "no response within 0.4 s"),
             (
                 Fault::Idle(vec!["a".to_owned()], second),
-                "nothing more came within 0.3 s",
+                "the reply stalled: no response within 0.3 s",
             ),
         ] {
             let server = Server::start();
@@ -62,7 +62,7 @@ fn a_call_has_a_limit_in_all() {
     };
     let error = ask(&setup, &server, writing()).error();
     assert!(
-        error.message.contains("longer than 0.2 s in all"),
+        error.message.contains("longer than 0.2 s in total"),
         "{error}"
     );
     assert_eq!(server.calls(), 1);
@@ -112,7 +112,9 @@ fn nobody_listens() {
                 assert!(hint.contains("is `ollama serve` running? tried"), "{hint}");
                 assert!(hint.contains(&url), "{hint}");
             }
-            Protocol::OpenAi => assert!(hint.contains("no server listens there"), "{hint}"),
+            Protocol::OpenAi => {
+                assert!(hint.contains("no server listens at that address"), "{hint}");
+            }
         }
     }
     let connection = Setup::new(Protocol::Ollama).connection(&url);
@@ -179,7 +181,7 @@ fn a_name_that_does_not_exist() {
         matches!(error.class, ErrorClass::Unreachable | ErrorClass::Transient),
         "{error}"
     );
-    if error.message.contains("cannot be resolved") {
+    if error.message.contains("cannot resolve") {
         assert!(error.message.contains("nowhere.invalid"), "{error}");
     } else {
         eprintln!("a proxy answers for all names here: {error}");

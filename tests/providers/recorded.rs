@@ -148,7 +148,7 @@ fn an_answer_that_is_all_reasoning_is_asked_for_again_without() {
     };
     for version in ["2026-05", "2026-08"] {
         for (name, limit, says) in [
-            ("think-default", None, "reasoned and wrote no answer"),
+            ("think-default", None, "reasoned but wrote no answer"),
             (
                 "think-budget-spent",
                 Some(12),
@@ -222,7 +222,7 @@ fn a_prompt_that_was_cut_is_reported() {
     for (version, read) in [("2026-05", 4096), ("2026-08", 2050)] {
         let (outcome, _) = replay(Protocol::OpenAi, version, &["v1-too-long"], long()).unwrap();
         let notices = outcome.notices().join("\n");
-        let says = format!("the server read {read} tokens of a prompt that has at least 75");
+        let says = format!("the server processed only {read} tokens of a prompt with at least 75");
         assert!(notices.contains(&says), "{version}: {notices}");
         assert!(notices.contains("`--model ollama:NAME`"), "{notices}");
         let (outcome, _) = replay(Protocol::OpenAi, version, &["v1-too-long"], writing()).unwrap();

@@ -109,25 +109,25 @@ async fn errors_tell_the_line_of_the_script() {
             "return 0/0",
             ScriptErrorKind::Protocol,
             None,
-            "which JSON cannot carry",
+            "which JSON cannot represent",
         ),
         (
             "return math.huge",
             ScriptErrorKind::Protocol,
             None,
-            "the number inf, which JSON cannot carry",
+            "the number inf, which JSON cannot represent",
         ),
         (
             "return print",
             ScriptErrorKind::Protocol,
             None,
-            "a function, which JSON cannot carry",
+            "a function, which JSON cannot represent",
         ),
         (
             "local t = {}; t.t = t; return t",
             ScriptErrorKind::Protocol,
             None,
-            "holds itself",
+            "contains itself",
         ),
     ] {
         let error = lua.error(code).await;

@@ -158,7 +158,7 @@ async fn errors_tell_the_line_of_the_script() {
             "X is inf, return(result, X).",
             ScriptErrorKind::Protocol,
             None,
-            "JSON cannot carry",
+            "JSON cannot represent",
         ),
         (
             "X = f(X), return(result, X).",

@@ -135,7 +135,7 @@ async fn errors_tell_the_line_of_the_script() {
             "import os\nos._exit(0)",
             ScriptErrorKind::Runtime,
             None,
-            "ended the interpreter",
+            "exited the interpreter",
         ),
         (
             "import os\nos.abort()",
@@ -147,13 +147,13 @@ async fn errors_tell_the_line_of_the_script() {
             "result = float('nan')",
             ScriptErrorKind::Protocol,
             None,
-            "JSON cannot carry",
+            "JSON cannot represent",
         ),
         (
             "result = [float('inf')]",
             ScriptErrorKind::Protocol,
             None,
-            "JSON cannot carry",
+            "JSON cannot represent",
         ),
         (
             "result = print",
@@ -165,7 +165,7 @@ async fn errors_tell_the_line_of_the_script() {
             "result = []\nresult.append(result)",
             ScriptErrorKind::Protocol,
             None,
-            "holds itself",
+            "contains itself",
         ),
         (
             "result = None\nfor _ in range(100000): result = [result]",

@@ -88,7 +88,7 @@ pub(crate) fn lua() -> Bench {
     }
 }
 
-/// Nothing, said aloud, where the interpreter is missing: unless all tests are required.
+/// `None`, with a message on stderr, if the interpreter is missing; fails if all tests are required.
 pub(crate) fn with(language: Language, program: &str) -> Option<Bench> {
     let there = std::process::Command::new(program)
         .arg("--version")

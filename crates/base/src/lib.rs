@@ -1,4 +1,4 @@
-//! What everything else stands on: the nouns of the program, keys, and files that people write.
+//! The foundation of all other crates: the domain types, known secrets, and parsing of files that people write.
 
 pub mod secrets;
 pub mod source;

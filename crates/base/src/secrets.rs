@@ -1,8 +1,8 @@
-//! Secrets of this process: API keys, header values and passwords, which programs started by it must not read and
-//! whose text must not be shown, stored or sent.
+//! The secrets of this process: API keys, header values and passwords.
 //!
-//! A program that the user allowed can still read files of the user and the memory of older processes. What it
-//! prints is therefore searched for known secrets before anything else sees it.
+//! Child processes must not read them, and they must never be printed, stored or sent to a model. A program that the
+//! user allowed to run can still read the user's files and the memory of other processes, so its output is redacted
+//! before anything else reads it.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -11,27 +11,27 @@ use memchr::memmem;
 use parking_lot::RwLock;
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// Shorter values are placeholders for local servers; replacing them would garble ordinary text.
+/// Shorter values are usually placeholders for local servers; redacting them would garble ordinary text. In bytes.
 const SHORTEST: usize = 8;
 
-/// What a secret is replaced by.
+/// The replacement for a secret.
 const REDACTED: &str = "[key]";
 
-/// Name of the variable that marks the processes of a sandbox. An outer `reflect` must still find it in our
-/// environment.
+/// The environment variable that marks the processes of a sandbox. It survives [`protect_process`], because an outer
+/// `reflect` finds the processes it has to end by this mark.
 pub const SANDBOX_MARK: &str = "REFLECT_SANDBOX";
 
-/// The known secrets, the longest first: one may be a part of another.
+/// The known secrets, longest first, because one secret may contain another.
 static KNOWN: RwLock<Vec<SecretString>> = RwLock::new(Vec::new());
 
-/// Adds a secret to those that [`redact`] removes. Values of fewer than 8 bytes are ignored.
+/// Registers a secret for [`redact`]. Ignores values shorter than 8 bytes.
 pub fn remember(secret: &str) {
     let secret = secret.trim();
     if secret.len() < SHORTEST {
         return;
     }
     add(secret);
-    // In JSON it is written differently if it holds quotes or backslashes.
+    // JSON escapes quotes and backslashes.
     if let Ok(json) = serde_json::to_string(secret) {
         let escaped = json.trim_matches('"');
         if escaped != secret {
@@ -48,7 +48,8 @@ fn add(secret: &str) {
     }
 }
 
-/// Adds the value of a request header; of `Bearer TOKEN` and the like also the token alone.
+/// Registers the value of a request header, and for `Bearer TOKEN`, `Basic TOKEN` and `Token TOKEN` also the token
+/// alone.
 pub fn remember_header(value: &str) {
     remember(value);
     if let Some(("Bearer" | "Basic" | "Token", token)) = value.trim().split_once(' ') {
@@ -56,7 +57,7 @@ pub fn remember_header(value: &str) {
     }
 }
 
-/// The bytes with each known secret replaced by `[key]`.
+/// Replaces each known secret with `[key]`.
 pub fn redact(mut bytes: Vec<u8>) -> Vec<u8> {
     let known = KNOWN.read();
     for secret in known.iter().map(|it| it.expose_secret().as_bytes()) {
@@ -76,7 +77,7 @@ pub fn redact(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The text with each known secret replaced by `[key]`.
+/// Replaces each known secret with `[key]`.
 pub fn redact_text(text: String) -> String {
     match String::from_utf8_lossy(&redact(text.into_bytes())) {
         Cow::Borrowed(text) => text.to_owned(),
@@ -84,7 +85,7 @@ pub fn redact_text(text: String) -> String {
     }
 }
 
-/// Whether a variable of this name holds a secret by custom.
+/// Whether a variable with this name usually holds a secret.
 fn names_a_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     [
@@ -99,15 +100,15 @@ fn names_a_secret(name: &OsStr) -> bool {
     .any(|end| name.ends_with(end))
 }
 
-/// Hides the environment and the memory of this process from others, and remembers the secrets in the environment.
-/// `std::env` works as before. `main` calls this first, while there is only one thread.
+/// Registers the secrets in the environment, then hides the environment and memory of this process from other
+/// processes. `std::env` keeps working. `main` calls this first, while there is only one thread.
 ///
-/// Other processes of the user, such as a command that judges drafts, can read the environment that a process was
-/// started with (`/proc/PID/environ`). It is copied and then overwritten in place. On Linux the process is also
-/// marked as not dumpable, so that only root can read its memory.
-pub fn hide_own() {
+/// Other processes of the user, such as a command that checks drafts, could read the initial environment in
+/// `/proc/PID/environ`. This function copies the environment and overwrites the original in place. On Linux it also
+/// marks the process as not dumpable, so that only root can read its memory.
+pub fn protect_process() {
     for (name, value) in std::env::vars_os() {
-        // A path is where a secret is, not the secret.
+        // A path points to a secret; it is not secret itself.
         if let Some(value) = value.to_str()
             && names_a_secret(&name)
             && !value.starts_with('/')
@@ -120,7 +121,7 @@ pub fn hide_own() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // A kernel that refuses still has an empty environment to show.
+        // Best effort: the environment is already overwritten.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
@@ -128,7 +129,7 @@ pub fn hide_own() {
 #[cfg(unix)]
 #[expect(
     unsafe_code,
-    reason = "the block that the kernel shows can only be changed in place"
+    reason = "the kernel exposes this block, so it must be overwritten in place"
 )]
 fn overwrite_environment() {
     use std::ffi::{CStr, c_char};
@@ -136,10 +137,10 @@ fn overwrite_environment() {
         static environ: *const *mut c_char;
     }
     let keep = format!("{SANDBOX_MARK}=");
-    // SAFETY: there is only one thread, so nothing reads or changes the environment meanwhile. `environ` is null or
-    // a list of C strings that ends with null, in the writable block that the kernel made. Their addresses are
-    // collected before `set_var` replaces the list; each string is overwritten up to its own end, and nothing points
-    // to it any more, because `set_var` has put a copy in its place.
+    // SAFETY: there is only one thread, so nothing else accesses the environment. `environ` is null or a
+    // null-terminated list of C strings in the writable block that the kernel created. The loop collects the
+    // addresses before `set_var` replaces the list. Each string is overwritten up to its own terminator. Nothing
+    // points to it any more, because `set_var` has stored a copy.
     unsafe {
         let mut block = Vec::new();
         let mut next = environ;

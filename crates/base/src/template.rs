@@ -1,9 +1,9 @@
-//! The settings that our templates have in common.
+//! The template settings that all templates share.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
-/// An engine for plain text: a name that is not defined is an error, and nothing is escaped.
+/// An engine for plain text: an undefined name is an error, and nothing is escaped.
 pub fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -11,11 +11,11 @@ pub fn environment() -> Environment<'static> {
     environment
 }
 
-/// The usual delimiters; a statement on a line of its own leaves no line behind.
+/// The standard delimiters. A line that contains only a block tag is removed from the output.
 pub fn trimmed() -> SyntaxConfig {
     SyntaxConfig::builder()
         .trim_blocks(true)
         .lstrip_blocks(true)
         .build()
-        .expect("the usual delimiters are valid")
+        .expect("the standard delimiters are valid")
 }

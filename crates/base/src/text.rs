@@ -1,8 +1,8 @@
-//! Short texts for people and models: a count with its noun, a text on one line, a text that is cut.
+//! Formatting helpers: counts with nouns, single-line text, truncated text.
 
 use std::fmt::Display;
 
-/// The text, cut after so many characters, with `…` where something is missing.
+/// Truncates a text after `chars` characters and appends `…` if anything was cut.
 pub fn clip(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -10,18 +10,18 @@ pub fn clip(text: &str, chars: usize) -> String {
     }
 }
 
-/// The text on one line, its words separated by single spaces.
+/// Puts a text on one line, with its words separated by single spaces.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A number with the noun it counts: `1 word`, `2 words`. For nouns that take an `s` in the plural.
+/// A count with its noun: `1 word`, `2 words`. For nouns with a plural in `s`.
 pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     let ending = plural(count, "", "s");
     format!("{count} {noun}{ending}")
 }
 
-/// The form of a word that fits a number.
+/// Chooses between the singular and the plural form.
 pub fn plural<'a, N: Copy + PartialEq + From<u8>>(
     count: N,
     one: &'a str,

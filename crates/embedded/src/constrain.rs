@@ -9,15 +9,17 @@ use serde_json::{Value, json};
 
 use super::vocabulary::Vocabulary;
 
-/// Makes constraints for the tokens of one model. Built once; takes about a tenth of a second.
+/// Creates constraints for one model's tokens. Creating it takes about a tenth of a second, so it is done once.
 pub(super) struct Constraints(ParserFactory);
 
-/// Lets through only tokens that keep an answer within its schema.
+/// Allows only tokens that keep a reply valid against its schema.
 pub(super) struct Constraint(Matcher);
 
 impl Constraints {
+    /// Prepares the grammar engine for a vocabulary.
+    ///
     /// # Errors
-    /// In words.
+    /// A message.
     pub(super) fn new(vocabulary: &Vocabulary) -> Result<Self, String> {
         let count = u32::try_from(vocabulary.len()).map_err(|e| e.to_string())?;
         let words: Vec<Vec<u8>> = (0..count)
@@ -34,26 +36,25 @@ impl Constraints {
         let ends: Vec<u32> = vocabulary.ends().collect();
         let info = TokRxInfo::new(count, vocabulary.eos());
         let trie = TokTrie::from(&info, &words).with_eos_tokens(&ends);
-        // The environment's own tokenization is used only to force several tokens at once, which is
-        // not done here.
+        // The environment's own tokenization is only used to force several tokens at once, which we do not do.
         let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
         let slices = llguidance::earley::SlicedBiasComputer::general_slices();
         let mut factory =
             ParserFactory::new(&environment, InferenceCapabilities::default(), &slices)
                 .map_err(|e| e.to_string())?;
-        // The library does not print.
+        // Keep the library from printing.
         factory.quiet();
         Ok(Self(factory))
     }
 
-    /// A constraint to the JSON of a schema.
+    /// A constraint for a JSON Schema.
     ///
     /// # Errors
-    /// In words, if the schema asks for what cannot be enforced.
+    /// A message, if the schema uses an unsupported feature.
     pub(super) fn json(&self, schema: &Value) -> Result<Constraint, String> {
         let mut schema = schema.clone();
         if let Some(object) = schema.as_object_mut() {
-            // Free white space is where small models lose themselves: they write newlines for ever.
+            // With free white space, small models get stuck writing newlines forever.
             object.entry("x-guidance").or_insert(json!({
                 "whitespace_flexible": false,
                 "item_separator": ", ",
@@ -69,12 +70,12 @@ impl Constraints {
 }
 
 impl Constraint {
-    /// Which tokens may come next.
+    /// The tokens that are allowed next.
     pub(super) fn allowed(&mut self) -> Result<SimpleVob, String> {
         self.0.compute_mask_or_eos().map_err(|e| e.to_string())
     }
 
-    /// Takes note of a token; says whether the answer is complete and nothing more may come.
+    /// Records a token; returns whether the reply is complete.
     pub(super) fn accept(&mut self, token: u32) -> Result<bool, String> {
         self.0.consume_token(token).map_err(|e| e.to_string())?;
         Ok(self.0.is_stopped())

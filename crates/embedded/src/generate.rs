@@ -9,30 +9,30 @@ use super::vocabulary::Vocabulary;
 use reflect_base::types::TokenUsage;
 use reflect_model::{ChatEvent, ChatRequest, EndReason, ErrorClass, ModelError};
 
-/// A model that is ready to answer.
+/// A loaded model.
 pub(super) struct Loaded {
     pub(super) vocabulary: Vocabulary,
     pub(super) template: ChatTemplate,
     pub(super) slots: Slots,
-    /// Made when the first schema comes; an error in words if it cannot be.
+    /// Created for the first schema; an error message if that fails.
     pub(super) constraints: Option<Result<Constraints, String>>,
 }
 
-/// Why an answer ended without [`ChatEvent::End`].
-pub(super) enum Broken {
-    /// Nobody listens any more.
+/// Why a reply ended without [`ChatEvent::End`].
+pub(super) enum StreamError {
+    /// The receiver of the stream is gone.
     Dropped,
-    /// It failed.
+    /// The call failed.
     Failed(ModelError),
 }
 
-impl From<ModelError> for Broken {
+impl From<ModelError> for StreamError {
     fn from(error: ModelError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<EngineError> for Broken {
+impl From<EngineError> for StreamError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Stopped => Self::Dropped,
@@ -42,18 +42,18 @@ impl From<EngineError> for Broken {
 }
 
 impl Loaded {
-    /// Answers a chat; `emit` returns whether anybody listens.
+    /// Answers a chat; `emit` returns whether the receiver still exists.
     pub(super) fn answer(
         &mut self,
         request: &ChatRequest,
         stop: &Stop,
         emit: &mut dyn FnMut(ChatEvent) -> bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), StreamError> {
         let mut emit = |event| {
             if emit(event) {
                 Ok(())
             } else {
-                Err(Broken::Dropped)
+                Err(StreamError::Dropped)
             }
         };
         let prompt = self.prompt(request)?;
@@ -63,7 +63,7 @@ impl Loaded {
                 Ok(constraint) => Some(constraint),
                 Err(reason) => {
                     emit(ChatEvent::Notice(format!(
-                        "the schema `{}` cannot be enforced on the embedded model, which answers freely instead: {reason}",
+                        "the embedded model cannot enforce the schema `{}` and replies without it: {reason}",
                         schema.name()
                     )))?;
                     None
@@ -85,7 +85,7 @@ impl Loaded {
             ))
         };
         emit(usage(0))?;
-        let mut writing = Writing {
+        let mut writing = Generation {
             vocabulary,
             slot,
             sampler: Sampler::new(&request.sampling),
@@ -107,7 +107,7 @@ impl Loaded {
         emit(ChatEvent::End(end))
     }
 
-    /// The tokens of a conversation.
+    /// Converts a conversation to tokens.
     pub(super) fn prompt(&self, request: &ChatRequest) -> Result<Vec<u32>, ModelError> {
         let prompt = self
             .template
@@ -115,7 +115,7 @@ impl Loaded {
             .map_err(|reason| {
                 ModelError::new(
                     ErrorClass::Rejected,
-                    format!("the model's chat template does not take this conversation: {reason}"),
+                    format!("the model's chat template rejects this conversation: {reason}"),
                 )
             })?;
         let tokens = self.vocabulary.encode(&prompt.text, &prompt.hidden);
@@ -124,15 +124,20 @@ impl Loaded {
         if tokens.is_empty() {
             return Err(ModelError::new(
                 ErrorClass::Rejected,
-                "the model's chat template makes an empty prompt of this conversation",
+                "the model's chat template renders this conversation as an empty prompt",
             ));
         }
         if tokens.len() >= window {
             return Err(ModelError::new(
                 ErrorClass::ContextTooLong,
-                format!("prompt {} tokens, window {window}", tokens.len()),
+                format!(
+                    "the prompt has {} tokens, the context window {window}",
+                    tokens.len()
+                ),
             )
-            .with_hint("Shorten the prompt or the context, or use a model with a larger window."));
+            .with_hint(
+                "shorten the prompt or the context, or use a model with a larger context window",
+            ));
         }
         Ok(tokens)
     }
@@ -147,26 +152,26 @@ impl Loaded {
     }
 }
 
-/// An answer that is being written.
-struct Writing<'a> {
+/// A reply while it is generated.
+struct Generation<'a> {
     vocabulary: &'a Vocabulary,
     slot: &'a mut Slot,
     sampler: Sampler,
     constraint: Option<Constraint>,
     top_logprobs: Option<u8>,
     most: usize,
-    /// Tokens so far.
+    /// The number of tokens generated so far.
     written: usize,
     utf8: Utf8Assembler,
 }
 
-impl Writing<'_> {
-    /// Writes token after token, from the logits of the evaluated prompt on.
+impl Generation<'_> {
+    /// Generates tokens, starting from the logits after the prompt.
     fn run(
         &mut self,
         stop: &Stop,
-        emit: &mut dyn FnMut(ChatEvent) -> Result<(), Broken>,
-    ) -> Result<EndReason, Broken> {
+        emit: &mut dyn FnMut(ChatEvent) -> Result<(), StreamError>,
+    ) -> Result<EndReason, StreamError> {
         loop {
             if self.written >= self.most {
                 return Ok(EndReason::Length);
@@ -178,10 +183,7 @@ impl Writing<'_> {
             let logits = self.slot.eval(&[], stop)?;
             let token = self.sampler.choose(logits, allowed.as_ref());
             let token = token.ok_or_else(|| {
-                ModelError::new(
-                    ErrorClass::Protocol,
-                    "no token may follow the answer so far",
-                )
+                ModelError::new(ErrorClass::Protocol, "no token can follow the reply so far")
             })?;
             self.written += 1;
             if self.vocabulary.is_end(token) {
@@ -203,7 +205,7 @@ impl Writing<'_> {
                 return Ok(EndReason::Stop);
             }
             if stop.is_raised() {
-                return Err(Broken::Dropped);
+                return Err(StreamError::Dropped);
             }
             if self.written >= self.most || self.slot.is_full() {
                 return Ok(EndReason::Length);
@@ -216,11 +218,11 @@ impl Writing<'_> {
 fn constraint_failed(reason: &str) -> ModelError {
     ModelError::new(
         ErrorClass::Protocol,
-        format!("the schema could not be followed any further: {reason}"),
+        format!("the reply cannot continue within the schema: {reason}"),
     )
 }
 
-/// What a caller sees of an error of the engine.
+/// Converts an engine error for callers.
 pub(crate) fn model_error(error: &EngineError) -> ModelError {
     let class = match error {
         EngineError::Read { missing: true, .. } => ErrorClass::NotFound,
@@ -235,13 +237,13 @@ pub(crate) fn model_error(error: &EngineError) -> ModelError {
     };
     let hint = match error {
         EngineError::Read { missing: true, .. } => {
-            Some("Check the path, or fetch the model with `reflect models pull`.")
+            Some("check the path, or download the model with `reflect models pull`")
         }
         EngineError::Invalid { .. } => {
-            Some("The file may be incomplete: fetch it again with `reflect models pull`.")
+            Some("the file may be incomplete: download it again with `reflect models pull`")
         }
         EngineError::Unsupported { .. } => {
-            Some("Choose another GGUF file, or run this one with Ollama or llama.cpp.")
+            Some("choose another GGUF file, or run this one with Ollama or llama.cpp")
         }
         _ => None,
     };

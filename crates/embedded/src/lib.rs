@@ -1,7 +1,7 @@
-//! A model inside the process: no server, no key.
+//! A language model inside the process, without a server or a key.
 //!
-//! A GGUF file of the Llama family is read with candle, computed by a graph of our own ([`Engine`]),
-//! and answers chats as [`EmbeddedModel`]. [`weights`] finds such files and fetches them.
+//! candle reads a GGUF file of the Llama family, the engine in `reflect-llama` ([`Engine`]) evaluates it, and
+//! [`EmbeddedModel`] answers chats. [`weights`] finds and downloads such files.
 
 mod constrain;
 mod generate;

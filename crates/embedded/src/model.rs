@@ -7,7 +7,7 @@ use reflect_llama::{Engine, EngineError, Gguf, Llama, Stop};
 use tokio::sync::{Mutex, OwnedMutexGuard, mpsc};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::generate::{Broken, Loaded, model_error};
+use super::generate::{Loaded, StreamError, model_error};
 use super::slots::Slots;
 use super::template::ChatTemplate;
 use super::vocabulary::Vocabulary;
@@ -17,20 +17,20 @@ use reflect_model::{
     ChatEvent, ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInfo,
 };
 
-/// The most tokens of context that are taken without being asked for. What is used of it costs memory:
-/// 46 KB for each token of the default model.
+/// The default limit on the context window, in tokens. The used part costs memory: 46 KB per token for the default
+/// model.
 pub const MAX_DEFAULT_CONTEXT: usize = 8_192;
 
-/// Events that may wait for a slow listener before the writing waits, too.
+/// How many events may be queued for a slow receiver before generation pauses.
 const WAITING_EVENTS: usize = 64;
 
-/// How an embedded model is run.
+/// How to run an embedded model.
 #[derive(Debug, Clone, Default)]
 pub struct EmbeddedOptions {
-    /// Threads that compute. Default: the cores but one, at least 1.
+    /// The number of threads. Default: the number of cores minus one, at least 1.
     pub threads: Option<NonZeroUsize>,
-    /// Tokens of prompt and answer together. Default: what the model was trained on, at most
-    /// [`MAX_DEFAULT_CONTEXT`]; never more than the model was trained on.
+    /// The context window in tokens (prompt and reply), at most what the model was trained on. Default: that maximum,
+    /// up to [`MAX_DEFAULT_CONTEXT`].
     pub context: Option<NonZeroUsize>,
 }
 
@@ -40,7 +40,7 @@ impl EmbeddedOptions {
     }
 }
 
-/// Loads a model from a GGUF file. Blocks: for some tenths of a second for the default model.
+/// Loads a model from a GGUF file. Blocks for some tenths of a second for the default model.
 pub fn open_engine(path: &Path, options: &EmbeddedOptions) -> Result<Box<dyn Engine>, EngineError> {
     let mut file = Gguf::open(path)?;
     engine(&mut file, options)
@@ -53,12 +53,12 @@ fn engine(file: &mut Gguf, options: &EmbeddedOptions) -> Result<Box<dyn Engine>,
     Ok(Box::new(Llama::load(file, options.window(), threads)?))
 }
 
-/// A model in the process. Calls are answered one after the other; the beginning that a prompt has in
-/// common with an earlier one is not computed again.
+/// A model in this process. It answers calls one after the other. It does not reevaluate the part of a prompt that an
+/// earlier prompt started with.
 pub struct EmbeddedModel {
     id: ModelId,
     source: Arc<Source>,
-    /// Empty until the first call, and after a call that panicked.
+    /// Empty before the first call, and after a call that panicked.
     loaded: Arc<Mutex<Option<Loaded>>>,
 }
 
@@ -68,7 +68,7 @@ struct Source {
 }
 
 impl EmbeddedModel {
-    /// A model from a GGUF file. Nothing is read before the first call.
+    /// Creates a model from a GGUF file, which is read on the first call.
     pub fn open(path: impl Into<PathBuf>, id: ModelId, options: EmbeddedOptions) -> Self {
         Self {
             id,
@@ -80,10 +80,10 @@ impl EmbeddedModel {
         }
     }
 
-    /// The tokens that a request's prompt is made of. Loads the model if it is not yet.
+    /// The tokens of a request's prompt. Loads the model if necessary.
     ///
     /// # Errors
-    /// As a call of the model.
+    /// The same as for a call.
     pub async fn prompt_tokens(&self, request: ChatRequest) -> Result<Vec<u32>, ModelError> {
         let mut loaded = Arc::clone(&self.loaded).lock_owned().await;
         let source = Arc::clone(&self.source);
@@ -145,12 +145,11 @@ impl Source {
         let mut file = Gguf::open(&self.path)?;
         let template = file.text("tokenizer.chat_template").ok_or_else(|| {
             file.unsupported(
-                "it has no chat template, so it is a base model and cannot follow instructions",
+                "the file has no chat template, so it is a base model that cannot follow instructions",
             )
         })?;
-        let template = ChatTemplate::new(template).map_err(|reason| {
-            file.unsupported(format!("its chat template cannot be read: {reason}"))
-        })?;
+        let template = ChatTemplate::new(template)
+            .map_err(|reason| file.unsupported(format!("invalid chat template: {reason}")))?;
         let vocabulary = Vocabulary::read(&file)?;
         let engine = engine(&mut file, &self.options)?;
         Ok(Loaded {
@@ -162,14 +161,14 @@ impl Source {
     }
 }
 
-/// A call that is being answered.
+/// A call in progress.
 struct Call {
     events: mpsc::Receiver<Result<ChatEvent, ModelError>>,
     work: JoinHandle<()>,
     stop: StopOnDrop,
 }
 
-/// Ends the work when the stream is dropped.
+/// Cancels the work when the stream is dropped.
 struct StopOnDrop(Arc<Stop>);
 
 impl Drop for StopOnDrop {
@@ -190,18 +189,18 @@ impl Call {
             let stop = Arc::clone(&stop);
             move || {
                 let mut emit = |event| send.blocking_send(Ok(event)).is_ok();
-                // Taken out for the time of the work: what a panic left behind is not used again.
+                // Taken out for the duration of the work, so that state left by a panic is not reused.
                 let answered = match place.take() {
                     Some(loaded) => Ok(loaded),
-                    None => source.load().map_err(Broken::from),
+                    None => source.load().map_err(StreamError::from),
                 }
                 .and_then(|mut loaded| {
                     let answered = loaded.answer(&request, &stop, &mut emit);
                     *place = Some(loaded);
                     answered
                 });
-                if let Err(Broken::Failed(error)) = answered {
-                    // If nobody listens, nobody needs it.
+                if let Err(StreamError::Failed(error)) = answered {
+                    // An error is not needed if the receiver is gone.
                     let _ = send.blocking_send(Err(error));
                 }
             }
@@ -229,10 +228,10 @@ impl Call {
     }
 }
 
-/// A fault of this program.
+/// The error for a bug in this program.
 fn panicked() -> ModelError {
     ModelError::new(
         ErrorClass::Protocol,
-        "the embedded model failed inside; this is a bug in reflect",
+        "the embedded model crashed; this is a bug in reflect",
     )
 }

@@ -6,31 +6,31 @@ use reflect_model::{Sampling, TokenLogprob};
 
 use super::vocabulary::Vocabulary;
 
-/// Used where a call asks for no temperature. The model card of `SmolLM2` recommends 0.2, at which the
-/// default model repeats itself without end in half of all drafts.
+/// The default temperature. The model card of `SmolLM2` recommends 0.2, but at that value the default model gets
+/// stuck in a loop in half of all drafts.
 pub const DEFAULT_TEMPERATURE: f64 = 0.5;
 
-/// How much less likely a token becomes that was written just before, where a call asks for no
-/// temperature and no schema: the penalty of CTRL (Keskar et al. 2019, §4.1), at their value.
+/// The penalty on recently generated tokens, for calls without a temperature and without a schema: that of CTRL
+/// (Keskar et al. 2019, §4.1), with the value from the paper.
 const REPETITION_PENALTY: f64 = 1.2;
 
-/// How many tokens back "just before" reaches.
+/// How many tokens back the penalty reaches.
 const REPETITION_WINDOW: usize = 64;
 
-/// Used where a call asks for no `top_p`: the model card of `SmolLM2` recommends it.
+/// The default `top_p`, recommended by the model card of `SmolLM2`.
 pub const DEFAULT_TOP_P: f64 = 0.9;
 
-/// How many of the likeliest tokens are looked at before all are sorted.
+/// How many of the most likely tokens to consider before sorting all.
 const HEAD: usize = 256;
 
-/// Chooses tokens.
+/// Samples tokens.
 pub(super) struct Sampler {
-    /// 0 for the likeliest token.
+    /// The temperature; 0 selects the most likely token.
     temperature: f64,
     top_p: f64,
     rng: fastrand::Rng,
     candidates: Vec<(u32, f64)>,
-    /// The tokens that were chosen last; `None` where repetition is not held against them.
+    /// The most recent tokens; `None` if repetition is not penalized.
     recent: Option<VecDeque<u32>>,
 }
 
@@ -47,7 +47,7 @@ impl Sampler {
         }
     }
 
-    /// Chooses one of the allowed tokens; `None` if none is allowed.
+    /// Samples one of the allowed tokens; `None` if none is allowed.
     pub(super) fn choose(&mut self, logits: &[f32], allowed: Option<&SimpleVob>) -> Option<u32> {
         let ids = 0u32..;
         let candidates = ids
@@ -104,13 +104,12 @@ impl Sampler {
     }
 }
 
-/// The likeliest candidates that together have the share `top_p` of `total`; at least one.
+/// The most likely candidates whose probabilities add up to `top_p` of `total`; at least one.
 fn nucleus(candidates: &mut [(u32, f64)], top_p: f64, total: f64) -> &[(u32, f64)] {
     if top_p >= 1.0 || candidates.is_empty() {
         return candidates;
     }
-    // Of two that are as likely the one with the smaller number comes first, so that the order does
-    // not hang on the sorting.
+    // Equally likely tokens are ordered by number, so that the order does not depend on the sorting algorithm.
     let likelier = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     let mut sorted = candidates.len();
     if sorted > HEAD {
@@ -130,8 +129,8 @@ fn nucleus(candidates: &mut [(u32, f64)], top_p: f64, total: f64) -> &[(u32, f64
     &candidates[..reached.map_or(sorted, |last| last + 1)]
 }
 
-/// What the model itself thinks of a token and of the `top` likeliest ones, before temperature, `top_p`
-/// and any schema.
+/// The model's log-probabilities of a token and of the `top` most likely ones, before temperature, `top_p` and any
+/// schema.
 pub(super) fn logprobs(
     logits: &[f32],
     chosen: u32,

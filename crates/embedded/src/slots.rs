@@ -2,21 +2,21 @@ use reflect_llama::{Engine, EngineError, Stop};
 
 use reflect_model::Purpose;
 
-/// The sequences that are kept between calls: one for each purpose, so that judging a text does not
-/// forget the conversation that writes it.
+/// The sequences that are kept between calls, one per purpose, so that judging a text does not evict the writer's
+/// conversation.
 pub(super) struct Slots {
     write: Slot,
     judge: Slot,
 }
 
-/// An engine with the tokens that it holds.
+/// An engine with a record of its tokens.
 pub(super) struct Slot {
     engine: Box<dyn Engine>,
     tokens: Vec<u32>,
 }
 
 impl Slots {
-    /// Two sequences of one model.
+    /// Creates two sequences of one model.
     pub(super) fn new(engine: Box<dyn Engine>) -> Self {
         let slot = |engine| Slot {
             engine,
@@ -28,19 +28,22 @@ impl Slots {
         }
     }
 
-    /// Tokens that a sequence can hold.
+    /// The maximum number of tokens in a sequence.
     pub(super) fn window(&self) -> usize {
         self.write.engine.window()
     }
 
-    /// The slot for a call, holding as much of the prompt's beginning as one of the slots has; at
-    /// least the last token of the prompt is left to be evaluated, for its logits.
+    /// The slot for a call, reusing the longest prefix of the prompt that a slot has. At least the last token of the
+    /// prompt remains to be evaluated, for its logits.
     pub(super) fn for_prompt(&mut self, purpose: Purpose, prompt: &[u32]) -> &mut Slot {
         let (own, other) = match purpose {
             Purpose::Write => (&mut self.write, &self.judge),
             Purpose::Judge => (&mut self.judge, &self.write),
         };
-        let reusable = |slot: &Slot| slot.common(prompt).min(prompt.len().saturating_sub(1));
+        let reusable = |slot: &Slot| {
+            slot.common_prefix_len(prompt)
+                .min(prompt.len().saturating_sub(1))
+        };
         if reusable(other) > reusable(own) {
             own.engine = other.engine.fork();
             own.tokens.clone_from(&other.tokens);
@@ -51,20 +54,20 @@ impl Slots {
 }
 
 impl Slot {
-    /// Tokens that it holds.
+    /// The number of tokens in the slot.
     pub(super) fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether not even one more token fits.
+    /// Whether there is no room for another token.
     pub(super) fn is_full(&self) -> bool {
         self.tokens.len() >= self.engine.window()
     }
 
-    /// Appends tokens and gives the logits after the last.
+    /// Appends tokens and returns the logits after the last one.
     pub(super) fn eval(&mut self, tokens: &[u32], stop: &Stop) -> Result<&[f32], EngineError> {
         self.tokens.extend_from_slice(tokens);
-        // Whatever happens inside, the record is of what the engine holds.
+        // Keep the record in sync with the engine, even after an error.
         match self.engine.eval(tokens, stop) {
             Ok(_) => {}
             Err(error) => {
@@ -80,7 +83,7 @@ impl Slot {
         self.tokens.truncate(len);
     }
 
-    fn common(&self, prompt: &[u32]) -> usize {
+    fn common_prefix_len(&self, prompt: &[u32]) -> usize {
         let pairs = self.tokens.iter().zip(prompt);
         pairs.take_while(|(a, b)| a == b).count()
     }

@@ -5,36 +5,35 @@ use super::vocabulary::Vocabulary;
 use reflect_base::template;
 use reflect_model::{Message, Role, Think};
 
-/// Steps of the template language that one prompt may take; a chat of a thousand messages takes
-/// some tens of thousands.
+/// The limit on template instructions for one prompt; a chat of a thousand messages takes some tens of thousands.
 const FUEL: u64 = 10_000_000;
 
-/// A character that Unicode promises never to give a meaning; runs of it mark places in a prompt.
+/// A Unicode noncharacter; runs of it mark positions in a prompt.
 const MARK: char = '\u{FDD0}';
 
-/// How a model wants its conversations written.
+/// A model's chat template.
 pub(super) struct ChatTemplate {
     environment: Environment<'static>,
     source: String,
 }
 
-/// A written conversation.
+/// A rendered conversation.
 pub(super) struct Prompt {
-    /// The text, with control tokens written out.
+    /// The text, including control tokens.
     pub(super) text: String,
-    /// What stands inside those pieces of the messages that only look like control tokens; to be
-    /// taken out when the real ones are found.
+    /// The marker that is inserted into message text that looks like a control token. It is removed after the real
+    /// control tokens are found.
     pub(super) hidden: String,
 }
 
 impl ChatTemplate {
-    /// A template in the language of the `tokenizer.chat_template` of model files.
+    /// Parses a template from the `tokenizer.chat_template` of a model file.
     ///
     /// # Errors
-    /// In words, if it is no template.
+    /// A message, if the template is invalid.
     pub(super) fn new(source: &str) -> Result<Self, String> {
         let mut environment = Environment::new();
-        // As the transformers library, whose templates these are.
+        // The settings of the transformers library, for which these templates are written.
         environment.set_syntax(template::trimmed());
         environment.set_fuel(Some(FUEL));
         environment
@@ -58,8 +57,8 @@ impl ChatTemplate {
         })
     }
 
-    /// Writes a conversation, up to where the answer begins. What looks like a control token in a
-    /// message stays text.
+    /// Renders a conversation up to the start of the reply. Text in a message that looks like a control token stays
+    /// text.
     pub(super) fn render(
         &self,
         messages: &[Message],
@@ -69,12 +68,17 @@ impl ChatTemplate {
         let hidden = self.unused_mark(messages);
         let shielded: Vec<Message> = messages
             .iter()
-            .map(|message| Message::new(message.role, vocabulary.shield(&message.content, &hidden)))
+            .map(|message| {
+                Message::new(
+                    message.role,
+                    vocabulary.escape_control_tokens(&message.content, &hidden),
+                )
+            })
             .collect();
         let text = self
             .render_messages(&shielded, think, vocabulary)
             .or_else(|error| {
-                // Some templates know no system role: then it is the beginning of what the user says.
+                // Some templates have no system role; then prepend the system message to the user's message.
                 let merged = without_system(&shielded).ok_or(error)?;
                 self.render_messages(&merged, think, vocabulary)
             })
@@ -104,7 +108,7 @@ impl ChatTemplate {
         }
     }
 
-    /// A run of marks that is neither in the messages nor in the template.
+    /// A run of markers that occurs neither in the messages nor in the template.
     fn unused_mark(&self, messages: &[Message]) -> String {
         let mut mark = String::from(MARK);
         while self.source.contains(&mark) || messages.iter().any(|m| m.content.contains(&mark)) {

@@ -1,13 +1,12 @@
-/// Puts characters together from bytes that come in pieces.
+/// Assembles characters from bytes that arrive in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Utf8Assembler {
-    /// The beginning of a character, at most 3 bytes.
+    /// The start of an incomplete character, at most 3 bytes.
     pending: Vec<u8>,
 }
 
 impl Utf8Assembler {
-    /// Takes more bytes and gives the characters that are complete now. What can never become a
-    /// character is replaced by U+FFFD.
+    /// Adds bytes and returns the characters that are complete. Replaces invalid bytes with U+FFFD.
     pub(super) fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let mut text = String::new();
@@ -35,7 +34,7 @@ impl Utf8Assembler {
         text
     }
 
-    /// What is left at the end: U+FFFD if a character was cut off.
+    /// Returns U+FFFD if the last character is incomplete.
     pub(super) fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.pending);
         String::from_utf8_lossy(&rest).into_owned()
@@ -50,7 +49,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_cut_gives_the_same_text(bytes: Vec<u8>, at: Vec<prop::sample::Index>) {
+        fn the_text_does_not_depend_on_the_split(bytes: Vec<u8>, at: Vec<prop::sample::Index>) {
             let mut cuts: Vec<usize> = at.iter().map(|i| i.index(bytes.len() + 1)).collect();
             cuts.sort_unstable();
             cuts.push(bytes.len());
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_is_never_given_out() {
+    fn incomplete_characters_are_held_back() {
         let mut assembler = Utf8Assembler::default();
         let emoji = "🦀".as_bytes();
         assert_eq!(assembler.push(&emoji[..1]), "");

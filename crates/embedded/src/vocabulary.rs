@@ -10,13 +10,13 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{SplitDelimiterBehavior, Tokenizer};
 
-/// How words are cut before their bytes are merged, as in llama.cpp's `llama-vocab.cpp`.
+/// The pre-tokenization patterns, from llama.cpp's `llama-vocab.cpp`.
 mod patterns {
     pub(super) const LLAMA3: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
     pub(super) const QWEN2: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 }
 
-/// Tokens that end an answer by their name, whatever the file says about them (llama.cpp's list).
+/// Tokens that end a reply by their name, whatever the file says about them (llama.cpp's list).
 const END_NAMES: [&str; 10] = [
     "<|eot_id|>",
     "<|im_end|>",
@@ -30,14 +30,14 @@ const END_NAMES: [&str; 10] = [
     "<end_of_utterance>",
 ];
 
-/// The tokens of a model: text to tokens and back.
+/// A model's vocabulary: converts text to tokens and back.
 pub(super) struct Vocabulary {
     tokenizer: Tokenizer,
     tokens: Vec<Token>,
-    /// Tokens that are found in text before anything else, longest first.
+    /// Tokens that are matched in text before anything else, longest first.
     special: Vec<Special>,
     ends: BTreeSet<u32>,
-    /// The token that stands for bytes outside the vocabulary; they are left out.
+    /// The placeholder token for bytes outside the vocabulary, which are dropped.
     unknown: u32,
     bos: Option<u32>,
     eos: u32,
@@ -45,33 +45,33 @@ pub(super) struct Vocabulary {
 }
 
 struct Token {
-    /// What it adds to the text.
+    /// The bytes that the token adds to the text.
     bytes: Vec<u8>,
-    /// Whether it steers the conversation and is no text.
+    /// Whether it is a control token.
     control: bool,
 }
 
 struct Special {
     text: String,
     id: u32,
-    /// Whether it steers the conversation; the others are text that merely is one token.
+    /// Whether it is a control token; otherwise it is ordinary text that is a single token.
     control: bool,
 }
 
-/// A part of a text: a token that was found in it, or what is between.
-enum Part<'a> {
+/// A part of a text: a special token, or the text between two.
+enum TextPart<'a> {
     Token(u32),
     Text(&'a str),
 }
 
 impl Vocabulary {
-    /// Reads the vocabulary of a file.
+    /// Reads the vocabulary from a file.
     pub(super) fn read(file: &Gguf) -> Result<Self, EngineError> {
         match file.text("tokenizer.ggml.model") {
             Some("gpt2") => {}
             Some(other) => {
                 return Err(file.unsupported(format!(
-                    "its tokenizer is of the kind `{other}`; only byte-level BPE (`gpt2`) can be run"
+                    "unsupported tokenizer `{other}`; supported: byte-level BPE (`gpt2`)"
                 )));
             }
             None => return Err(file.invalid("`tokenizer.ggml.model` is missing")),
@@ -83,14 +83,16 @@ impl Vocabulary {
                 merge
                     .split_once(' ')
                     .map(|(a, b)| (a.to_owned(), b.to_owned()))
-                    .ok_or_else(|| file.invalid(format!("the merge `{merge}` has no two parts")))
+                    .ok_or_else(|| {
+                        file.invalid(format!("the merge `{merge}` does not have two parts"))
+                    })
             })
             .collect::<Result<Vec<_>, _>>()?;
         let kinds = file
             .list("tokenizer.ggml.token_type")
             .ok_or_else(|| file.invalid("`tokenizer.ggml.token_type` is missing"))?;
         if kinds.len() != texts.len() || u32::try_from(texts.len()).is_err() {
-            return Err(file.invalid("its tokens and their types differ in number"));
+            return Err(file.invalid("the numbers of tokens and token types differ"));
         }
 
         let letters = byte_letters();
@@ -126,7 +128,7 @@ impl Vocabulary {
             let id = file.number(&format!("tokenizer.ggml.{key}_token_id"))?;
             (id < count).then(|| u32::try_from(id).ok()).flatten()
         };
-        let eos = id("eos").ok_or_else(|| file.invalid("it has no token for the end"))?;
+        let eos = id("eos").ok_or_else(|| file.invalid("the end-of-sequence token is missing"))?;
         let mut ends = BTreeSet::from([eos]);
         ends.extend(["eot", "eom"].into_iter().filter_map(id));
         ends.extend(
@@ -137,13 +139,10 @@ impl Vocabulary {
         );
 
         let pre = file.text("tokenizer.ggml.pre").unwrap_or("default");
-        let (cut, whole_words) = cutting(pre).ok_or_else(|| {
-            file.unsupported(format!(
-                "its text is cut in the way `{pre}`, which is not known"
-            ))
-        })?;
-        // A byte that is no token is marked with this one, so that it parts its neighbours as in
-        // llama.cpp, and left out afterwards. No text can give a control token in any other way.
+        let (cut, whole_words) = pre_tokenizer(pre)
+            .ok_or_else(|| file.unsupported(format!("unsupported pre-tokenizer `{pre}`")))?;
+        // A byte that is not a token becomes this one, so that it separates its neighbours as in llama.cpp, and is
+        // dropped later. Text cannot produce a control token in any other way.
         let unknown = special
             .iter()
             .find(|special| special.control)
@@ -154,7 +153,7 @@ impl Vocabulary {
             .unk_token(texts[unknown as usize].clone())
             .ignore_merges(whole_words)
             .build()
-            .map_err(|e| file.invalid(format!("its tokenizer cannot be built: {e}")))?;
+            .map_err(|e| file.invalid(format!("cannot build the tokenizer: {e}")))?;
         let mut tokenizer = Tokenizer::new(bpe);
         tokenizer.with_pre_tokenizer(Some(cut));
 
@@ -172,31 +171,31 @@ impl Vocabulary {
         })
     }
 
-    /// The tokens of a text in which control tokens are written out. `hidden` is taken out of the
-    /// text after they were found; an empty one is nothing.
+    /// Tokenizes a text that contains control tokens. Removes `hidden` from the text after the control tokens are
+    /// found, unless it is empty.
     pub(super) fn encode(&self, text: &str, hidden: &str) -> Result<Vec<u32>, EngineError> {
-        let mut parts = vec![Part::Text(text)];
+        let mut parts = vec![TextPart::Text(text)];
         for special in &self.special {
             parts = parts
                 .into_iter()
                 .flat_map(|part| match part {
-                    Part::Text(text) => divide(text, special),
-                    token @ Part::Token(_) => vec![token],
+                    TextPart::Text(text) => split_at(text, special),
+                    token @ TextPart::Token(_) => vec![token],
                 })
                 .collect();
         }
         let mut ids = Vec::new();
         if self.adds_bos
             && let Some(bos) = self.bos
-            && !matches!(parts.first(), Some(Part::Token(first)) if *first == bos)
+            && !matches!(parts.first(), Some(TextPart::Token(first)) if *first == bos)
         {
             ids.push(bos);
         }
         for part in parts {
             match part {
-                Part::Token(id) => ids.push(id),
-                Part::Text(text) if hidden.is_empty() => self.encode_text(text, &mut ids)?,
-                Part::Text(text) => self.encode_text(&text.replace(hidden, ""), &mut ids)?,
+                TextPart::Token(id) => ids.push(id),
+                TextPart::Text(text) if hidden.is_empty() => self.encode_text(text, &mut ids)?,
+                TextPart::Text(text) => self.encode_text(&text.replace(hidden, ""), &mut ids)?,
             }
         }
         Ok(ids)
@@ -212,14 +211,14 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// Puts `hidden` inside everything in the text that would be read as a control token, or could
-    /// become one with what follows.
-    pub(super) fn shield(&self, text: &str, hidden: &str) -> String {
+    /// Inserts `hidden` into everything in the text that is a control token, or could become one together with the
+    /// following text.
+    pub(super) fn escape_control_tokens(&self, text: &str, hidden: &str) -> String {
         let control = || self.special.iter().filter(|special| special.control);
         let mut starts = BTreeSet::new();
         for special in control() {
             let token = special.text.as_str();
-            starts.extend(overlapping(text, token));
+            starts.extend(match_positions(text, token));
             for (end, _) in token.char_indices().skip(1) {
                 if text.ends_with(&token[..end]) {
                     starts.insert(text.len() - end);
@@ -238,41 +237,41 @@ impl Vocabulary {
         shielded
     }
 
-    /// What a token adds to the text; nothing for control tokens and unknown ones.
+    /// The bytes that a token adds to the text; empty for control tokens and unknown ones.
     pub(super) fn bytes(&self, id: u32) -> &[u8] {
         self.tokens
             .get(id as usize)
             .map_or(&[], |token| &token.bytes)
     }
 
-    /// Whether a token steers the conversation and is no text.
+    /// Whether a token is a control token.
     pub(super) fn is_control(&self, id: u32) -> bool {
         self.tokens
             .get(id as usize)
             .is_some_and(|token| token.control)
     }
 
-    /// Whether a token ends the answer.
+    /// Whether a token ends the reply.
     pub(super) fn is_end(&self, id: u32) -> bool {
         self.ends.contains(&id)
     }
 
-    /// The token that ends a text.
+    /// The end-of-sequence token.
     pub(super) fn eos(&self) -> u32 {
         self.eos
     }
 
-    /// All tokens that end an answer.
+    /// All tokens that end a reply.
     pub(super) fn ends(&self) -> impl Iterator<Item = u32> {
         self.ends.iter().copied()
     }
 
-    /// How many tokens there are.
+    /// The number of tokens.
     pub(super) fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// The name of a control token; the text of another.
+    /// The name of a control token, or the text of any other token.
     pub(super) fn name(&self, id: u32) -> String {
         match self.special.iter().find(|special| special.id == id) {
             Some(special) => special.text.clone(),
@@ -280,7 +279,7 @@ impl Vocabulary {
         }
     }
 
-    /// The text of the token that begins a sequence, if there is one.
+    /// The name of the beginning-of-sequence token; empty if there is none.
     pub(super) fn bos_name(&self) -> String {
         self.bos.map_or_else(String::new, |id| self.name(id))
     }
@@ -294,7 +293,8 @@ enum Kind {
 }
 
 impl Kind {
-    /// By llama.cpp's numbers; unknown (2) and unused (5) tokens are never written, as control ones.
+    /// Converts llama.cpp's number. Unknown (2) and unused (5) tokens are treated as control tokens, which are never
+    /// generated.
     fn of(value: &Value) -> Self {
         let number = match value {
             Value::I32(v) => i64::from(*v),
@@ -315,13 +315,13 @@ fn strings(file: &Gguf, key: &str) -> Result<Vec<String>, EngineError> {
         .iter()
         .map(|value| {
             let text = value.to_string().cloned();
-            text.map_err(|_| file.invalid(format!("`{key}` holds something that is no text")))
+            text.map_err(|_| file.invalid(format!("`{key}` contains a value that is not a string")))
         })
         .collect()
 }
 
-/// How text is cut, and whether a word that is a token is taken whole before any merges.
-fn cutting(pre: &str) -> Option<(PreTokenizerWrapper, bool)> {
+/// The pre-tokenizer with this name, and whether it looks up whole words before merging.
+fn pre_tokenizer(pre: &str) -> Option<(PreTokenizerWrapper, bool)> {
     let bytes = |cut| ByteLevel::new(false, false, cut);
     Some(match pre {
         "gpt-2" | "gpt2" | "default" => (bytes(true).into(), false),
@@ -345,8 +345,8 @@ fn cutting(pre: &str) -> Option<(PreTokenizerWrapper, bool)> {
     })
 }
 
-/// The letters that stand for bytes in the vocabulary of byte-level BPE: printable ones for
-/// themselves, the others for the letters from U+0100 on, in order (GPT-2's `bytes_to_unicode`).
+/// The characters that represent bytes in the vocabulary of byte-level BPE: printable bytes represent themselves, the
+/// others map to the characters from U+0100 on, in order (GPT-2's `bytes_to_unicode`).
 fn byte_letters() -> HashMap<char, u8> {
     let mut next = 0x100;
     (0..=255u8)
@@ -363,24 +363,24 @@ fn byte_letters() -> HashMap<char, u8> {
         .collect()
 }
 
-fn divide<'a>(text: &'a str, special: &Special) -> Vec<Part<'a>> {
+fn split_at<'a>(text: &'a str, special: &Special) -> Vec<TextPart<'a>> {
     let mut parts = Vec::new();
     let mut done = 0;
     for (start, found) in text.match_indices(special.text.as_str()) {
         if start > done {
-            parts.push(Part::Text(&text[done..start]));
+            parts.push(TextPart::Text(&text[done..start]));
         }
-        parts.push(Part::Token(special.id));
+        parts.push(TextPart::Token(special.id));
         done = start + found.len();
     }
     if done < text.len() {
-        parts.push(Part::Text(&text[done..]));
+        parts.push(TextPart::Text(&text[done..]));
     }
     parts
 }
 
-/// Where `token` begins in `text`, those places included that lie inside an earlier one.
-fn overlapping(text: &str, token: &str) -> Vec<usize> {
+/// All positions of `token` in `text`, including overlapping ones.
+fn match_positions(text: &str, token: &str) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut from = 0;
     while let Some(at) = text[from..].find(token) {

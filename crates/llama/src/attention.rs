@@ -1,14 +1,14 @@
 use super::kernels::{self, View};
 use super::workers::Workers;
 
-/// Up to this many queries are answered one by one; more together, by matrix products.
-const FEW: usize = 4;
+/// Up to this many queries are computed one by one; more are computed together by matrix products.
+const ONE_BY_ONE_MAX: usize = 4;
 
-/// Queries that are answered together: enough for fast products, few enough that little is computed
-/// for positions that come after them.
-const TOGETHER: usize = 64;
+/// The number of queries in one matrix product: enough for fast products, and few enough to waste little work on
+/// positions after each query.
+const QUERY_BLOCK: usize = 64;
 
-/// The heads of an attention.
+/// The dimensions of the attention heads.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     pub(super) heads: usize,
@@ -16,8 +16,8 @@ pub(super) struct Shape {
     pub(super) head: usize,
 }
 
-/// The keys and values of one layer, one row for each position. The memory is asked for at once;
-/// where it is not written, the system does not provide it.
+/// The keys and values of one layer, one row per position. All memory is reserved at once; the system provides pages
+/// only when they are written.
 pub(super) struct Cache {
     keys: Vec<f32>,
     values: Vec<f32>,
@@ -33,14 +33,14 @@ impl Cache {
         }
     }
 
-    /// Writes rows from the position `first` on.
+    /// Writes rows starting at the position `first`.
     pub(super) fn put(&mut self, first: usize, keys: &[f32], values: &[f32]) {
         let start = first * self.row;
         self.keys[start..start + keys.len()].copy_from_slice(keys);
         self.values[start..start + values.len()].copy_from_slice(values);
     }
 
-    /// Takes over the first `len` rows of another.
+    /// Copies the first `len` rows of another cache.
     pub(super) fn copy(&mut self, from: &Self, len: usize) {
         let end = len * self.row;
         self.keys[..end].copy_from_slice(&from.keys[..end]);
@@ -48,27 +48,27 @@ impl Cache {
     }
 }
 
-/// Space that is kept between calls.
+/// Scratch buffers, kept between calls.
 #[derive(Default)]
-pub(super) struct Space {
+pub(super) struct AttentionScratch {
     query: Vec<f32>,
     scores: Vec<f32>,
     out: Vec<f32>,
 }
 
-/// Answers the queries at the positions from `first` on, each from the positions up to its own. Rows
-/// of `query` and `out` hold all heads.
+/// Computes attention for the queries at the positions from `first` on. Each query attends to the positions up to its
+/// own. Rows of `query` and `out` contain all heads.
 pub(super) fn attend(
     shape: Shape,
     cache: &Cache,
     first: usize,
     query: &[f32],
     out: &mut [f32],
-    space: &mut Space,
+    space: &mut AttentionScratch,
     workers: &Workers,
 ) {
     let row = shape.heads * shape.head;
-    if query.len() / row <= FEW {
+    if query.len() / row <= ONE_BY_ONE_MAX {
         let rows = query.chunks_exact(row).zip(out.chunks_exact_mut(row));
         for (i, (query, out)) in rows.enumerate() {
             attend_one(shape, cache, first + i + 1, query, out, workers);
@@ -76,14 +76,14 @@ pub(super) fn attend(
         return;
     }
     let queries = query
-        .chunks(TOGETHER * row)
-        .zip(out.chunks_mut(TOGETHER * row));
+        .chunks(QUERY_BLOCK * row)
+        .zip(out.chunks_mut(QUERY_BLOCK * row));
     for (i, (query, out)) in queries.enumerate() {
         for kv_head in 0..shape.kv_heads {
             attend_many(
                 shape,
                 cache,
-                first + i * TOGETHER,
+                first + i * QUERY_BLOCK,
                 kv_head,
                 query,
                 out,
@@ -94,7 +94,7 @@ pub(super) fn attend(
     }
 }
 
-/// Answers one query from the first `seen` positions.
+/// Computes one query over the first `seen` positions.
 fn attend_one(
     shape: Shape,
     cache: &Cache,
@@ -129,10 +129,10 @@ fn attend_one(
     });
 }
 
-/// Answers a few queries for the heads that share one key head.
+/// Computes several queries for the heads that share one key head.
 #[expect(
     clippy::too_many_arguments,
-    reason = "one call, and no two belong together"
+    reason = "called once, and the arguments do not form a group"
 )]
 fn attend_many(
     shape: Shape,
@@ -141,7 +141,7 @@ fn attend_many(
     kv_head: usize,
     query: &[f32],
     out: &mut [f32],
-    space: &mut Space,
+    space: &mut AttentionScratch,
     workers: &Workers,
 ) {
     let Shape {
@@ -155,13 +155,13 @@ fn attend_many(
     let group = heads / kv_heads;
     #[expect(clippy::cast_precision_loss, reason = "widths are far below 2^24")]
     let scale = 1.0 / (head as f32).sqrt();
-    let Space {
+    let AttentionScratch {
         query: queries,
         scores,
         out: mixed,
     } = space;
 
-    // The heads of the group one under the other: for each query `group` rows.
+    // Stack the heads of the group: `group` rows per query.
     queries.clear();
     let own = kv_head * group * head..(kv_head + 1) * group * head;
     for query in query.chunks_exact(row) {
@@ -188,7 +188,7 @@ fn attend_many(
     kernels::multiply_transposed(queries, keys, scores, seen, threads);
     workers.split(scores, seen, |row, scores| {
         for (i, scores) in scores.chunks_exact_mut(seen).enumerate() {
-            // A query sees nothing after its own position.
+            // Causal mask: a query does not see later positions.
             let visible = first + (row + i) / group + 1;
             let (scores, hidden) = scores.split_at_mut(visible);
             kernels::softmax(scores);

@@ -1,31 +1,30 @@
 use candle_core::quantized::GgmlDType;
 use half::f16;
 
-/// Weights of one block share a scale (llama.cpp's `QK4_1`, `QK5_0`, `QK5_1` and `QK8_0`).
+/// The number of weights in a block, which share a scale (llama.cpp's `QK4_1`, `QK5_0`, `QK5_1` and `QK8_0`).
 pub(super) const BLOCK: usize = 32;
 
-/// Weights of a byte each: `scale * number + offset`, with a scale and an offset for each block. Holds
-/// every type of 4 to 8 bits that is made so without any loss.
+/// Weights of one byte each: `scale * number + offset`, with a scale and an offset per block. Represents every 4- to
+/// 8-bit type of this form without loss.
 pub(super) struct Bytes {
     pub(super) numbers: Vec<i8>,
     pub(super) scales: Vec<f32>,
-    /// `None` if they are all 0.
+    /// The offsets; `None` if all are 0.
     pub(super) offsets: Option<Vec<f32>>,
 }
 
-/// Some whole blocks of [`Bytes`].
+/// A range of whole blocks of [`Bytes`].
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) numbers: &'a [i8],
     pub(super) scales: &'a [f32],
-    /// Empty if they are all 0.
+    /// The offsets; empty if all are 0.
     pub(super) offsets: &'a [f32],
 }
 
 impl Bytes {
-    /// Takes the blocks of a file apart, as `ggml-common.h` of llama.cpp puts them together: scales and
-    /// offsets of 16 bits; the first half of a block in the low four bits, the second in the high ones;
-    /// fifth bits by themselves.
+    /// Unpacks the blocks of a file, as defined in `ggml-common.h` of llama.cpp: 16-bit scales and offsets, the first
+    /// half of a block in the low four bits and the second half in the high ones, and fifth bits stored separately.
     pub(super) fn unpack(dtype: GgmlDType, data: &[u8]) -> Self {
         match dtype {
             GgmlDType::Q4_1 => {
@@ -56,7 +55,7 @@ impl Bytes {
                 offset: None,
                 numbers: numbers.map(u8::cast_signed),
             }),
-            other => unreachable!("{other:?} is not made of bytes"),
+            other => unreachable!("unsupported type {other:?}"),
         }
     }
 
@@ -82,7 +81,7 @@ impl Bytes {
         }
     }
 
-    /// The weights from `start` to `end`, both at the bounds of blocks.
+    /// The weights from `start` to `end`, both at block boundaries.
     pub(super) fn part(&self, start: usize, end: usize) -> Part<'_> {
         let blocks = start / BLOCK..end / BLOCK;
         Part {
@@ -102,7 +101,7 @@ struct Block {
     numbers: [i8; BLOCK],
 }
 
-/// Puts numbers together from their low four bits and their fifth, and takes `zero` off.
+/// Combines the low four bits and the fifth bits of numbers, and subtracts `zero`.
 fn halves(low: &[u8; BLOCK / 2], fifth: [u8; 4], zero: i8) -> [i8; BLOCK] {
     let fifth = u32::from_le_bytes(fifth);
     std::array::from_fn(|i| {
@@ -116,7 +115,7 @@ fn halves(low: &[u8; BLOCK / 2], fifth: [u8; 4], zero: i8) -> [i8; BLOCK] {
     })
 }
 
-/// The sum of each block of a vector: what the offsets of weights are multiplied with.
+/// The sum of each block of a vector, to be multiplied with the offsets of weights.
 pub(super) fn block_sums(x: &[f32]) -> Vec<f32> {
     x.chunks(BLOCK).map(|block| block.iter().sum()).collect()
 }

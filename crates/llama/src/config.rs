@@ -1,54 +1,54 @@
 use super::{EngineError, Gguf};
 
-/// The sizes and habits of a model of the Llama family.
+/// The hyperparameters of a model of the Llama family.
 #[derive(Debug, Clone)]
 pub(super) struct Config {
-    /// Layers.
+    /// The number of layers.
     pub(super) layers: usize,
-    /// Width of the stream between the layers.
+    /// The width of the residual stream.
     pub(super) width: usize,
-    /// Width inside the feed-forward part.
+    /// The inner width of the feed-forward layer.
     pub(super) inner: usize,
-    /// Heads that ask.
+    /// The number of query heads.
     pub(super) heads: usize,
-    /// Heads that are asked; several asking heads share one.
+    /// The number of key and value heads; several query heads share one.
     pub(super) kv_heads: usize,
-    /// Width of a head.
+    /// The width of a head.
     pub(super) head: usize,
-    /// Keeps a norm of zeros finite.
+    /// Added to the mean square of a norm to avoid division by zero.
     pub(super) epsilon: f32,
-    /// How positions turn queries and keys.
+    /// The rotary position embedding.
     pub(super) rope: Rope,
-    /// Tokens of the vocabulary.
+    /// The number of tokens in the vocabulary.
     pub(super) vocabulary: usize,
-    /// Positions that the model was trained on.
+    /// The context length that the model was trained on.
     pub(super) trained: usize,
 }
 
-/// How positions turn queries and keys.
+/// The parameters of the rotary position embedding.
 #[derive(Debug, Clone)]
 pub(super) struct Rope {
-    /// Elements of a head that are turned, in pairs.
-    pub(super) turned: usize,
-    /// The longest wavelength is this times 2π.
+    /// How many elements of a head are rotated, in pairs.
+    pub(super) rotary_dims: usize,
+    /// The base: the longest wavelength is 2π times this.
     pub(super) base: f32,
-    /// What positions are divided by (linear scaling).
-    pub(super) stretch: f32,
-    /// Which elements are a pair.
+    /// The divisor of positions (linear scaling).
+    pub(super) scale_factor: f32,
+    /// Which elements form a pair.
     pub(super) pairs: Pairs,
 }
 
-/// Which elements of a head are turned together.
+/// Which elements of a head form a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pairs {
-    /// Neighbours; GGUF files of Llama models are permuted for it.
+    /// Adjacent elements; GGUF files of Llama models are permuted for this.
     Neighbours,
-    /// One of the first half and one of the second (GPT-NeoX).
+    /// One element of the first half and one of the second (GPT-NeoX).
     Halves,
 }
 
 impl Config {
-    /// Reads what the file says.
+    /// Reads the hyperparameters from the file's metadata.
     pub(super) fn read(file: &Gguf) -> Result<Self, EngineError> {
         let arch = file
             .text("general.architecture")
@@ -58,13 +58,13 @@ impl Config {
             "qwen2" | "qwen3" => Pairs::Halves,
             other => {
                 return Err(file.unsupported(format!(
-                    "its architecture is `{other}`; `llama`, `qwen2` and `qwen3` can be run"
+                    "unsupported architecture `{other}`; supported: `llama`, `qwen2` and `qwen3`"
                 )));
             }
         };
         let key = |name: &str| format!("{arch}.{name}");
         if file.number(&key("expert_count")).is_some_and(|n| n > 0) {
-            return Err(file.unsupported("it is a mixture of experts"));
+            return Err(file.unsupported("mixture-of-experts models are not supported"));
         }
         let width = file.required(&key("embedding_length"))?;
         let heads = file.required(&key("attention.head_count"))?;
@@ -72,24 +72,28 @@ impl Config {
             .number(&key("attention.head_count_kv"))
             .unwrap_or(heads);
         if heads == 0 || kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
-            return Err(file.invalid(format!("{heads} heads cannot share {kv_heads}")));
+            return Err(file.invalid(format!(
+                "{heads} heads are not a multiple of {kv_heads} key heads"
+            )));
         }
         let head = file
             .number(&key("attention.key_length"))
             .unwrap_or(width / heads);
         let value = file.number(&key("attention.value_length"));
         if value.is_some_and(|value| value != head) {
-            return Err(file.unsupported("its keys and values differ in length"));
+            return Err(file.unsupported("keys and values of different lengths are not supported"));
         }
-        let turned = file.number(&key("rope.dimension_count")).unwrap_or(head);
-        if head == 0 || turned > head || !turned.is_multiple_of(2) {
-            return Err(file.invalid(format!("{turned} of {head} elements of a head are turned")));
+        let rotary_dims = file.number(&key("rope.dimension_count")).unwrap_or(head);
+        if head == 0 || rotary_dims > head || !rotary_dims.is_multiple_of(2) {
+            return Err(file.invalid(format!(
+                "invalid rope dimension {rotary_dims} for heads of {head} elements"
+            )));
         }
-        let stretch = match file.text(&key("rope.scaling.type")) {
+        let scale_factor = match file.text(&key("rope.scaling.type")) {
             None | Some("none") => 1.0,
             Some("linear") => file.float(&key("rope.scaling.factor")).unwrap_or(1.0),
             Some(other) => {
-                return Err(file.unsupported(format!("its positions are scaled by `{other}`")));
+                return Err(file.unsupported(format!("unsupported position scaling `{other}`")));
             }
         };
         let config = Self {
@@ -101,21 +105,21 @@ impl Config {
             head,
             epsilon: file
                 .float(&key("attention.layer_norm_rms_epsilon"))
-                .ok_or_else(|| file.invalid("the epsilon of its norms is missing"))?,
+                .ok_or_else(|| file.invalid("the epsilon of the norms is missing"))?,
             rope: Rope {
-                turned,
+                rotary_dims,
                 base: file.float(&key("rope.freq_base")).unwrap_or(10_000.0),
-                stretch,
+                scale_factor,
                 pairs,
             },
             vocabulary: file.list("tokenizer.ggml.tokens").map_or(0, <[_]>::len),
             trained: file.required(&key("context_length"))?,
         };
         if config.layers == 0 || config.width == 0 || config.inner == 0 || config.trained == 0 {
-            return Err(file.invalid("a size of it is 0"));
+            return Err(file.invalid("a dimension is 0"));
         }
         if config.vocabulary == 0 {
-            return Err(file.invalid("it has no vocabulary"));
+            return Err(file.invalid("the vocabulary is missing"));
         }
         Ok(config)
     }

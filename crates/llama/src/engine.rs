@@ -1,24 +1,22 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A language model that holds one sequence of tokens and says what may come next.
+/// A language model with one token sequence.
 pub trait Engine: Send {
-    /// Appends tokens to the sequence and returns the logits after the last of them, one for each
-    /// token of the vocabulary.
+    /// Appends tokens to the sequence and returns the logits after the last one, one per token of the vocabulary.
     ///
     /// # Errors
-    /// [`EngineError::Stopped`] soon after `stop` is raised; the sequence then ends somewhere in the
-    /// tokens, where [`Engine::len`] says. [`EngineError::Full`] if they do not fit the window; then
-    /// nothing was appended.
+    /// [`EngineError::Stopped`] soon after `stop` is raised; the sequence then contains the first part of the tokens,
+    /// up to [`Engine::len`]. [`EngineError::Full`] if they do not fit the window; then nothing is appended.
     fn eval(&mut self, tokens: &[u32], stop: &Stop) -> Result<&[f32], EngineError>;
 
-    /// Forgets everything after the first `len` tokens; does nothing if there are fewer.
+    /// Drops all tokens after the first `len`; does nothing if there are fewer.
     fn truncate(&mut self, len: usize);
 
-    /// A copy that goes its own way from here. Weights are shared, the sequence is not.
+    /// Copies the sequence. Copies share the weights and evolve independently.
     fn fork(&self) -> Box<dyn Engine>;
 
-    /// Tokens in the sequence.
+    /// The number of tokens in the sequence.
     fn len(&self) -> usize;
 
     /// Whether the sequence is empty.
@@ -26,27 +24,27 @@ pub trait Engine: Send {
         self.len() == 0
     }
 
-    /// The most tokens that the sequence can hold.
+    /// The maximum number of tokens in the sequence.
     fn window(&self) -> usize;
 }
 
-/// A flag that ends work early.
+/// A flag that cancels work.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicBool);
 
 impl Stop {
-    /// Asks the work to end.
+    /// Requests cancellation.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work was asked to end.
+    /// Whether cancellation was requested.
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Why an engine could not be loaded or could not go on.
+/// Why an engine could not be loaded or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The file cannot be opened or read.
@@ -54,12 +52,12 @@ pub enum EngineError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The operating system's message.
         reason: String,
-        /// Whether there is no such file.
+        /// Whether the file does not exist.
         missing: bool,
     },
-    /// The file is not a sound GGUF file, or lacks what every model has.
+    /// The file is not a valid GGUF file, or lacks required metadata.
     #[error("`{path}` is not a usable GGUF file: {reason}", path = path.display())]
     Invalid {
         /// The file.
@@ -67,32 +65,32 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The file is sound, but of a kind that this engine cannot run.
-    #[error("`{path}` cannot be run here: {reason}", path = path.display())]
+    /// The file is valid, but this engine does not support it.
+    #[error("unsupported model file `{path}`: {reason}", path = path.display())]
     Unsupported {
         /// The file.
         path: PathBuf,
-        /// What it needs.
+        /// The unsupported feature.
         reason: String,
     },
     /// The tokens do not fit the window.
     #[error("{wanted} tokens do not fit the window of {window}")]
     Full {
-        /// Tokens that the sequence would have had.
+        /// The number of tokens that the sequence would have.
         wanted: usize,
-        /// Tokens that it can have.
+        /// The maximum number of tokens.
         window: usize,
     },
-    /// A token outside the vocabulary.
+    /// The token is outside the vocabulary.
     #[error("token {0} is outside the vocabulary")]
     Token(u32),
-    /// A text cannot be turned into tokens.
-    #[error("the text cannot be turned into tokens: {0}")]
+    /// The text cannot be tokenized.
+    #[error("cannot tokenize the text: {0}")]
     Tokenizer(String),
-    /// The work was asked to end.
+    /// The work was cancelled.
     #[error("stopped")]
     Stopped,
-    /// A fault in the arithmetic library.
+    /// The tensor library failed.
     #[error("arithmetic failed: {0}")]
     Arithmetic(String),
 }

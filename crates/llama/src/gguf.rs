@@ -8,7 +8,7 @@ use fs_err::File;
 
 use super::EngineError;
 
-/// A model file: what it says about itself, and its tensors.
+/// A model file: its metadata and tensors.
 pub struct Gguf {
     path: PathBuf,
     content: Content,
@@ -16,7 +16,7 @@ pub struct Gguf {
 }
 
 impl Gguf {
-    /// Reads the head of a file.
+    /// Reads the header of a file.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
         let file = File::open(path).map_err(|e| EngineError::Read {
             path: path.to_owned(),
@@ -36,7 +36,7 @@ impl Gguf {
         })
     }
 
-    /// A tensor by its name.
+    /// Reads a tensor by its name.
     pub fn tensor(&mut self, name: &str) -> Result<QTensor, EngineError> {
         self.content
             .tensor(&mut self.file, name, &Device::Cpu)
@@ -46,19 +46,19 @@ impl Gguf {
             })
     }
 
-    /// Whether there is a tensor of this name.
+    /// Whether there is a tensor with this name.
     pub fn has_tensor(&self, name: &str) -> bool {
         self.content.tensor_infos.contains_key(name)
     }
 
-    /// A tensor as floats, whatever its type.
+    /// Reads a tensor of any type as floats.
     pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, EngineError> {
         let tensor = self.tensor(name)?;
         let floats = tensor.dequantize(&Device::Cpu)?;
         Ok(floats.flatten_all()?.to_vec1()?)
     }
 
-    /// The file itself is unsound.
+    /// An error about an invalid file.
     pub fn invalid(&self, reason: impl Into<String>) -> EngineError {
         EngineError::Invalid {
             path: self.path.clone(),
@@ -66,7 +66,7 @@ impl Gguf {
         }
     }
 
-    /// The file asks for something that is not made here.
+    /// An error about an unsupported feature.
     pub fn unsupported(&self, reason: impl Into<String>) -> EngineError {
         EngineError::Unsupported {
             path: self.path.clone(),
@@ -74,7 +74,7 @@ impl Gguf {
         }
     }
 
-    /// A whole number, if it is there.
+    /// An integer value, if present.
     pub fn number(&self, key: &str) -> Option<usize> {
         let value = self.content.metadata.get(key)?;
         let number = match value {
@@ -87,39 +87,39 @@ impl Gguf {
         usize::try_from(number).ok()
     }
 
-    /// A whole number that has to be there.
+    /// A required integer value.
     pub fn required(&self, key: &str) -> Result<usize, EngineError> {
         self.number(key)
-            .ok_or_else(|| self.invalid(format!("`{key}` is missing or no number")))
+            .ok_or_else(|| self.invalid(format!("`{key}` is missing or not a number")))
     }
 
-    /// A float, if it is there.
+    /// A float value, if present.
     pub fn float(&self, key: &str) -> Option<f32> {
         self.content.metadata.get(key)?.to_f32().ok()
     }
 
-    /// A text, if it is there.
+    /// A string value, if present.
     pub fn text(&self, key: &str) -> Option<&str> {
         let text = self.content.metadata.get(key)?.to_string().ok()?;
         Some(text)
     }
 
-    /// A truth value, if it is there.
+    /// A boolean value, if present.
     pub fn flag(&self, key: &str) -> Option<bool> {
         self.content.metadata.get(key)?.to_bool().ok()
     }
 
-    /// A list, if it is there.
+    /// An array value, if present.
     pub fn list(&self, key: &str) -> Option<&[Value]> {
         let list = self.content.metadata.get(key)?.to_vec().ok()?;
         Some(list)
     }
 }
 
-/// The head of a file on its way into the library, which divides by the alignment that stands in it.
+/// Checks the header before it reaches the library, which divides by the alignment without checking it.
 struct Head<R> {
     file: R,
-    /// Parts read since the key of the alignment: it, its type, its value.
+    /// The number of parts read since the alignment key: its type and its value follow.
     since_key: Option<u8>,
 }
 
@@ -137,7 +137,7 @@ impl<R: Read> Read for Head<R> {
         self.file.read(buffer)
     }
 
-    /// Every key, type and value is read by a call of its own.
+    /// The library reads every key, type and value with a separate call.
     fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact(buffer)?;
         self.since_key = match self.since_key {
@@ -165,7 +165,7 @@ impl<R: Seek> Seek for Head<R> {
 mod tests {
     use super::*;
 
-    /// A file without tensors that says only how they are aligned.
+    /// A file without tensors, whose only metadata is the alignment.
     fn aligned(kind: u32, value: &[u8]) -> candle_core::Result<Content> {
         let mut bytes = b"GGUF".to_vec();
         bytes.extend(3_u32.to_le_bytes());

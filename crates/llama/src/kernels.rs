@@ -1,15 +1,15 @@
-//! The inner loops. Each is plain Rust that the compiler turns into vector instructions; the copies
-//! for AVX2 are chosen when the program runs, so that a build for the baseline processor is fast, too.
+//! The inner loops. Each is plain Rust that the compiler vectorizes. Copies for AVX2 are selected at run time, so
+//! that a build for the baseline CPU is fast too.
 //!
-//! All unsafe code of the embedded model is in this file: the call into the compiled-for-AVX2 copies,
-//! the call into `gemm`, and the typed view of candle's quantized blocks.
+//! This file contains all unsafe code of the embedded model: calls of the AVX2 copies, calls of `gemm`, and the typed
+//! view of candle's quantized blocks.
 #![expect(
     unsafe_code,
-    reason = "calls of detected vector code, of gemm, and one typed view; each has its SAFETY comment"
+    reason = "calls of AVX2 code after detection, of gemm, and one typed view; each has a SAFETY comment"
 )]
 #![expect(
     clippy::inline_always,
-    reason = "a body has to become part of each copy, or it is compiled for the baseline processor"
+    reason = "a body must be inlined into each copy, or it is compiled for the baseline CPU"
 )]
 
 use std::borrow::Cow;
@@ -19,11 +19,11 @@ use gemm::Parallelism;
 
 use super::bytes::{BLOCK, Part};
 
-/// Lanes that the loops are written for; two AVX registers or four of SSE and NEON.
+/// The number of lanes that the loops are written for: two AVX registers, or four of SSE and NEON.
 const LANES: usize = 16;
 
-/// Defines a function that calls its generic body with the best instructions of this processor.
-/// The body's parameter says whether fused multiply-add is one instruction.
+/// Defines a function that calls its generic body with the best instructions of this CPU. The body's parameter says
+/// whether fused multiply-add is a single instruction.
 macro_rules! dispatched {
     ($(#[$doc:meta])* fn $name:ident = $body:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?) => {
         $(#[$doc])*
@@ -35,7 +35,7 @@ macro_rules! dispatched {
                     $body::<true>($($arg),*)
                 }
                 if has_avx2() {
-                    // SAFETY: the processor has the features that the function is compiled for.
+                    // SAFETY: the CPU has the features that the function is compiled for.
                     return unsafe { avx2($($arg),*) };
                 }
                 $body::<false>($($arg),*)
@@ -48,15 +48,15 @@ macro_rules! dispatched {
     };
 }
 
-/// Whether the processor has what the vector code is compiled for.
+/// Whether the CPU has the features that the AVX2 copies need.
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
 }
 
-/// `a * b + c`, fused where that is one instruction and not a call.
+/// `a * b + c`, fused if the CPU has an instruction for it.
 #[inline(always)]
-fn mla<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
+fn mul_add<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
@@ -72,8 +72,7 @@ fn sum_lanes(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// Multiplies rows of weights, one after the other in `weights`, with a vector, of which `sums` are the
-/// sums of its blocks.
+/// Multiplies a matrix, row by row in `weights`, with the vector `x`; `sums` are the block sums of `x`.
 pub(super) fn gemv(weights: Part<'_>, x: &[f32], sums: &[f32], out: &mut [f32]) {
     let rows = weights.numbers.chunks_exact(x.len());
     let width = x.len() / BLOCK;
@@ -81,7 +80,7 @@ pub(super) fn gemv(weights: Part<'_>, x: &[f32], sums: &[f32], out: &mut [f32]) 
     for ((row, scales), out) in rows.zip(out.iter_mut()) {
         #[cfg(target_arch = "x86_64")]
         if has_avx2() {
-            // SAFETY: the processor has the features that the function is compiled for.
+            // SAFETY: the CPU has the features that the function is compiled for.
             *out = unsafe { dot_bytes_avx2(row, scales, x) };
             continue;
         }
@@ -93,7 +92,7 @@ pub(super) fn gemv(weights: Part<'_>, x: &[f32], sums: &[f32], out: &mut [f32]) 
 }
 
 dispatched! {
-    /// Adds what the offsets of the blocks come to.
+    /// Adds the contribution of the block offsets.
     fn add_offsets = add_offsets_body(offsets: &[f32], sums: &[f32], out: &mut [f32])
 }
 
@@ -117,7 +116,7 @@ fn dot_bytes(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
     sum_lanes(sum)
 }
 
-/// As [`dot_bytes`]; by hand, because the compiler does not find the instruction that widens eight bytes.
+/// Like [`dot_bytes`], vectorized by hand, because the compiler does not use the instruction that widens eight bytes.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn dot_bytes_avx2(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
@@ -131,11 +130,11 @@ fn dot_bytes_avx2(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
     for ((w, x), &scale) in blocks.zip(xs).zip(scales) {
         let (w, x) = (w.as_chunks::<8>().0, x.as_chunks::<8>().0);
         let eight = |i: usize| {
-            // SAFETY: eight bytes are read, from an array of eight; alignment does not matter.
+            // SAFETY: reads eight bytes from an array of eight; alignment is not required.
             let bytes = unsafe { _mm_loadl_epi64(w[i].as_ptr().cast()) };
             _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes))
         };
-        // SAFETY: eight floats are read, from an array of eight; alignment does not matter.
+        // SAFETY: reads eight floats from an array of eight; alignment is not required.
         let input = |i: usize| unsafe { _mm256_loadu_ps(x[i].as_ptr()) };
         let a = _mm256_fmadd_ps(eight(1), input(1), _mm256_mul_ps(eight(0), input(0)));
         let b = _mm256_fmadd_ps(eight(3), input(3), _mm256_mul_ps(eight(2), input(2)));
@@ -144,13 +143,13 @@ fn dot_bytes_avx2(weights: &[i8], scales: &[f32], x: &[f32]) -> f32 {
         sum = _mm256_fmadd_ps(b, scale, sum);
     }
     let mut lanes = [0f32; 8];
-    // SAFETY: eight floats are written, to an array of eight; alignment does not matter.
+    // SAFETY: writes eight floats to an array of eight; alignment is not required.
     unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), sum) };
     lanes.iter().sum()
 }
 
 dispatched! {
-    /// Turns weights into floats.
+    /// Dequantizes weights to floats.
     fn dequantize = dequantize_body(weights: Part<'_>, out: &mut [f32])
 }
 
@@ -169,13 +168,13 @@ fn dequantize_body<const FMA: bool>(weights: Part<'_>, out: &mut [f32]) {
     } else {
         for (((numbers, &scale), out), &offset) in blocks.zip(weights.offsets) {
             for l in 0..BLOCK {
-                out[l] = mla::<FMA>(f32::from(numbers[l]), scale, offset);
+                out[l] = mul_add::<FMA>(f32::from(numbers[l]), scale, offset);
             }
         }
     }
 }
 
-/// The scalar product of two vectors of the same length.
+/// The dot product of two vectors of the same length.
 #[inline(always)]
 fn dot_body<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
     let mut sum = [0f32; LANES];
@@ -183,7 +182,7 @@ fn dot_body<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
     let (b, b_rest) = b.as_chunks::<LANES>();
     for (a, b) in a.iter().zip(b) {
         for l in 0..LANES {
-            sum[l] = mla::<FMA>(a[l], b[l], sum[l]);
+            sum[l] = mul_add::<FMA>(a[l], b[l], sum[l]);
         }
     }
     let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
@@ -191,8 +190,8 @@ fn dot_body<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
 }
 
 dispatched! {
-    /// Attention of one query over the positions of a cache: the scores go to `scores`, the mixture
-    /// of values to `out`. The vectors of the cache stand `stride` floats apart.
+    /// Attention of one query over the positions of a cache: writes the scores to `scores` and the weighted sum of
+    /// the values to `out`. Rows of the cache are `stride` floats apart.
     fn attend_one = attend_one_body(query: &[f32], keys: &[f32], values: &[f32], stride: usize, scores: &mut [f32], out: &mut [f32])
 }
 
@@ -213,7 +212,7 @@ fn attend_one_body<const FMA: bool>(
     out.fill(0.0);
     for (&weight, value) in scores.iter().zip(values.chunks(stride)) {
         for (out, &value) in out.iter_mut().zip(&value[..dim]) {
-            *out = mla::<FMA>(weight, value, *out);
+            *out = mul_add::<FMA>(weight, value, *out);
         }
     }
     let scale = 1.0 / total;
@@ -223,7 +222,7 @@ fn attend_one_body<const FMA: bool>(
 }
 
 dispatched! {
-    /// Replaces each value by its share after exponentiation; the shares add up to 1.
+    /// Softmax, in place.
     fn softmax = softmax_body(values: &mut [f32])
 }
 
@@ -235,7 +234,7 @@ fn softmax_body<const FMA: bool>(values: &mut [f32]) {
     }
 }
 
-/// Replaces each value by `exp(value - greatest)` and returns the sum.
+/// Replaces each value with `exp(value - max)` and returns the sum.
 #[inline(always)]
 fn exp_shifted_body<const FMA: bool>(values: &mut [f32]) -> f32 {
     let mut top = [f32::NEG_INFINITY; LANES];
@@ -265,33 +264,33 @@ fn exp_shifted_body<const FMA: bool>(values: &mut [f32]) -> f32 {
     total
 }
 
-/// `e^x` with an error of about 2 units in the last place; below -87 the result is almost 0. The
-/// constants are those of Cephes' `expf`: a polynomial on half an octave around 0, scaled by a power
-/// of two. Unlike the library's function it has no branches, so loops over it become vector code.
+/// `e^x` with an error of about 2 ulp; below -87 the result is almost 0. The constants are from Cephes' `expf`: a
+/// polynomial on half an octave around 0, scaled by a power of two. Unlike the standard function it has no branches,
+/// so loops over it are vectorized.
 #[inline(always)]
 fn exp<const FMA: bool>(x: f32) -> f32 {
-    // Adding and taking away 1.5 * 2^23 rounds to the nearest whole number.
+    // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
     const ROUND: f32 = 12_582_912.0;
     let x = if x < -87.0 { -87.0 } else { x };
     let x = if x > 88.0 { 88.0 } else { x };
-    let shifted = mla::<FMA>(x, std::f32::consts::LOG2_E, ROUND);
+    let shifted = mul_add::<FMA>(x, std::f32::consts::LOG2_E, ROUND);
     let octaves = shifted - ROUND;
-    let r = mla::<FMA>(octaves, -0.693_359_4, x);
-    let r = mla::<FMA>(octaves, 2.121_944_4e-4, r);
+    let r = mul_add::<FMA>(octaves, -0.693_359_4, x);
+    let r = mul_add::<FMA>(octaves, 2.121_944_4e-4, r);
     let mut p = 1.987_569_1e-4;
-    p = mla::<FMA>(p, r, 1.398_199_9e-3);
-    p = mla::<FMA>(p, r, 8.333_452e-3);
-    p = mla::<FMA>(p, r, 4.166_579_6e-2);
-    p = mla::<FMA>(p, r, 1.666_666_5e-1);
-    p = mla::<FMA>(p, r, 0.5);
-    let p = mla::<FMA>(p, r * r, r) + 1.0;
-    // The low bits of `shifted` hold the octaves; moved into the exponent they make the power of two.
+    p = mul_add::<FMA>(p, r, 1.398_199_9e-3);
+    p = mul_add::<FMA>(p, r, 8.333_452e-3);
+    p = mul_add::<FMA>(p, r, 4.166_579_6e-2);
+    p = mul_add::<FMA>(p, r, 1.666_666_5e-1);
+    p = mul_add::<FMA>(p, r, 0.5);
+    let p = mul_add::<FMA>(p, r * r, r) + 1.0;
+    // The low bits of `shifted` are the octave; shifted into the exponent, they form the power of two.
     let power = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
     p * power
 }
 
 dispatched! {
-    /// The gated unit of the feed-forward part: `gate = gate / (1 + e^-gate) * up`.
+    /// The gated activation of the feed-forward layer: `gate = gate / (1 + e^-gate) * up`.
     fn swiglu = swiglu_body(gate: &mut [f32], up: &[f32])
 }
 
@@ -303,7 +302,7 @@ fn swiglu_body<const FMA: bool>(gate: &mut [f32], up: &[f32]) {
 }
 
 dispatched! {
-    /// Scales a vector to a mean square of 1 and multiplies it with learned weights.
+    /// RMS norm: scales a vector to a mean square of 1 and multiplies it with learned weights.
     fn rms_norm = rms_norm_body(x: &[f32], weights: &[f32], epsilon: f32, out: &mut [f32])
 }
 
@@ -317,7 +316,7 @@ fn rms_norm_body<const FMA: bool>(x: &[f32], weights: &[f32], epsilon: f32, out:
     }
 }
 
-/// A matrix of floats in a slice: its rows stand `stride` floats apart.
+/// A matrix of floats in a slice; rows are `stride` floats apart.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) data: &'a [f32],
@@ -327,23 +326,23 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Whether every element lies inside the slice.
+    /// Whether every element is inside the slice.
     fn fits(&self) -> bool {
         span(self.rows, self.columns, self.stride).is_some_and(|span| span <= self.data.len())
     }
 }
 
-/// Elements from the first to the last of a matrix.
+/// The distance from the first to the last element of a matrix, inclusive.
 fn span(rows: usize, columns: usize, stride: usize) -> Option<usize> {
     if rows == 0 || columns == 0 {
         return Some(0);
     }
-    // A stride within `isize` is what gemm's signed parameters can hold.
+    // gemm takes signed strides.
     isize::try_from(stride).ok()?;
     (rows - 1).checked_mul(stride)?.checked_add(columns)
 }
 
-/// `out = a · bᵀ`; the rows of `out` stand `stride` floats apart.
+/// `out = a · bᵀ`; rows of `out` are `stride` floats apart.
 pub(super) fn multiply_transposed(
     a: View<'_>,
     b: View<'_>,
@@ -352,24 +351,24 @@ pub(super) fn multiply_transposed(
     threads: usize,
 ) {
     assert_eq!(a.columns, b.columns, "inner sizes of a product");
-    // A matrix is transposed by swapping its strides.
+    // Swapping the strides transposes a matrix.
     let steps = (signed(b.stride), 1);
     product(a, b, b.rows, steps, out, stride, threads);
 }
 
-/// `out = a · b`; the rows of `out` stand `stride` floats apart.
+/// `out = a · b`; rows of `out` are `stride` floats apart.
 pub(super) fn multiply(a: View<'_>, b: View<'_>, out: &mut [f32], stride: usize, threads: usize) {
     assert_eq!(a.columns, b.rows, "inner sizes of a product");
     let steps = (1, signed(b.stride));
     product(a, b, b.columns, steps, out, stride, threads);
 }
 
-/// Strides that passed [`span`] fit.
+/// Converts a stride that passed [`span`].
 fn signed(stride: usize) -> isize {
     isize::try_from(stride).expect("a stride within the address space")
 }
 
-/// `b_steps`: how far the next column and the next row of the right factor are.
+/// `b_steps`: the distances to the next column and the next row of the right factor.
 fn product(
     a: View<'_>,
     b: View<'_>,
@@ -390,9 +389,9 @@ fn product(
     } else {
         Parallelism::None
     };
-    // SAFETY: the assertions above say that every element that gemm reads or writes, at these sizes
-    // and strides, lies inside the three slices; `out` is borrowed mutably, so it overlaps neither
-    // factor, and its rows do not overlap each other. `read_dst` is false: old contents are not read.
+    // SAFETY: the assertions above ensure that gemm, with these dimensions and strides, reads and writes only
+    // elements inside the three slices. `out` is borrowed mutably, so it does not overlap the factors, and its rows
+    // do not overlap each other. `read_dst` is false: the old contents are not read.
     unsafe {
         gemm::gemm(
             a.rows,
@@ -418,9 +417,9 @@ fn product(
     }
 }
 
-/// The blocks of a tensor of candle's, or `None` if it is of another type or not in main memory.
+/// The blocks of a candle tensor; `None` if it has another type or is not in main memory.
 ///
-/// `T` has to be one of candle's own block types; this module's callers name nothing else.
+/// `T` must be one of candle's own block types; the callers in this crate use no others.
 pub(super) fn blocks<T: GgmlType>(tensor: &QTensor) -> Option<&[T]> {
     if tensor.dtype() != T::DTYPE || !tensor.device().is_cpu() {
         return None;
@@ -433,9 +432,9 @@ pub(super) fn blocks<T: GgmlType>(tensor: &QTensor) -> Option<&[T]> {
     if size == 0 || !bytes.len().is_multiple_of(size) || !address.is_aligned() {
         return None;
     }
-    // SAFETY: candle keeps a tensor of this type in main memory as a `Vec<T>`, and the bytes are a
-    // view of it: initialized, aligned (checked), a whole number of blocks (checked), and borrowed
-    // from `tensor` for as long as the result.
+    // SAFETY: candle stores a tensor of this type in main memory as a `Vec<T>`. The bytes are a view of it:
+    // initialized, aligned (checked), a whole number of blocks (checked), and borrowed from `tensor` for the lifetime
+    // of the result.
     Some(unsafe { std::slice::from_raw_parts(address, bytes.len() / size) })
 }
 
@@ -444,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exp_is_within_three_units_of_the_library() {
+    fn exp_is_within_three_ulp_of_the_standard_library() {
         for i in -87_000..=88_000_i32 {
             let x = f32::from(i16::try_from(i / 10).expect("small")) / 100.0;
             for ours in [exp::<false>(x), exp::<true>(x)] {

@@ -1,11 +1,11 @@
-//! The part of the embedded model that computes: a GGUF file and the graph of its model, behind [`Engine`].
+//! The inference engine of the embedded model: it reads a GGUF file and evaluates the model behind [`Engine`].
 //!
-//! It is a package of its own so that it can be optimized where the rest of the program is not: unoptimized, its
-//! arithmetic is fifty times slower, and optimizing the rest takes ten minutes.
+//! It is a separate package so that debug builds can optimize it alone: without optimization it is fifty times
+//! slower, and optimizing everything else takes ten minutes.
 //!
-//! The graph of the Llama family, on the processor: token embedding; layers of attention with shared
-//! key heads and a gated feed-forward part, each behind a root-mean-square norm; the logits of the
-//! last position. Weights stay quantized; sums are made in 32-bit floats.
+//! The engine runs models of the Llama family on the CPU: token embedding, layers of grouped-query attention and a
+//! gated feed-forward network with RMS norms, and the logits of the last position. Weights stay quantized; sums are
+//! computed in 32-bit floats.
 
 mod attention;
 mod bytes;
@@ -30,25 +30,25 @@ pub use engine::{Engine, EngineError, Stop};
 pub use gguf::Gguf;
 pub use workers::default_threads;
 
-/// Tokens that go through the layers together. More make the products faster by a few percent, fewer
-/// let a stop come sooner and need less memory.
+/// The number of tokens evaluated together. A larger batch makes the products a few percent faster; a smaller one
+/// reacts to cancellation sooner and needs less memory.
 const BATCH: usize = 256;
 
-/// A model of the Llama family with its own sequence.
+/// A model of the Llama family with its token sequence.
 pub struct Llama {
     model: Arc<Model>,
     cache: Vec<Cache>,
     len: usize,
-    space: Space,
+    space: LayerScratch,
 }
 
-/// What all forks share.
+/// The part that all forks share.
 struct Model {
     config: Config,
     embedding: Matrix,
     layers: Vec<Layer>,
     norm: Vec<f32>,
-    /// `None` if the embedding serves for the output, too.
+    /// The output matrix; `None` if the embedding is used for it.
     output: Option<Matrix>,
     rope: RopeTable,
     window: usize,
@@ -67,18 +67,18 @@ struct Layer {
     down: Matrix,
 }
 
-/// A matrix with what some models do to its results.
+/// A weight matrix with the optional extras of some models.
 struct Projection {
     matrix: Matrix,
-    /// Added to each result (Qwen2).
+    /// The bias (Qwen2).
     bias: Option<Vec<f32>>,
-    /// Weights of a norm of each head (Qwen3).
+    /// The weights of a norm per head (Qwen3).
     norm: Option<Vec<f32>>,
 }
 
-/// Space for what is between the layers; kept between calls.
+/// Scratch buffers for intermediate results, kept between calls.
 #[derive(Default)]
-struct Space {
+struct LayerScratch {
     stream: Vec<f32>,
     normed: Vec<f32>,
     query: Vec<f32>,
@@ -90,7 +90,7 @@ struct Space {
     result: Vec<f32>,
     logits: Vec<f32>,
     weights: Vec<f32>,
-    attention: attention::Space,
+    attention: attention::AttentionScratch,
 }
 
 impl Llama {
@@ -113,7 +113,7 @@ impl Llama {
             .transpose()?;
         let factors = file
             .has_tensor("rope_freqs.weight")
-            .then(|| vector(file, "rope_freqs.weight", config.rope.turned / 2))
+            .then(|| vector(file, "rope_freqs.weight", config.rope.rotary_dims / 2))
             .transpose()?;
         let rope = RopeTable::new(&config.rope, factors.as_deref(), window);
         Ok(Self::new(Arc::new(Model {
@@ -137,11 +137,11 @@ impl Llama {
             model,
             cache,
             len: 0,
-            space: Space::default(),
+            space: LayerScratch::default(),
         }
     }
 
-    /// Takes a few tokens through the layers.
+    /// Evaluates one batch of tokens.
     fn eval_batch(&mut self, tokens: &[u32], stop: &Stop) -> Result<(), EngineError> {
         let Self {
             model,
@@ -160,7 +160,7 @@ impl Llama {
         } = model.config;
         let rows = tokens.len();
         let workers = &model.workers;
-        let Space {
+        let LayerScratch {
             stream,
             normed,
             query,
@@ -203,8 +203,8 @@ impl Llama {
             ] {
                 projection.apply(rows, normed, out, weights, epsilon, workers);
             }
-            model.rope.turn(*len, query, heads * head, head);
-            model.rope.turn(*len, key, kv_heads * head, head);
+            model.rope.rotate(*len, query, heads * head, head);
+            model.rope.rotate(*len, key, kv_heads * head, head);
             cache.put(*len, key, value);
             attention::attend(shape, cache, *len, query, mixed, attention, workers);
             layer.mix.multiply(rows, mixed, result, weights, workers);
@@ -223,7 +223,7 @@ impl Llama {
         Ok(())
     }
 
-    /// The logits after the last row of the stream.
+    /// Computes the logits after the last row of the batch.
     fn logits(&mut self) {
         let Self { model, space, .. } = self;
         let Config {
@@ -232,7 +232,7 @@ impl Llama {
             vocabulary,
             ..
         } = model.config;
-        let Space {
+        let LayerScratch {
             stream,
             normed,
             logits,
@@ -393,7 +393,7 @@ fn matrix(file: &mut Gguf, name: &str, rows: usize, columns: usize) -> Result<Ma
     let found = (matrix.rows(), matrix.columns());
     if found != (rows, columns) {
         return Err(file.invalid(format!(
-            "`{name}` is {} by {}, not {rows} by {columns}",
+            "`{name}` has the shape {} by {}, expected {rows} by {columns}",
             found.0, found.1
         )));
     }
@@ -405,11 +405,14 @@ fn vector(file: &mut Gguf, name: &str, len: usize) -> Result<Vec<f32>, EngineErr
     if vector.len() == len {
         Ok(vector)
     } else {
-        Err(file.invalid(format!("`{name}` has {} elements, not {len}", vector.len())))
+        Err(file.invalid(format!(
+            "`{name}` has {} elements, expected {len}",
+            vector.len()
+        )))
     }
 }
 
-/// Positions that the model of a file was trained on.
+/// The context length that the file's model was trained on, in tokens.
 pub fn trained_window(file: &Gguf) -> Result<usize, EngineError> {
     Ok(Config::read(file)?.trained)
 }

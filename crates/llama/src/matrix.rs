@@ -8,15 +8,14 @@ use super::bytes::{Bytes, block_sums};
 use super::kernels::{self, View};
 use super::workers::Workers;
 
-/// From this many rows on a prompt is multiplied with weights turned into floats; below, row by row
-/// with the quantized ones. Measured: the two cost the same at 4 to 6 rows.
-const WIDE: usize = 6;
+/// From this many rows on, a prompt is multiplied with dequantized weights; below, row by row with quantized ones.
+/// Measured: both cost the same at 4 to 6 rows.
+const DEQUANTIZE_FROM: usize = 6;
 
-/// Rows of weights that are turned into floats at a time: at the widths of small models about as much
-/// as a second-level cache holds.
+/// The number of weight rows that are dequantized at a time: for small models, about the size of the L2 cache.
 const PANEL: usize = 256;
 
-/// A matrix of weights: `rows` outputs of `columns` inputs each.
+/// A weight matrix with `rows` outputs and `columns` inputs.
 pub(super) struct Matrix {
     rows: usize,
     columns: usize,
@@ -24,13 +23,13 @@ pub(super) struct Matrix {
 }
 
 enum Weights {
-    /// A byte each, with a scale and perhaps an offset per block: what this engine is made for.
+    /// One byte per weight, with a scale and an optional offset per block: the fast path.
     Bytes(Bytes),
-    /// Any other type, as candle keeps it.
+    /// Any other type, stored by candle.
     Other(QTensor),
 }
 
-/// Calls `$work::<T>($tensor, …)` with the block type of the tensor.
+/// Calls `$work::<T>($tensor, …)` with the tensor's block type.
 macro_rules! by_type {
     ($tensor:expr, $work:ident($($arg:expr),*)) => {
         match $tensor.dtype() {
@@ -43,23 +42,28 @@ macro_rules! by_type {
             GgmlDType::Q4K => $work::<BlockQ4K>($tensor, $($arg),*),
             GgmlDType::Q5K => $work::<BlockQ5K>($tensor, $($arg),*),
             GgmlDType::Q6K => $work::<BlockQ6K>($tensor, $($arg),*),
-            other => unreachable!("`Matrix::new` lets no {other:?} in"),
+            other => unreachable!("`Matrix::new` rejects {other:?}"),
         }
     };
 }
 
 impl Matrix {
-    /// A matrix from a tensor of a file.
+    /// Creates a matrix from a tensor.
     ///
     /// # Errors
-    /// In words, if the tensor is no matrix, or of a type that cannot be multiplied here.
+    /// A message, if the tensor is not two-dimensional or its type is not supported.
     pub(super) fn new(tensor: QTensor) -> Result<Self, String> {
         let &[rows, columns] = tensor.shape().dims() else {
-            return Err(format!("a matrix has the shape {:?}", tensor.shape()));
+            return Err(format!(
+                "expected a matrix, got a tensor of shape {:?}",
+                tensor.shape()
+            ));
         };
         let dtype = tensor.dtype();
         if rows == 0 || columns == 0 || !columns.is_multiple_of(dtype.block_size()) {
-            return Err(format!("a matrix of {dtype:?} is {rows} by {columns}"));
+            return Err(format!(
+                "a {dtype:?} matrix cannot have the shape {rows} by {columns}"
+            ));
         }
         let weights = match dtype {
             GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1 | GgmlDType::Q8_0 => {
@@ -76,7 +80,7 @@ impl Matrix {
             | GgmlDType::Q5K
             | GgmlDType::Q6K => Weights::Other(tensor),
             GgmlDType::Q8_1 | GgmlDType::Q8K => {
-                return Err(format!("weights of type {dtype:?} cannot be multiplied"));
+                return Err(format!("unsupported weight type {dtype:?}"));
             }
         };
         Ok(Self {
@@ -86,17 +90,17 @@ impl Matrix {
         })
     }
 
-    /// Outputs.
+    /// The number of outputs.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Inputs.
+    /// The number of inputs.
     pub(super) fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Writes the floats of the rows from `first` on to `out`, which is a whole number of rows long.
+    /// Dequantizes the rows from `first` on into `out`, whose length is a multiple of the row length.
     pub(super) fn dequantize(&self, first: usize, out: &mut [f32]) {
         match &self.weights {
             Weights::Bytes(bytes) => {
@@ -107,8 +111,8 @@ impl Matrix {
         }
     }
 
-    /// Multiplies `m` vectors, one after the other in `x`, and writes the results the same way to
-    /// `out`. `scratch` is space that is kept between calls.
+    /// Multiplies the matrix with `m` vectors, stored one after the other in `x`, and writes the results to `out` in
+    /// the same layout. `scratch` is a buffer that is kept between calls.
     pub(super) fn multiply(
         &self,
         m: usize,
@@ -117,7 +121,7 @@ impl Matrix {
         scratch: &mut Vec<f32>,
         workers: &Workers,
     ) {
-        if m < WIDE {
+        if m < DEQUANTIZE_FROM {
             let rows = x.chunks_exact(self.columns);
             for (x, out) in rows.zip(out.chunks_exact_mut(self.rows)) {
                 self.multiply_one(x, out, workers);
@@ -186,7 +190,7 @@ fn gemv<T: GgmlType>(tensor: &QTensor, x: &[f32], out: &mut [f32], workers: &Wor
 }
 
 fn view<T: GgmlType>(tensor: &QTensor) -> &[T] {
-    kernels::blocks::<T>(tensor).expect("a tensor of the type that it was matched by")
+    kernels::blocks::<T>(tensor).expect("the tensor has the type that was matched")
 }
 
 #[cfg(test)]
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_is_unpacked_and_multiplied_as_it_says() {
+    fn every_type_is_unpacked_and_multiplied_correctly() {
         let (rows, columns) = (9, 512);
         let floats = noise(rows * columns, 1);
         let floats = Tensor::from_vec(floats, (rows, columns), &Device::Cpu).unwrap();
@@ -215,7 +219,7 @@ mod tests {
             (GgmlDType::Q5_0, 1e-4),
             (GgmlDType::Q5_1, 1e-4),
             (GgmlDType::Q8_0, 1e-4),
-            // These round what they are multiplied with to 8 bits.
+            // These types round the input vector to 8 bits.
             (GgmlDType::Q4_0, 0.3),
             (GgmlDType::Q2K, 0.3),
             (GgmlDType::Q3K, 0.3),
@@ -234,7 +238,7 @@ mod tests {
             }
             for threads in [1, 3] {
                 let workers = Workers::new(NonZeroUsize::new(threads).unwrap());
-                for m in [1, 2, WIDE, 17] {
+                for m in [1, 2, DEQUANTIZE_FROM, 17] {
                     let x = noise(m * columns, 2);
                     let mut out = vec![0.0; m * rows];
                     matrix.multiply(m, &x, &mut out, &mut Vec::new(), &workers);
@@ -252,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_matrix_is_refused() {
+    fn invalid_matrices_are_rejected() {
         let vector = Tensor::zeros(64, candle_core::DType::F32, &Device::Cpu).unwrap();
         let vector = QTensor::quantize(&vector, GgmlDType::Q8_0).unwrap();
         assert!(Matrix::new(vector).is_err());

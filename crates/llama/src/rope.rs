@@ -1,6 +1,6 @@
 use super::config::{Pairs, Rope};
 
-/// Sines and cosines for every position of the window.
+/// The sines and cosines for every position of the context window.
 pub(super) struct RopeTable {
     pairs: Pairs,
     half: usize,
@@ -9,17 +9,17 @@ pub(super) struct RopeTable {
 }
 
 impl RopeTable {
-    /// `factors`: what each pair's frequency is divided by (Llama 3.1's long contexts).
+    /// Precomputes the table. `factors` divide the frequency of each pair (Llama 3.1's long context).
     pub(super) fn new(rope: &Rope, factors: Option<&[f32]>, window: usize) -> Self {
-        let half = rope.turned / 2;
+        let half = rope.rotary_dims / 2;
         let mut cos = Vec::with_capacity(window * half);
         let mut sin = Vec::with_capacity(window * half);
         #[expect(clippy::cast_precision_loss, reason = "positions are far below 2^52")]
         let frequencies: Vec<f64> = (0..half)
             .map(|i| {
-                let exponent = -2.0 * i as f64 / rope.turned as f64;
+                let exponent = -2.0 * i as f64 / rope.rotary_dims as f64;
                 let factor = factors.map_or(1.0, |factors| f64::from(factors[i]));
-                f64::from(rope.base).powf(exponent) / factor / f64::from(rope.stretch)
+                f64::from(rope.base).powf(exponent) / factor / f64::from(rope.scale_factor)
             })
             .collect();
         for position in 0..window {
@@ -40,8 +40,8 @@ impl RopeTable {
         }
     }
 
-    /// Turns the heads of rows that stand at the positions from `first` on.
-    pub(super) fn turn(&self, first: usize, rows: &mut [f32], row: usize, head: usize) {
+    /// Rotates the heads of rows at the positions from `first` on.
+    pub(super) fn rotate(&self, first: usize, rows: &mut [f32], row: usize, head: usize) {
         if self.half == 0 {
             return;
         }

@@ -1,11 +1,11 @@
 use std::num::NonZeroUsize;
 
-/// The threads that an engine computes on. One thread means the caller's own, with no pool at all.
+/// The threads of an engine. With one thread, the caller's thread does the work and there is no pool.
 pub(super) struct Workers(Option<rayon::ThreadPool>);
 
 impl Workers {
-    /// Threads of their own, apart from any other pool of the process. If the system refuses them,
-    /// the caller's thread does the work.
+    /// Creates a pool that is separate from any other in the process. If the system cannot create the threads, the
+    /// caller's thread does the work.
     pub(super) fn new(threads: NonZeroUsize) -> Self {
         if threads.get() == 1 {
             return Self(None);
@@ -17,14 +17,14 @@ impl Workers {
         Self(pool.ok())
     }
 
-    /// How many there are.
+    /// The number of threads.
     pub(super) fn count(&self) -> usize {
         self.0
             .as_ref()
             .map_or(1, rayon::ThreadPool::current_num_threads)
     }
 
-    /// Runs `work` where the threads are at hand; [`Workers::split`] inside is cheaper then.
+    /// Runs `work` inside the pool, where [`Workers::split`] is cheaper.
     pub(super) fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.0 {
             None => work(),
@@ -32,8 +32,8 @@ impl Workers {
         }
     }
 
-    /// Cuts `out` into pieces of whole units and gives each with the number of its first unit to
-    /// `work`, side by side.
+    /// Splits `out` into pieces of whole units and calls `work` concurrently with each piece and the index of its
+    /// first unit.
     pub(super) fn split(
         &self,
         out: &mut [f32],
@@ -44,7 +44,7 @@ impl Workers {
         let Some(pool) = &self.0 else {
             return work(0, out);
         };
-        // A few pieces for each thread, so that one that is held up does not hold up the rest.
+        // Several pieces per thread, so that a delayed thread does not delay the rest.
         let pieces = (pool.current_num_threads() * 4).min(units.max(1));
         let size = units.div_ceil(pieces).max(1);
         let work = &work;
@@ -58,7 +58,7 @@ impl Workers {
     }
 }
 
-/// Cores but one, so that the terminal and the rest of the machine stay alive; at least 1.
+/// The number of cores minus one, at least 1, to keep the machine responsive.
 pub fn default_threads() -> NonZeroUsize {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new(cores.saturating_sub(1)).unwrap_or(NonZeroUsize::MIN)

@@ -1,4 +1,4 @@
-//! The address of a server, in all the forms in which people write it.
+//! Base URLs of servers, in all the forms in which people write them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,30 +7,29 @@ use reqwest::Url;
 
 use crate::source::redact;
 
-/// The address under which a server's interface lies, such as `https://api.openai.com/v1`.
+/// The base URL of a server's API, such as `https://api.openai.com/v1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(Url);
 
-/// An address that cannot be one.
+/// An invalid base URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{url}` cannot be used as a base URL: {reason}")]
 pub struct BaseUrlError {
-    /// What was given, without what may be a secret.
+    /// The URL as entered, with possible secrets masked.
     pub url: String,
     /// What is wrong with it.
     pub reason: String,
 }
 
-/// The port of Ollama.
+/// Ollama's default port.
 const OLLAMA_PORT: u16 = 11434;
 
 impl BaseUrl {
-    /// The base of a server that speaks `OpenAI`'s chat completions.
+    /// Parses the base URL of a server with `OpenAI`'s chat completions API.
     ///
-    /// `https://x`, `https://x/`, `https://x/v1`, `https://x/v1/` and `https://x/v1/chat/completions`
-    /// all mean `https://x/v1`. A path other than these stays as it is, since some providers have one of
-    /// their own (`/v1beta/openai`). Without a scheme, addresses of this machine and of private networks
-    /// get `http://`, others `https://`. A query is kept.
+    /// `https://x`, `https://x/`, `https://x/v1`, `https://x/v1/` and `https://x/v1/chat/completions` all mean
+    /// `https://x/v1`. Any other path is kept, because some providers have their own (`/v1beta/openai`). Without a
+    /// scheme, hosts on this machine and in private networks get `http://`, all others `https://`. A query is kept.
     pub fn openai(text: &str) -> Result<Self, BaseUrlError> {
         let text = text.trim();
         let mut url = if text.contains("://") {
@@ -53,12 +52,12 @@ impl BaseUrl {
         Ok(Self(url))
     }
 
-    /// The base of an Ollama server, read as Ollama itself reads `OLLAMA_HOST`.
+    /// Parses the base URL of an Ollama server by the rules of `OLLAMA_HOST`.
     ///
-    /// Nothing means `http://127.0.0.1:11434`. Without a scheme it is `http` and port 11434; `http://h`
-    /// means port 80, `https://h` port 443, and a bare `ollama.com` is `https`. Blanks and quotes around
-    /// it are taken away, a port that is none is replaced by the default, a path is kept. Addresses that
-    /// mean "every interface" (`0.0.0.0`, `::`, no host at all) become loopback, since no client can
+    /// An empty text means `http://127.0.0.1:11434`. Without a scheme, the default is `http` and port 11434.
+    /// `http://h` means port 80, `https://h` means port 443, and a bare `ollama.com` means `https`. Surrounding white
+    /// space and quotes are removed, an invalid port is replaced with the default, and a path is kept. Addresses that
+    /// mean "all interfaces" (`0.0.0.0`, `::`, or no host) become the loopback address, because a client cannot
     /// connect to them.
     pub fn ollama(text: &str) -> Result<Self, BaseUrlError> {
         let trimmed = text.trim().trim_matches(|c| c == '"' || c == '\'').trim();
@@ -70,7 +69,7 @@ impl BaseUrl {
             Some((scheme, _)) => {
                 return Err(BaseUrlError {
                     url: trimmed.to_owned(),
-                    reason: format!("`{scheme}` is neither http nor https"),
+                    reason: format!("unsupported scheme `{scheme}`; use http or https"),
                 });
             }
         };
@@ -98,17 +97,17 @@ impl BaseUrl {
         Ok(Self(url))
     }
 
-    /// The address.
+    /// The URL.
     pub fn url(&self) -> &Url {
         &self.0
     }
 
-    /// Whether it is on this machine.
+    /// Whether the host is this machine.
     pub fn is_loopback(&self) -> bool {
         super::http::client::is_loopback(&self.0)
     }
 
-    /// Whether both mean the same server and path: `localhost` and `127.0.0.1` do.
+    /// Whether both point to the same server and path; `localhost` and `127.0.0.1` are the same host.
     pub fn is_same(&self, other: &Self) -> bool {
         let rest = |url: &Url| {
             let (port, path) = (url.port_or_known_default(), url.path().to_owned());
@@ -118,7 +117,7 @@ impl BaseUrl {
         self == other || (is_one_machine && rest(&self.0) == rest(&other.0))
     }
 
-    /// An address below this one.
+    /// The URL of a path below this one.
     pub(crate) fn join(&self, path: &str) -> Url {
         let mut url = self.0.clone();
         let joined = format!("{}/{path}", url.path().trim_end_matches('/'));
@@ -127,14 +126,14 @@ impl BaseUrl {
     }
 }
 
-/// Without what may be a secret.
+/// Prints the URL with possible secrets masked.
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&redact(self.0.as_str().trim_end_matches('/')))
     }
 }
 
-/// Splits `host:port`; an IPv6 address may have brackets or not.
+/// Splits `host:port`. An IPv6 address may be in brackets.
 fn host_and_port(authority: &str) -> (&str, Option<&str>) {
     let bare = authority.trim_start_matches('[').trim_end_matches(']');
     if bare.parse::<Ipv6Addr>().is_ok() {
@@ -157,11 +156,11 @@ fn checked<E: fmt::Display>(text: &str, url: Result<Url, E>) -> Result<Url, Base
     };
     let mut url = url.map_err(|reason| error(&reason.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(error("it has to begin with http:// or https://"));
+        return Err(error("it must start with http:// or https://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(error(
-            "user names and passwords do not belong into a URL; give a key or a header instead",
+            "a URL must not contain a user name or password; use a key or a header",
         ));
     }
     url.set_fragment(None);
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base_is_refused() {
+    fn invalid_base_urls_are_rejected() {
         for text in [
             "",
             "ftp://x.org",
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_below_keep_the_query() {
+    fn joined_urls_keep_the_query() {
         let base = BaseUrl::openai("https://x.org/v1?api-version=3").unwrap();
         assert_eq!(
             base.join("chat/completions").as_str(),
@@ -256,7 +255,7 @@ mod tests {
 
     /// The rules of Ollama's own configuration, with addresses made connectable.
     #[test]
-    fn ollama_host_as_ollama_reads_it() {
+    fn ollama_host_is_parsed_as_by_ollama() {
         for (text, expected) in [
             ("", "http://127.0.0.1:11434"),
             ("1.2.3.4", "http://1.2.3.4:11434"),
@@ -296,13 +295,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(text in "\\PC*") {
+        fn arbitrary_text_never_panics(text in "\\PC*") {
             let _ = BaseUrl::openai(&text);
             let _ = BaseUrl::ollama(&text);
         }
 
         #[test]
-        fn a_base_stays_the_same(host in "[a-z]{1,8}(\\.[a-z]{2,3})?", path in "(/[a-z0-9]{1,5}){0,3}") {
+        fn openai_base_is_idempotent(host in "[a-z]{1,8}(\\.[a-z]{2,3})?", path in "(/[a-z0-9]{1,5}){0,3}") {
             let once = BaseUrl::openai(&format!("https://{host}{path}")).unwrap();
             prop_assert_eq!(BaseUrl::openai(&once.to_string()).unwrap(), once);
         }

@@ -7,7 +7,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::error::ModelError;
-use super::journal::{Exchange, Journal};
 use super::openai::StructuredOutput;
 use crate::types::{ModelId, Think, TokenUsage};
 
@@ -31,14 +30,6 @@ pub trait ChatModel: Send + Sync {
         false
     }
 
-    /// The replies that are taken instead of asking again, if there are any.
-    fn journal(&self) -> Option<&Journal> {
-        None
-    }
-
-    /// This was answered before the run was resumed. Who answers by what is asked need not know.
-    fn skip(&self, _answered: &Exchange) {}
-
     /// How it is asked for JSON, as far as that has been found out by now; `None` if there is no such thing.
     fn structured_output(&self) -> Option<StructuredOutput> {
         None
@@ -53,6 +44,43 @@ pub trait ChatModel: Send + Sync {
     /// # Errors
     /// If the server cannot be reached, refuses the key, or does not have the model.
     async fn info(&self) -> Result<ModelInfo, ModelError>;
+}
+
+/// A model in front of another one. It changes how calls are made, and nothing else: everything that is known about the
+/// model behind it stays known.
+pub trait Middleware: Send + Sync {
+    /// The model behind it.
+    fn inner(&self) -> &dyn ChatModel;
+
+    /// Makes a call.
+    fn call(&self, request: ChatRequest) -> ChatStream<'_>;
+}
+
+#[async_trait::async_trait]
+impl<M: Middleware> ChatModel for M {
+    fn id(&self) -> &ModelId {
+        self.inner().id()
+    }
+
+    fn address(&self) -> Option<String> {
+        self.inner().address()
+    }
+
+    fn is_local(&self) -> bool {
+        self.inner().is_local()
+    }
+
+    fn structured_output(&self) -> Option<StructuredOutput> {
+        self.inner().structured_output()
+    }
+
+    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
+        self.call(request)
+    }
+
+    async fn info(&self) -> Result<ModelInfo, ModelError> {
+        self.inner().info().await
+    }
 }
 
 /// What a server tells about a model.

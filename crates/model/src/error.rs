@@ -3,25 +3,25 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// A model call that failed.
+/// A failed model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelError {
-    /// Decides whether it is worth another try, and the exit code.
+    /// The class: determines whether to retry, and the exit code.
     pub class: ErrorClass,
-    /// What went wrong, in the server's words where it gave any; one line, no secrets.
+    /// What went wrong, in the server's words if it gave any; one line, without secrets.
     pub message: String,
-    /// The address that was asked, without credentials.
+    /// The requested address, without credentials.
     pub url: Option<String>,
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// How long the server asked to wait.
+    /// The wait that the server requested.
     pub retry_after: Option<Duration>,
     /// What the user can do about it.
     pub hint: Option<String>,
 }
 
 impl ModelError {
-    /// An error with nothing but its class and message.
+    /// An error with only a class and a message.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         Self {
             class,
@@ -33,7 +33,7 @@ impl ModelError {
         }
     }
 
-    /// The same, with what the user can do about it.
+    /// Sets the hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -56,50 +56,51 @@ impl fmt::Display for ModelError {
 
 impl std::error::Error for ModelError {}
 
-/// What kind of failure a call met.
+/// The class of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
-    /// The key is missing, wrong, or may not do this.
+    /// The key is missing, wrong, or lacks permission.
     Auth,
     /// The account has no credit left.
     Quota,
-    /// Too many requests for now.
+    /// The server limits the request rate.
     Rate,
-    /// No such model, or no such address.
+    /// The model or the address does not exist.
     NotFound,
-    /// Prompt and answer do not fit the context window.
+    /// Prompt and reply do not fit the context window.
     ContextTooLong,
-    /// The server does not accept the request as it is.
+    /// The server rejects the request.
     Rejected,
-    /// The answer ended without its terminal event.
+    /// The reply ended before its final event.
     CutOff,
-    /// No server answers at the address, or not one that can be trusted: nothing listens there, the
-    /// name does not exist, the certificate is wrong.
+    /// No trusted server answers at the address: nothing listens, the host name does not resolve, or the certificate
+    /// is invalid.
     Unreachable,
-    /// The server cannot run the model, and will not a moment later: it lacks memory, or cannot load it.
+    /// The server cannot run the model, for example because it lacks memory or cannot load the file. A retry does not
+    /// help.
     Unable,
-    /// A fault that may pass: connection, time-out, an overloaded or failing server.
+    /// A transient failure: a connection error, a timeout, or an overloaded or failing server.
     Transient,
-    /// The server answered something that the protocol does not know.
+    /// The response does not follow the protocol.
     Protocol,
 }
 
 impl ErrorClass {
-    /// Whether the same request may succeed a moment later.
+    /// Whether a retry of the same request may succeed.
     pub fn is_retryable(self) -> bool {
         matches!(self, Self::Rate | Self::CutOff | Self::Transient)
     }
 
-    /// Whether every other request to the model would fail in the same way: the key, the account, the model, the server.
-    pub fn concerns_all(self) -> bool {
+    /// Whether every other request to the model would fail too: the key, account, model or server is the cause.
+    pub fn affects_all_calls(self) -> bool {
         matches!(
             self,
             Self::Auth | Self::Quota | Self::NotFound | Self::Unreachable
         )
     }
 
-    /// The class in words, to stand before the message.
+    /// A description that precedes the message.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Auth => "not authorized",
@@ -108,11 +109,11 @@ impl ErrorClass {
             Self::NotFound => "not found",
             Self::ContextTooLong => "the prompt is too long for the model",
             Self::Rejected => "request rejected",
-            Self::CutOff => "the answer broke off",
-            Self::Unreachable => "the server cannot be reached",
+            Self::CutOff => "the reply was cut off",
+            Self::Unreachable => "cannot reach the server",
             Self::Unable => "the server cannot run the model",
             Self::Transient => "the server failed",
-            Self::Protocol => "unexpected answer",
+            Self::Protocol => "unexpected response",
         }
     }
 }

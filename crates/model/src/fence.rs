@@ -1,16 +1,16 @@
-//! What stands in a fenced code block of a reply.
+//! Extracts fenced code blocks from replies.
 
 /// An opening fence.
 struct Fence {
-    /// The columns before it, which are taken away from every line.
+    /// The indentation of the fence, which is removed from every line.
     indent: usize,
     sign: char,
     length: usize,
 }
 
 impl Fence {
-    /// By the rules of `CommonMark`: three or more backticks or tildes, at most three blanks before them; after
-    /// backticks no further backtick.
+    /// Parses an opening fence by the rules of `CommonMark`: three or more backticks or tildes, indented by at most
+    /// three spaces, and no further backtick after a backtick fence.
     fn open(line: &str) -> Option<Self> {
         let text = line.trim_start_matches(' ');
         let indent = line.len() - text.len();
@@ -35,14 +35,14 @@ impl Fence {
         line.len() - text.len() <= 3 && length >= self.length && rest.trim().is_empty()
     }
 
-    /// A line of the block, without the blanks that stand before the fence, too.
+    /// A line of the block without the fence's indentation.
     fn inner<'l>(&self, line: &'l str) -> &'l str {
         let blanks = line.chars().take_while(|c| *c == ' ').count();
         &line[blanks.min(self.indent)..]
     }
 }
 
-/// The text in the first fenced code block, without the fences. One that is not closed goes to the end.
+/// The text in the first fenced code block, without the fences. An unclosed block extends to the end.
 pub fn first_block(text: &str) -> Option<String> {
     let mut lines = text.lines();
     let fence = lines.find_map(Fence::open)?;
@@ -53,9 +53,9 @@ pub fn first_block(text: &str) -> Option<String> {
     Some(block.join("\n"))
 }
 
-/// What is inside a fence that begins with the first line and ends with the last; `None` if there is no such fence.
-/// A fence in a fence is recognized by its info string; where one without closes the outer fence before the
-/// end, the text begins and ends with a fence each, and has none around everything.
+/// The text inside a fence that starts on the first line and ends on the last; `None` if there is no such fence. A
+/// nested fence is recognized by its info string. A fence without an info string closes the outer one; if that
+/// happens before the end, the text merely starts and ends with separate blocks.
 pub fn inside_fence(text: &str) -> Option<&str> {
     let (first, rest) = text.split_once('\n')?;
     let (mark, _) = fence_marker(first)?;
@@ -84,12 +84,12 @@ pub fn inside_fence(text: &str) -> Option<&str> {
     None
 }
 
-/// The character and length of the fence that a line is, and its info string.
+/// The fence character, length and info string of a line, if the line is a fence.
 pub fn fence_marker(line: &str) -> Option<((char, usize), &str)> {
     let character = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let info = line.trim_start_matches(character);
     let length = line.len() - info.len();
-    // Back quotes in the same line: code within a line of text.
+    // A backtick on the same line means inline code.
     (length >= 3 && !info.contains('`')).then_some(((character, length), info.trim()))
 }
 
@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_put_into_a_block_comes_out(
+        fn block_contents_round_trip(
             lines in prop::collection::vec("[a-z` {}()]{0,12}", 0..8),
             before in "[a-z \n]{0,20}",
         ) {
@@ -133,7 +133,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "(?s).{0,60}") {
+        fn arbitrary_text_never_panics(text in "(?s).{0,60}") {
             let _ = first_block(&text);
         }
     }

@@ -1,45 +1,37 @@
-//! Replies that are kept, by what was asked: a run that is resumed pays for none of them twice.
+//! Recorded calls: a resumed run reuses their replies instead of calling the models again.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, VecDeque};
 
 use super::call::CallReport;
-use super::chat::{
-    ChatModel, ChatRequest, ChatStream, Message, ModelInfo, Purpose, ResponseSchema, Role, Sampling,
-};
-use super::error::ModelError;
-use super::openai::StructuredOutput;
+use super::chat::{ChatRequest, Message, Purpose, ResponseSchema, Role, Sampling};
 use super::reply::Reply;
 use crate::source;
 use crate::types::{ModelId, Think};
 
 impl ChatRequest {
-    /// A hash of all that the answer depends on, for whichever model: the messages, how tokens are chosen, how
-    /// much is reasoned, what form the answer has.
+    /// A hash of everything in the request that the reply depends on: messages, sampling, reasoning, schema.
     ///
-    /// The limit on tokens is no part of it, for an answer that did not reach it is the same under any; nor is
-    /// the prediction, which only makes an answer faster.
+    /// The token limit is left out, because a reply that ended before it is the same under any limit. So is the
+    /// prediction, which only makes the reply faster.
     pub fn key(&self) -> String {
         let sampling = &self.sampling;
-        let how = serde_json::to_string(&(
+        let options = serde_json::to_string(&(
             [sampling.temperature, sampling.top_p],
             sampling.seed,
             self.think,
             self.top_logprobs,
             self.schema.as_deref().map(ResponseSchema::text),
         ));
-        let how = how.expect("numbers, names and JSON can be written as JSON");
-        let said = self.messages.iter();
-        let said = said.flat_map(|message| [message.role.as_str(), &message.content]);
-        source::hash_of(std::iter::once(&*how).chain(said))
+        let options = options.expect("numbers, names and JSON can be written as JSON");
+        let messages = self.messages.iter();
+        let messages = messages.flat_map(|message| [message.role.as_str(), &message.content]);
+        source::hash_of(std::iter::once(&*options).chain(messages))
     }
 }
 
 impl Role {
-    /// The word for it, as in JSON.
+    /// Its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -49,19 +41,19 @@ impl Role {
     }
 }
 
-/// How a model was asked, besides the messages.
+/// The parameters of a request, without its messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Who was asked.
+    /// The model that was called.
     pub model: ModelId,
-    /// What for.
+    /// What the call was for.
     pub purpose: Purpose,
     /// How tokens were chosen.
     #[serde(flatten)]
     pub sampling: Sampling,
-    /// How much the model was to reason.
+    /// How much the model should reason.
     pub think: Think,
-    /// The name of the JSON Schema that the answer had to fit, if there was one.
+    /// The name of the JSON Schema of the reply, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
 }
@@ -82,21 +74,21 @@ impl Asked {
     }
 }
 
-/// A call that was answered.
+/// A call with its reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// How the model was asked.
+    /// The parameters of the request.
     pub asked: Asked,
     /// [`ChatRequest::key`] of the request.
     pub key: String,
-    /// What it was asked.
+    /// The messages of the request; empty where they are not needed.
     pub messages: Vec<Message>,
-    /// What it answered.
+    /// The reply.
     pub reply: Reply,
 }
 
 impl Exchange {
-    /// The call that this report is about; `None` if it failed. `messages` is what is kept of what was asked.
+    /// The call of this report, with these messages; `None` if it failed.
     pub fn of(call: &CallReport<'_>, messages: Vec<Message>) -> Option<Self> {
         call.error.is_none().then(|| Self {
             asked: Asked::of(call),
@@ -107,12 +99,11 @@ impl Exchange {
     }
 }
 
-/// Replies by model and request. The same request made again gets the next reply to it; the journal gives each reply
-/// once.
+/// Recorded replies by model and request. Each is taken once: the same request made again gets the next reply to it.
 #[derive(Debug, Default)]
-pub struct Journal(Mutex<HashMap<(ModelId, String), VecDeque<Reply>>>);
+pub struct Replies(HashMap<(ModelId, String), VecDeque<Reply>>);
 
-impl Journal {
+impl Replies {
     /// The replies of these calls, which are in the order in which they ended.
     pub fn new(calls: impl IntoIterator<Item = Exchange>) -> Self {
         let mut replies: HashMap<_, VecDeque<Reply>> = HashMap::new();
@@ -120,63 +111,24 @@ impl Journal {
             let key = (call.asked.model, call.key);
             replies.entry(key).or_default().push_back(call.reply);
         }
-        Self(Mutex::new(replies))
-    }
-
-    /// The model, which is asked only what is not recorded here.
-    pub fn before(self: &Arc<Self>, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
-        Arc::new(Recorded {
-            model,
-            journal: Arc::clone(self),
-        })
+        Self(replies)
     }
 
     /// Whether there is a reply of this model to this request.
     pub fn holds(&self, model: &ModelId, request: &ChatRequest) -> bool {
-        let replies = self.0.lock();
-        let found = replies.get(&(model.clone(), request.key()));
+        let found = self.key_of(model, request).and_then(|key| self.0.get(&key));
         found.is_some_and(|replies| !replies.is_empty())
     }
 
-    /// The next reply of this model to this request.
-    pub fn take(&self, model: &ModelId, request: &ChatRequest) -> Option<Reply> {
-        let mut replies = self.0.lock();
-        replies
-            .get_mut(&(model.clone(), request.key()))?
-            .pop_front()
-    }
-}
-
-/// A model with the replies that it gave before.
-struct Recorded {
-    model: Arc<dyn ChatModel>,
-    journal: Arc<Journal>,
-}
-
-#[async_trait::async_trait]
-impl ChatModel for Recorded {
-    fn id(&self) -> &ModelId {
-        self.model.id()
+    /// Takes the next reply of this model to this request.
+    pub fn take(&mut self, model: &ModelId, request: &ChatRequest) -> Option<Reply> {
+        let key = self.key_of(model, request)?;
+        self.0.get_mut(&key)?.pop_front()
     }
 
-    fn address(&self) -> Option<String> {
-        self.model.address()
-    }
-
-    fn journal(&self) -> Option<&Journal> {
-        Some(&self.journal)
-    }
-
-    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
-        self.model.chat(request)
-    }
-
-    fn structured_output(&self) -> Option<StructuredOutput> {
-        self.model.structured_output()
-    }
-
-    async fn info(&self) -> Result<ModelInfo, ModelError> {
-        self.model.info().await
+    /// The key of a request; `None` if nothing is recorded, so that new runs hash no requests.
+    fn key_of(&self, model: &ModelId, request: &ChatRequest) -> Option<(ModelId, String)> {
+        (!self.0.is_empty()).then(|| (model.clone(), request.key()))
     }
 }
 
@@ -184,9 +136,12 @@ impl ChatModel for Recorded {
 mod tests {
     use std::cell::Cell;
     use std::path::Path;
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
-    use crate::{CallEvent, EndReason, ResponseSchema, ScriptedModel, call_until};
+    use crate::{CallEvent, CallObserver, ChatModel, EndReason, ScriptedModel, call_until};
 
     fn request(text: &str) -> ChatRequest {
         ChatRequest::new(Purpose::Write, vec![Message::new(Role::User, text)])
@@ -213,6 +168,38 @@ mod tests {
                 attempts: 2,
                 ..Reply::default()
             },
+        }
+    }
+
+    /// An observer of a resumed run.
+    struct Resumed {
+        replies: Mutex<Replies>,
+        /// Of each call, whether its reply was recorded.
+        replayed: Mutex<Vec<bool>>,
+    }
+
+    impl Resumed {
+        fn after(calls: impl IntoIterator<Item = Exchange>) -> Self {
+            Self {
+                replies: Mutex::new(Replies::new(calls)),
+                replayed: Mutex::default(),
+            }
+        }
+    }
+
+    impl CallObserver for Resumed {
+        fn on_event(&self, event: CallEvent<'_>) {
+            if let CallEvent::End(report) = event {
+                self.replayed.lock().push(report.replayed);
+            }
+        }
+
+        fn take_recorded(&self, model: &ModelId, request: &ChatRequest) -> Option<Reply> {
+            self.replies.lock().take(model, request)
+        }
+
+        fn is_recorded(&self, model: &ModelId, request: &ChatRequest) -> bool {
+            self.replies.lock().holds(model, request)
         }
     }
 
@@ -284,7 +271,7 @@ mod tests {
     #[test]
     fn the_key_is_that_of_earlier_versions() {
         let schema = serde_json::json!({"type": "object", "maximum": 1.50, "b": {"a": []}});
-        let how = serde_json::json!([[0.1, null], 7, Think::Low, 2, schema]).to_string();
+        let options = serde_json::json!([[0.1, null], 7, Think::Low, 2, schema]).to_string();
         let asked = ChatRequest {
             sampling: Sampling {
                 temperature: Some(0.1),
@@ -296,7 +283,7 @@ mod tests {
             schema: Some(Arc::new(ResponseSchema::new("x", schema))),
             ..request("ä")
         };
-        assert_eq!(asked.key(), source::hash_of([&*how, "user", "ä"]));
+        assert_eq!(asked.key(), source::hash_of([&*options, "user", "ä"]));
     }
 
     #[tokio::test]
@@ -304,22 +291,15 @@ mod tests {
         let script = "[[reply]]\ntext = 'live'\ntimes = 0";
         let model = ScriptedModel::parse(Path::new("s.toml"), script).unwrap();
         let asked = request("a");
-        let journal = Arc::new(Journal::new([
+        let resumed = Resumed::after([
             exchange(&asked, "one", EndReason::Stop),
             exchange(&asked, "two", EndReason::Length),
             exchange(&request("b"), "of b", EndReason::Stop),
-        ]));
-        let model = journal.before(Arc::new(model));
-        let replayed = Mutex::new(Vec::new());
-        let observe = |event: CallEvent<'_>| {
-            if let CallEvent::End(report) = event {
-                replayed.lock().push(report.replayed);
-            }
-        };
+        ]);
         let mut said = Vec::new();
-        assert!(journal.holds(model.id(), &asked));
+        assert!(resumed.is_recorded(model.id(), &asked));
         for _ in 0..3 {
-            let reply = call_until(&*model, asked.clone(), &observe, |_| false).await;
+            let reply = call_until(&model, asked.clone(), &resumed, |_| false).await;
             let reply = reply.unwrap();
             said.push((reply.text, reply.end.unwrap()));
         }
@@ -333,9 +313,9 @@ mod tests {
                 ("live", EndReason::Stop)
             ]
         );
-        assert_eq!(*replayed.lock(), [true, true, false]);
-        assert!(!journal.holds(model.id(), &asked));
-        assert!(journal.holds(model.id(), &request("b")));
+        assert_eq!(*resumed.replayed.lock(), [true, true, false]);
+        assert!(!resumed.is_recorded(model.id(), &asked));
+        assert!(resumed.is_recorded(model.id(), &request("b")));
     }
 
     #[tokio::test]
@@ -343,15 +323,14 @@ mod tests {
         let model = ScriptedModel::parse(Path::new("s.toml"), "").unwrap();
         for (end, shown) in [(EndReason::Unwanted, 1), (EndReason::Stop, 0)] {
             let asked = request("a");
-            let journal = Arc::new(Journal::new([exchange(&asked, "half", end.clone())]));
+            let resumed = Resumed::after([exchange(&asked, "half", end.clone())]);
             let looks = Cell::new(0);
             let stop = |text: &str| {
                 assert_eq!(text, "half");
                 looks.set(looks.get() + 1);
                 true
             };
-            let model = journal.before(Arc::new(model.clone()));
-            let reply = call_until(&*model, asked, &|_| {}, stop).await.unwrap();
+            let reply = call_until(&model, asked, &resumed, stop).await.unwrap();
             assert_eq!((reply.end, looks.get()), (Some(end), shown));
         }
     }

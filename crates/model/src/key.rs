@@ -1,4 +1,4 @@
-//! API keys that cannot be printed and that go to one server only.
+//! API keys that cannot be printed and are sent to one server only.
 
 use std::fmt;
 
@@ -9,33 +9,35 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::secrets;
 use crate::source::redact;
 
-/// A key, together with the one server it may be sent to.
+/// An API key with the one server that it may be sent to.
 ///
-/// A request to any other server (another base URL, another port) goes without it.
+/// Requests to any other server (another base URL or port) omit it.
 #[derive(Clone)]
 pub struct ApiKey {
     secret: SecretString,
     origin: String,
 }
 
-/// A key that cannot be one.
+/// Why a key is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// There is nothing in it.
+    /// The key is empty.
     #[error("the key is empty")]
     Empty,
-    /// No header can carry it.
-    #[error("the key has blanks or characters in it that no key has; was it copied completely?")]
+    /// The key contains characters that a header cannot carry.
+    #[error(
+        "the key contains white space or invalid characters; check that it was copied completely"
+    )]
     Characters,
-    /// The address it belongs to cannot be read.
-    #[error("`{0}` is no URL that a key can belong to")]
+    /// The address of its server is invalid.
+    #[error("`{0}` is not a valid URL for a key")]
     Url(String),
 }
 
 impl ApiKey {
-    /// A key for the server of `url`: scheme, host and port count, the path does not. Blanks around
-    /// the key, such as the line end of a file, are taken away.
+    /// A key for the server of `url`: scheme, host and port count, the path does not. Surrounding white space, such
+    /// as a final newline in a file, is removed.
     pub fn for_url(secret: &str, url: &str) -> Result<Self, KeyError> {
         let url = Url::parse(url.trim()).map_err(|_| KeyError::Url(redact(url).into_owned()))?;
         let secret = secret.trim();
@@ -55,7 +57,7 @@ impl ApiKey {
         })
     }
 
-    /// Whether the key may be sent there.
+    /// Whether the key may be sent to this address.
     pub fn fits(&self, url: &Url) -> bool {
         self.origin == url.origin().ascii_serialization()
     }
@@ -65,7 +67,7 @@ impl ApiKey {
         &self.origin
     }
 
-    /// The header for a request to `url`; `None` if the key is not for it.
+    /// The authorization header for a request to `url`; `None` if the key belongs to another server.
     pub(crate) fn bearer(&self, url: &Url) -> Option<HeaderValue> {
         if !self.fits(url) {
             return None;
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn invalid_keys_are_rejected() {
         let make = |secret| {
             ApiKey::for_url(secret, "https://x.org")
                 .map(|_| ())

@@ -1,5 +1,5 @@
-//! Language models behind one trait and one stream of events. This room knows nothing of drafts,
-//! criteria or terminals.
+//! Language models behind one trait with a stream of events. This crate knows nothing about drafts, criteria or
+//! terminals.
 
 use reflect_base::{secrets, source, types};
 
@@ -22,20 +22,22 @@ mod scripted;
 mod think;
 
 pub use base_url::{BaseUrl, BaseUrlError};
-pub use call::{CallEvent, CallObserver, CallReport, call, call_until};
+pub use call::{CallEvent, CallObserver, CallReport, call, call_until, call_with};
 pub use chat::{
-    ChatEvent, ChatModel, ChatRequest, ChatStream, EndReason, Message, ModelInfo, Purpose,
-    Reasoning, ResponseSchema, Role, Sampling, TokenLogprob,
+    ChatEvent, ChatModel, ChatRequest, ChatStream, EndReason, Message, Middleware, ModelInfo,
+    Purpose, Reasoning, ResponseSchema, Role, Sampling, TokenLogprob,
 };
 pub use error::{ErrorClass, ModelError};
 pub use fence::fence_marker;
 pub use fence::{first_block, inside_fence};
-pub use http::tls_config;
 pub use http::{Connection, HeaderError, HttpClient, Pool, RetryPolicy, Timeouts};
-pub use journal::{Asked, Exchange, Journal};
+pub use http::{tls_config, trust_certificates};
+pub use journal::{Asked, Exchange, Replies};
 pub use key::{ApiKey, KeyError};
 pub use listing::{ListedModel, nearest};
-pub use measure::{Beginning, InJson, JsonAnswer, Writing, cost, measure_json, measure_writing};
+pub use measure::{
+    JsonAnswer, JsonProbe, PromptPrefix, SpeedProbe, cost, measure_json, measure_speed,
+};
 pub use reply::{Reply, complete};
 pub use scripted::{ScriptError, ScriptedModel};
 

@@ -1,25 +1,25 @@
-//! What servers say about the models they have.
+//! The models that a server lists.
 
 /// A model that a server offers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListedModel {
-    /// The name to ask for it by.
+    /// The name to use in requests.
     pub name: String,
-    /// Tokens of prompt and answer together, if the server tells.
+    /// The context window in tokens (prompt and reply), if reported.
     pub context_window: Option<u64>,
-    /// Bytes on disk, if the server tells.
+    /// The size on disk in bytes, if reported.
     pub size: Option<u64>,
-    /// The host that runs it, if that is another one than the server: a cloud model of Ollama.
+    /// The host that runs the model, if it is not the server itself: an Ollama cloud model.
     pub remote: Option<String>,
-    /// How many parameters it has, if the server tells.
+    /// The number of parameters, if reported.
     pub parameters: Option<u64>,
-    /// Whether it writes text, and not only vectors or pictures, if the server tells.
+    /// Whether it generates text, as opposed to embeddings or images, if reported.
     pub writes: Option<bool>,
-    /// Parameters and quantization, such as `8.0B Q4_K_M`, if the server tells.
+    /// The number of parameters and the quantization, such as `8.0B Q4_K_M`, if reported.
     pub details: Option<String>,
 }
 
-/// The names that are most like a wanted one, the best first; at most `limit`.
+/// The most similar names, best first; at most `limit`.
 pub fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -32,7 +32,7 @@ pub fn nearest<'a>(
         .map(|name| {
             let lower = name.to_lowercase();
             let whole = strsim::jaro_winkler(&wanted, &lower);
-            // `llama3` is meant by whoever has `llama3:8b-instruct`.
+            // `llama3` matches `llama3:8b-instruct`.
             let stems = strsim::jaro_winkler(&stem(&wanted), &stem(&lower));
             (whole.max(stems * 0.98), name)
         })
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_names_come_first_and_far_ones_not_at_all() {
+    fn similar_names_come_first_and_dissimilar_ones_are_omitted() {
         let names = ["qwen3:8b", "llama3.2:3b", "llama3.1:8b", "mistral"];
         assert_eq!(nearest("lama3.2", names, 1), ["llama3.2:3b"]);
         assert_eq!(nearest("qwen3", names, 3), ["qwen3:8b"]);

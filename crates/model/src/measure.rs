@@ -1,4 +1,4 @@
-//! What a model can do, found out by asking it two small questions that begin with the same text.
+//! Probes a model with two small requests that start with the same text.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use super::{
 };
 use crate::types::TokenUsage;
 
-/// The most tokens of the answer whose speed is measured.
-const COUNTED: u32 = 96;
+/// The token limit of the reply for the speed test.
+const SPEED_TOKENS: u32 = 96;
 
-/// The most tokens of the answer in JSON: it takes some 30, a model that reasons first some hundreds.
+/// The token limit of the JSON reply: it takes about 30, plus a few hundred for models that reason first.
 const JSON_TOKENS: u32 = 600;
 
-/// The fewest tokens, and the shortest time, that a speed can be told from.
-const ENOUGH_TOKENS: u64 = 8;
-const ENOUGH_TIME: Duration = Duration::from_millis(20);
+/// The minimum number of tokens and the minimum time for a meaningful speed.
+const MIN_TOKENS: u64 = 8;
+const MIN_TIME: Duration = Duration::from_millis(20);
 
-/// The keys that the JSON has to have. Nobody guesses them: an answer with them was made to have them.
+/// The required keys of the JSON reply. Not guessable, so a reply that has them follows the schema.
 const KEYS: [&str; 2] = ["word_of_verdict", "step_of_verdict"];
 
-/// How long the text is that both questions begin with.
+/// The length of the text that both requests start with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beginning {
-    /// Some 250 tokens: enough for servers that cache whatever they have read.
+pub enum PromptPrefix {
+    /// About 250 tokens: enough for servers that cache every prompt.
     Short,
-    /// Some 1,500 tokens: large providers cache from 1,024 tokens on.
+    /// About 1,500 tokens: large providers cache prompts from 1,024 tokens on.
     Long,
 }
 
-impl Beginning {
-    /// About how many tokens it has.
+impl PromptPrefix {
+    /// The approximate number of tokens.
     pub fn tokens(self) -> u32 {
         match self {
             Self::Short => 250,
@@ -45,11 +45,11 @@ impl Beginning {
     }
 
     fn text(self) -> String {
-        // A line has some 14 tokens.
+        // A line has about 14 tokens.
         let lines = self.tokens() / 14;
         let mut text = String::from("This is the stock list of a chandler.\n");
         for line in 1..=lines {
-            // Writing to a text does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "Shelf {line} has {} ropes and {} lamps.",
@@ -61,69 +61,70 @@ impl Beginning {
     }
 }
 
-/// The most tokens that both questions together take: to read, and to write.
-pub fn cost(beginning: Beginning) -> (u32, u32) {
-    (2 * (beginning.tokens() + 50), COUNTED + JSON_TOKENS)
+/// The maximum number of tokens that both requests use together: prompt and completion.
+pub fn cost(prefix: PromptPrefix) -> (u32, u32) {
+    (2 * (prefix.tokens() + 50), SPEED_TOKENS + JSON_TOKENS)
 }
 
-/// How a model writes.
+/// The results of the speed test.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Writing {
-    /// From the request to the first piece of the answer or of its reasoning.
+pub struct SpeedProbe {
+    /// The time from the request to the first piece of the answer or the reasoning.
     pub first_piece: Option<Duration>,
-    /// How fast it writes from then on; `None` if the server counts no tokens, or sends all of them at once.
+    /// The generation speed after the first piece; `None` if the server reports no token counts or sends everything
+    /// at once.
     pub tokens_per_second: Option<f64>,
-    /// Characters of reasoning that came before the answer.
+    /// The number of characters of reasoning before the answer.
     pub reasoning: usize,
-    /// Whether an answer came, too, before the limit was reached.
+    /// Whether an answer started before the token limit was reached.
     pub answered: bool,
-    /// Tokens, as far as the server told.
+    /// The token usage, as far as reported.
     pub usage: TokenUsage,
 }
 
-/// How a model answers where JSON is demanded.
+/// The results of the JSON test.
 #[derive(Debug, Clone, PartialEq)]
-pub struct InJson {
-    /// What came.
+pub struct JsonProbe {
+    /// What the model returned.
     pub answer: JsonAnswer,
-    /// Whether log-probabilities came with it.
+    /// Whether the reply has log-probabilities.
     pub logprobs: bool,
-    /// Tokens, as far as the server told; those of the prompt begin with what the first question began with.
+    /// The token usage, as far as reported. Cached prompt tokens mean that the shared text was cached.
     pub usage: TokenUsage,
-    /// What the server did not accept, in words.
+    /// Notices about what the server rejected.
     pub notices: Vec<String>,
 }
 
-/// What comes where JSON is demanded under a schema that the prompt does not describe.
+/// The reply to a request with a JSON Schema that the prompt does not describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonAnswer {
-    /// JSON as the schema says: the server enforces it.
-    AsTheSchema,
-    /// Some JSON.
-    SomeJson,
-    /// No JSON.
+    /// JSON that follows the schema: the server enforces it.
+    FollowsSchema,
+    /// Other JSON.
+    OtherJson,
+    /// Text that is not JSON.
     Text,
-    /// The limit on tokens was reached before it was complete.
+    /// JSON that was cut off by the token limit.
     CutOff,
 }
 
-/// Asks for a text, and watches how it comes.
+/// Requests a text and measures the stream.
 ///
 /// # Errors
-/// If the call fails for good.
-pub async fn measure_writing(
+/// If the call fails after all retries.
+pub async fn measure_speed(
     model: &dyn ChatModel,
-    beginning: Beginning,
+    prefix: PromptPrefix,
     think: Think,
-) -> Result<Writing, ModelError> {
+) -> Result<SpeedProbe, ModelError> {
     let mut request = ask(
-        beginning,
+        prefix,
         "Leave the list aside. Count from one to thirty in words, separated by commas.",
-        COUNTED,
+        SPEED_TOKENS,
     );
     request.think = think;
-    let watch = Mutex::new(Watch::new());
-    let reply = call(model, request, &|event| {
+    let watch = Mutex::new(StreamTimer::new());
+    let reply = call(model, request, &|event: CallEvent<'_>| {
         if let CallEvent::Chat(event) = event {
             let mut watch = watch.lock();
             watch.see(event);
@@ -134,14 +135,14 @@ pub async fn measure_writing(
     Ok(watch.writing(&reply))
 }
 
-/// When the pieces of an answer come.
-struct Watch {
+/// Records when the pieces of a reply arrive.
+struct StreamTimer {
     begun: Instant,
     first: Option<Instant>,
     last: Option<Instant>,
 }
 
-impl Watch {
+impl StreamTimer {
     fn new() -> Self {
         Self {
             begun: Instant::now(),
@@ -157,7 +158,7 @@ impl Watch {
                 self.first.get_or_insert(now);
                 self.last = Some(now);
             }
-            // What came is void, and the answer begins anew.
+            // The reply so far is void and starts again.
             ChatEvent::Retry { wait, .. } => {
                 *self = Self::new();
                 self.begun += *wait;
@@ -166,12 +167,12 @@ impl Watch {
         }
     }
 
-    fn writing(&self, reply: &Reply) -> Writing {
+    fn writing(&self, reply: &Reply) -> SpeedProbe {
         let took = self
             .first
             .zip(self.last)
             .map(|(first, last)| last.saturating_duration_since(first));
-        Writing {
+        SpeedProbe {
             first_piece: self
                 .first
                 .map(|first| first.saturating_duration_since(self.begun)),
@@ -187,27 +188,27 @@ impl Watch {
     }
 }
 
-/// Tokens per second, from so many tokens of which the first came at the beginning of the time.
+/// The speed in tokens per second: `tokens` generated in `took`, where the first one marks the start.
 fn rate(tokens: u64, took: Duration) -> Option<f64> {
-    if tokens < ENOUGH_TOKENS || took < ENOUGH_TIME {
+    if tokens < MIN_TOKENS || took < MIN_TIME {
         return None;
     }
     let after_the_first = u32::try_from(tokens - 1).ok()?;
     Some(f64::from(after_the_first) / took.as_secs_f64())
 }
 
-/// Asks for JSON under a schema, with log-probabilities, as a judge is asked.
+/// Requests JSON with a schema and log-probabilities, as for a judge.
 ///
 /// # Errors
-/// If the call fails for good.
+/// If the call fails after all retries.
 pub async fn measure_json(
     model: &dyn ChatModel,
-    beginning: Beginning,
+    prefix: PromptPrefix,
     think: Think,
-) -> Result<InJson, ModelError> {
-    // Some servers demand the word where any JSON is demanded.
+) -> Result<JsonProbe, ModelError> {
+    // Some servers require the word "JSON" in the prompt.
     let mut request = ask(
-        beginning,
+        prefix,
         "Leave the list aside. Is the sea wet? Give your verdict as JSON.",
         JSON_TOKENS,
     );
@@ -226,14 +227,14 @@ pub async fn measure_json(
         }),
     )));
     let notices = Mutex::new(Vec::new());
-    let reply = call(model, request, &|event| {
+    let reply = call(model, request, &|event: CallEvent<'_>| {
         if let CallEvent::Chat(ChatEvent::Notice(notice)) = event {
             let mut notices = notices.lock();
             notices.push(notice.clone());
         }
     })
     .await?;
-    Ok(InJson {
+    Ok(JsonProbe {
         answer: json_answer(&reply),
         logprobs: !reply.logprobs.is_empty(),
         usage: reply.usage,
@@ -252,20 +253,20 @@ fn json_answer(reply: &Reply) -> JsonAnswer {
             let word = object.get(KEYS[0]).is_some_and(Value::is_string);
             let step = object.get(KEYS[1]).and_then(Value::as_u64);
             if object.len() == 2 && word && step.is_some_and(|step| (1..=5).contains(&step)) {
-                JsonAnswer::AsTheSchema
+                JsonAnswer::FollowsSchema
             } else {
-                JsonAnswer::SomeJson
+                JsonAnswer::OtherJson
             }
         }
-        Ok(_) => JsonAnswer::SomeJson,
+        Ok(_) => JsonAnswer::OtherJson,
         Err(_) if reply.end == Some(EndReason::Length) => JsonAnswer::CutOff,
         Err(_) => JsonAnswer::Text,
     }
 }
 
-/// A question behind the text that all of them begin with.
-fn ask(beginning: Beginning, question: &str, max_tokens: u32) -> ChatRequest {
-    let content = format!("{}\n{question}", beginning.text());
+/// A request that appends a question to the shared text.
+fn ask(prefix: PromptPrefix, question: &str, max_tokens: u32) -> ChatRequest {
+    let content = format!("{}\n{question}", prefix.text());
     let mut request = ChatRequest::new(Purpose::Write, vec![Message::new(Role::User, content)]);
     request.sampling = Sampling {
         max_tokens: Some(max_tokens),
@@ -294,31 +295,31 @@ mod tests {
             .block_on(future)
     }
 
-    fn in_json(script: &str) -> InJson {
+    fn json_probe(script: &str) -> JsonProbe {
         let model = scripted(script);
-        block(measure_json(&model, Beginning::Short, Think::Auto)).unwrap()
+        block(measure_json(&model, PromptPrefix::Short, Think::Auto)).unwrap()
     }
 
     #[test]
-    fn the_beginning_is_as_long_as_it_says_and_the_same_for_both() {
-        for beginning in [Beginning::Short, Beginning::Long] {
-            let tokens = estimate_tokens(&beginning.text());
-            let said = u64::from(beginning.tokens());
+    fn the_prefix_has_its_length_and_is_shared() {
+        for prefix in [PromptPrefix::Short, PromptPrefix::Long] {
+            let tokens = estimate_tokens(&prefix.text());
+            let said = u64::from(prefix.tokens());
             assert!((said * 2 / 3..said * 3 / 2).contains(&tokens), "{tokens}");
-            let one = ask(beginning, "a", 1).messages[0].content.clone();
-            assert!(one.starts_with(&beginning.text()));
+            let one = ask(prefix, "a", 1).messages[0].content.clone();
+            assert!(one.starts_with(&prefix.text()));
         }
     }
 
     #[test]
-    fn a_writer_is_timed() {
+    fn speed_is_measured() {
         let pieces: Vec<String> = (0..12).map(|n| format!("\"{n},\"")).collect();
         let pieces = pieces.join(", ");
         let model = scripted(&format!(
             "[[reply]]\nreasoning = 'Hm.'\npieces = [{pieces}]\ndelay_ms = 10\n\
              usage = {{ prompt = 200, completion = 12 }}\n"
         ));
-        let writing = block(measure_writing(&model, Beginning::Short, Think::Auto)).unwrap();
+        let writing = block(measure_speed(&model, PromptPrefix::Short, Think::Auto)).unwrap();
         assert!(writing.answered);
         assert_eq!(writing.reasoning, 3);
         assert!(writing.first_piece.is_some());
@@ -327,34 +328,34 @@ mod tests {
     }
 
     #[test]
-    fn a_speed_needs_something_to_be_told_from() {
+    fn speed_needs_enough_tokens_and_time() {
         assert_eq!(rate(7, Duration::from_secs(1)), None);
         assert_eq!(rate(50, Duration::from_millis(1)), None);
         assert_eq!(rate(11, Duration::from_secs(2)), Some(5.0));
     }
 
     #[test]
-    fn json_is_told_from_what_is_not() {
-        let reply = |text: &str| in_json(&format!("[[reply]]\ntext = '''{text}'''\n")).answer;
+    fn json_replies_are_classified() {
+        let reply = |text: &str| json_probe(&format!("[[reply]]\ntext = '''{text}'''\n")).answer;
         let as_asked = r#"{"word_of_verdict": "yes", "step_of_verdict": 5}"#;
-        assert_eq!(reply(as_asked), JsonAnswer::AsTheSchema);
+        assert_eq!(reply(as_asked), JsonAnswer::FollowsSchema);
         assert_eq!(
             reply(&format!("```json\n{as_asked}\n```")),
-            JsonAnswer::AsTheSchema
+            JsonAnswer::FollowsSchema
         );
-        assert_eq!(reply(r#"{"verdict": "yes"}"#), JsonAnswer::SomeJson);
+        assert_eq!(reply(r#"{"verdict": "yes"}"#), JsonAnswer::OtherJson);
         assert_eq!(
             reply(r#"{"word_of_verdict": "yes", "step_of_verdict": 9}"#),
-            JsonAnswer::SomeJson
+            JsonAnswer::OtherJson
         );
         assert_eq!(reply("Yes, it is."), JsonAnswer::Text);
-        let cut = in_json("[[reply]]\ntext = '{\"word'\nend = 'length'\n").answer;
+        let cut = json_probe("[[reply]]\ntext = '{\"word'\nend = 'length'\n").answer;
         assert_eq!(cut, JsonAnswer::CutOff);
     }
 
     #[test]
-    fn log_probabilities_and_notices_are_seen() {
-        let seen = in_json(
+    fn log_probabilities_and_notices_are_reported() {
+        let seen = json_probe(
             "[[reply]]\ntext = '{}'\nnotice = 'seed is left out'\n\
              usage = { prompt = 300, completion = 2, cached = 250 }\n\
              logprobs = [{ token = '{', logprob = -0.1, top = [['{', -0.1]] }]\n",
@@ -362,13 +363,13 @@ mod tests {
         assert!(seen.logprobs);
         assert_eq!(seen.notices, ["seed is left out"]);
         assert_eq!(seen.usage.cached, Some(250));
-        assert!(!in_json("[[reply]]\ntext = '{}'\n").logprobs);
+        assert!(!json_probe("[[reply]]\ntext = '{}'\n").logprobs);
     }
 
     #[test]
-    fn a_failure_is_passed_on() {
+    fn failures_are_returned() {
         let model = scripted("[[reply]]\nerror = { class = 'auth', message = 'no' }\n");
-        let error = block(measure_writing(&model, Beginning::Short, Think::Auto)).unwrap_err();
+        let error = block(measure_speed(&model, PromptPrefix::Short, Think::Auto)).unwrap_err();
         assert_eq!(error.class, crate::ErrorClass::Auth);
     }
 }

@@ -1,23 +1,23 @@
-//! Texts that have become nothing but repetition: what comes was there before, word for word.
+//! Detects texts that have degenerated into a loop, where almost every passage occurred before.
 //!
-//! Structured texts repeat themselves on purpose. The rows of a table, the weeks of a plan and the lines of code differ
-//! in names and figures, so that few runs of eight words occur twice. In a loop nearly all of them do.
+//! Structured texts repeat themselves on purpose: the rows of a table, the weeks of a plan and lines of code. Their
+//! names and numbers differ, so few sequences of eight words occur twice. In a loop nearly all of them do.
 
 use std::collections::HashSet;
 
-/// So many words in a row are looked at together.
+/// The number of words in a sequence.
 const RUN: usize = 8;
-/// So many of them must have letters: rows of figures are no loop.
+/// How many of these words must contain letters: rows of numbers are not a loop.
 const WITH_LETTERS: usize = 4;
-/// At most one in so many runs of a loop differs from the others.
+/// At most one in this many sequences of a loop differs from the others.
 const TIMES: usize = 3;
-/// No tag of HTML or XML is longer, in bytes.
+/// The maximum length of an HTML or XML tag, in bytes.
 const LONGEST_TAG: usize = 300;
 
-/// Where a text that ends in a loop has been all through the first time, in bytes; `None` if it does not. A loop has at
-/// least so many words, and so much of it (0 to 1) was there before.
+/// The byte offset at which a text that ends in a loop has completed its first pass; `None` if it does not end in a
+/// loop. A loop has at least `least` words, and at least `share` (0 to 1) of it occurred before.
 pub fn loop_start(text: &str, least: usize, share: f64) -> Option<usize> {
-    // A word and the space behind it.
+    // A word and a space take at least two bytes.
     if text.len() < 2 * least {
         return None;
     }
@@ -46,13 +46,13 @@ pub fn loop_start(text: &str, least: usize, share: f64) -> Option<usize> {
 }
 
 struct Word {
-    /// Where it begins, in bytes.
+    /// The byte offset of the word.
     at: usize,
     hash: u64,
     letters: bool,
 }
 
-/// The words of a text, numbers among them, without those in tags.
+/// The words and numbers of a text, excluding those inside tags.
 fn words(text: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::with_capacity(text.len() / 6);
     let (mut inside, mut skip) = (false, 0);
@@ -83,7 +83,7 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-/// How long the tag at the beginning of a text is, if there is one.
+/// The length of the tag at the start of a text, if there is one.
 fn end_of_tag(text: &str) -> Option<usize> {
     let name = text[1..].chars().next()?;
     let end = text.find('>').filter(|end| *end < LONGEST_TAG)?;
@@ -96,7 +96,7 @@ fn hash_of_run(run: &[Word]) -> u64 {
 
 const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
 
-/// FNV-1a. Who makes two runs look the same only makes a text seem to repeat itself.
+/// FNV-1a. A collision only makes a text look slightly more repetitive.
 fn fnv(hash: u64, part: u64) -> u64 {
     (hash ^ part).wrapping_mul(0x100_0000_01B3)
 }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_texts_are_no_loop() {
+    fn structured_texts_are_not_loops() {
         let plan = lines(52, |n| {
             format!(
                 "Week {n}: rest day or easy stretching at home, then an easy run of {} km at a pace where you can talk",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_are_found_with_where_they_begin() {
+    fn loops_are_found_with_their_start() {
         let story = lines(30, |n| {
             format!("The keeper saw ship {n} and wrote its name{n} into the book at {n} o'clock.")
         });
@@ -178,7 +178,7 @@ mod tests {
                 "{start} {first}"
             );
         }
-        // With small changes that come again.
+        // Small variations that repeat.
         let kinds = ["small", "green", "old", "quiet", "famous"];
         let varied = lines(90, |n| {
             format!(

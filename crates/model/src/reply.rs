@@ -1,32 +1,32 @@
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 
-use super::chat::{ChatEvent, ChatModel, ChatRequest, EndReason, TokenLogprob};
+use super::chat::{ChatEvent, ChatModel, ChatRequest, ChatStream, EndReason, TokenLogprob};
 use super::error::ModelError;
-use super::runaway::Watch;
+use super::runaway::RepetitionWatch;
 use crate::types::TokenUsage;
 
-/// A whole answer.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reply {
     /// The answer, without reasoning.
     pub text: String,
-    /// The reasoning, if the server showed any.
+    /// The reasoning, if the server returned any.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
     /// Why the model stopped; `None` if the call failed.
     pub end: Option<EndReason>,
-    /// Tokens, as far as the server told.
+    /// The token usage, as far as reported.
     pub usage: TokenUsage,
-    /// Log-probabilities of the answer's tokens, where asked for and given.
+    /// The log-probabilities of the answer's tokens, if requested and reported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logprobs: Vec<TokenLogprob>,
-    /// Requests that were made, retries included; at least 1.
+    /// The number of requests, including retries; at least 1.
     pub attempts: u32,
 }
 
 impl Reply {
-    /// One of which nothing has come yet.
+    /// A reply that has not received anything yet.
     pub fn begun() -> Self {
         Self {
             attempts: 1,
@@ -34,7 +34,7 @@ impl Reply {
         }
     }
 
-    /// Takes in what has come of it.
+    /// Adds an event.
     pub fn take(&mut self, event: ChatEvent) {
         match event {
             ChatEvent::Text(piece) => self.text.push_str(&piece),
@@ -50,7 +50,7 @@ impl Reply {
             ChatEvent::Notice(_) => {}
             ChatEvent::End(end) => {
                 self.end = Some(end);
-                // Some servers accept the request and return no alternatives, or 0.0 for every token.
+                // Some servers accept the request but return no alternatives, or 0.0 for every token.
                 let says_nothing = |token: &TokenLogprob| {
                     token.top.is_empty() || token.top.iter().all(|&(_, logprob)| logprob == 0.0)
                 };
@@ -61,42 +61,43 @@ impl Reply {
         }
     }
 
-    /// Ends it before its model does, after so many pieces of the answer to so many characters.
+    /// Ends the reply early, after this many pieces; `sent` is the number of characters in the request.
     fn end_early(&mut self, end: EndReason, sent: usize, pieces: usize) {
         self.end = Some(end);
         self.estimate(sent, pieces);
     }
 
-    /// Estimates what the server had no time to count.
+    /// Estimates the token counts that the server did not report.
     pub fn estimate(&mut self, sent: usize, pieces: usize) {
         let received = self.text.len() + self.reasoning.len();
         self.usage.estimate(sent, received, pieces);
     }
 }
 
-/// Asks a model and gathers its answer; `observe` sees every event as it comes.
+/// Calls a model and collects its reply; `observe` sees every event as it arrives.
 ///
-/// The reply is returned in any case, since a failed call has used tokens and attempts, too; the
-/// second part says how it ended.
+/// Returns the reply even if the call fails, because a failed call has used tokens and attempts too. The second value
+/// is the result of the call.
 pub async fn complete(
     model: &dyn ChatModel,
     request: ChatRequest,
     observe: impl FnMut(&ChatEvent),
 ) -> (Reply, Result<(), ModelError>) {
-    complete_until(model, request, observe, |_| false).await
+    let sent = request.characters();
+    complete_until(model.chat(request), sent, observe, |_| false).await
 }
 
-/// As [`complete`], but the answer is ended early once `stop`, which is shown it after every piece, says so.
+/// Like [`complete`], for the reply to a request of `sent` bytes. Stops the reply early once `stop` returns true; it is
+/// called with the text so far after every piece.
 pub(super) async fn complete_until(
-    model: &dyn ChatModel,
-    request: ChatRequest,
+    mut stream: ChatStream<'_>,
+    sent: usize,
     mut observe: impl FnMut(&ChatEvent),
     mut stop: impl FnMut(&str) -> bool,
 ) -> (Reply, Result<(), ModelError>) {
     let mut reply = Reply::begun();
-    let (mut watch, mut watch_reasoning) = (Watch::default(), Watch::default());
-    let (sent, mut pieces) = (request.characters(), 0);
-    let mut stream = model.chat(request);
+    let (mut watch, mut watch_reasoning) = (RepetitionWatch::default(), RepetitionWatch::default());
+    let mut pieces = 0;
     while let Some(event) = stream.next().await {
         let event = match event {
             Ok(event) => event,
@@ -119,13 +120,13 @@ pub(super) async fn complete_until(
             reply.end_early(EndReason::Unwanted, sent, pieces);
         }
         if reply.end.is_some() {
-            // Leaving here drops the stream, which ends the call.
+            // Returning drops the stream, which cancels the call.
             return (reply, Ok(()));
         }
     }
     let error = ModelError::new(
         super::ErrorClass::CutOff,
-        "the stream ended without a terminal event",
+        "the stream ended without a final event",
     );
     (reply, Err(error))
 }

@@ -1,32 +1,33 @@
-//! Noticing that a model has lost itself in repetition. Small models do; they would go on until the window
-//! is full.
+//! Detects that a model is stuck in repetition. Small models do this and would continue until the context window is
+//! full.
 
 use super::repetition::loop_start;
 
-/// A unit that repeats may be this long, in bytes: a few lines of text.
+/// The maximum length of a repeated unit, in bytes: a few lines of text.
 const LONGEST_UNIT: usize = 400;
-/// So much of the end of a text must be repetition, in bytes...
+/// The minimum length of the repetition at the end of a text, in bytes.
 const REPEATED: usize = 1600;
-/// ...and it must repeat so often. A table's rules or a row of dots in a real text are shorter or rarer.
+/// The minimum number of repetitions. Table rules or rows of dots in real texts are shorter or rarer.
 const TIMES: usize = 4;
-/// A text is looked at whenever so much has been added, in bytes.
+/// How often to check a text: after this many new bytes.
 const STEP: usize = 256;
-/// Repetition with small changes is looked for whenever a text has grown by this share, for that takes longer...
+/// How often to check for repetition with small variations, which takes longer: when the text has grown by one part
+/// in this many.
 const SHARE: usize = 4;
-/// ...and must be so long, in words...
+/// The minimum length of such a loop, in words.
 const LOOP: usize = 1000;
-/// ...and have so much that was there before.
+/// The minimum share of such a loop that occurred before.
 const KNOWN: f64 = 0.85;
 
-/// Watches a text that is being written.
+/// Watches a text while it is written.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct RepetitionWatch {
     looked_at: usize,
     searched_at: usize,
 }
 
-impl Watch {
-    /// Whether the text has become nothing but repetition. Cheap to ask after every piece.
+impl RepetitionWatch {
+    /// Whether the text has become pure repetition. Cheap enough to call after every piece.
     pub(super) fn is_runaway(&mut self, text: &str) -> bool {
         if text.len() < self.looked_at + STEP {
             return false;
@@ -43,14 +44,14 @@ impl Watch {
     }
 }
 
-/// Whether the end of a text repeats one unit over and over.
+/// Whether a text ends with many repetitions of one unit.
 fn repeats(text: &[u8]) -> bool {
     let Some(start) = text.len().checked_sub(REPEATED) else {
         return false;
     };
     let tail = &text[start..];
     (1..=LONGEST_UNIT.min(REPEATED / TIMES)).any(|unit| {
-        // From the end: where the text is no repetition, that shows at once.
+        // Compare from the end, where a mismatch shows soonest.
         tail[unit..]
             .iter()
             .rev()
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_real_text_is_no_repetition() {
+    fn real_text_is_not_repetition() {
         let lines: Vec<String> = (0..400)
             .map(|n| format!("Line {n} says something else."))
             .collect();
@@ -74,7 +75,7 @@ mod tests {
             "
 ",
         );
-        let mut watch = Watch::default();
+        let mut watch = RepetitionWatch::default();
         for end in (0..text.len()).step_by(7) {
             assert!(!watch.is_runaway(&text[..end]));
         }
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn repetition_with_small_changes_is_found() {
         let kinds = ["small", "green", "old", "quiet", "famous", "young", "wild"];
-        let (mut text, mut watch) = (String::new(), Watch::default());
+        let (mut text, mut watch) = (String::new(), RepetitionWatch::default());
         let found = (0_usize..1000).find(|n| {
             let (one, other) = (kinds[n * n % 7], kinds[n / 2 % 7]);
             text += "The frog is a ";
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ruler_in_a_text_is_no_runaway() {
+    fn a_ruler_is_not_repetition() {
         let text = format!(
             "{}\n{}\nMore.",
             "Word by word. ".repeat(20),
@@ -108,11 +109,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_repeated_long_enough_is_found(
+        fn long_repetition_is_found(
             before in "[a-z ]{0,500}",
             unit in "[a-zé\n .]{1,180}",
         ) {
-            let mut watch = Watch::default();
+            let mut watch = RepetitionWatch::default();
             let mut text = before;
             let found = (0..4000).any(|_| {
                 text.push_str(&unit);

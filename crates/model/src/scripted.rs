@@ -1,19 +1,19 @@
-//! A model that answers from a file: for tests, demos and bug reports (`--provider scripted:FILE`).
+//! A model that replies from a file: for tests, demos and bug reports (`--provider scripted:FILE`).
 //!
-//! The file is TOML, a list of `[[reply]]`. Each call gets the first reply that is not used up and whose
-//! conditions hold:
+//! The file is TOML with a list of `[[reply]]` tables. Each call returns the first reply that is not used up and
+//! whose conditions match:
 //!
 //! ```toml
 //! [[reply]]
-//! purpose = "write"            # only for writing (or "judge"); without it for both
+//! purpose = "write"            # only for writing (or "judge"); default: both
 //! contains = "haiku"           # only if a message contains this text
-//! times = 2                    # how often it is given; default 1, 0 for always
+//! times = 2                    # how many times to use it; default 1, 0 for no limit
 //! text = "An old silent pond"  # the answer; or in pieces:
 //! pieces = ["An old ", "silent pond"]
 //! reasoning = "Five syllables first."
 //! usage = { prompt = 20, completion = 5, cached = 12 }
 //! end = "length"               # "stop" (default), "length" or "refused"
-//! refusal = "I would rather not."   # what is said with end = "refused"
+//! refusal = "I would rather not."   # the message for end = "refused"
 //! delay_ms = 100               # before every piece
 //! notice = "seed is left out"
 //! retries = [{ class = "rate", message = "slow down", wait_ms = 50 }]   # failures before the answer
@@ -24,13 +24,12 @@
 //! json = { score = 0.9 }       # the answer is this value as JSON
 //!
 //! [[reply]]
-//! text = "this much came"      # and then it failed
-//! error = { class = "cut_off", message = "the connection broke" }
+//! text = "partial output"      # before the failure
+//! error = { class = "cut_off", message = "the connection was lost" }
 //! ```
 //!
-//! Classes of errors: `auth`, `quota`, `rate`, `not_found`, `context_too_long`, `rejected`, `cut_off`,
-//! `unreachable`, `transient`, `protocol`. An `error` is final; what a server's client would try again
-//! is written as `retries`.
+//! Error classes: `auth`, `quota`, `rate`, `not_found`, `context_too_long`, `rejected`, `cut_off`, `unreachable`,
+//! `transient`, `protocol`. An `error` is final; failures that the client would retry are listed as `retries`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -47,7 +46,7 @@ use super::{
 };
 use crate::types::{ModelId, TokenUsage};
 
-/// A model that answers from a file. Clones go on in the same script.
+/// A model that replies from a file. Clones share the position in the script.
 #[derive(Debug, Clone)]
 pub struct ScriptedModel {
     id: ModelId,
@@ -55,25 +54,25 @@ pub struct ScriptedModel {
     replies: Arc<Mutex<Vec<Entry>>>,
 }
 
-/// A script that cannot be used.
+/// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// It cannot be read.
-    #[error("the script `{file}` cannot be read")]
+    /// The file cannot be read.
+    #[error("cannot read the script `{file}`")]
     Io {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// It is no script.
-    #[error("the script `{file}` is not as it should be: {reason}")]
+    /// The file is not a valid script.
+    #[error("invalid script `{file}`: {reason}")]
     Syntax {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// What is wrong with it, with the place.
+        /// What is wrong with it, and where.
         reason: String,
     },
 }
@@ -161,12 +160,12 @@ struct LogprobEntry {
 #[derive(Debug)]
 struct Entry {
     reply: ReplyEntry,
-    /// How often it is still given; `None` for always.
+    /// How many more times to use it; `None` for no limit.
     left: Option<u32>,
 }
 
 impl ScriptedModel {
-    /// Reads a script.
+    /// Reads a script from a file.
     pub fn open(path: &Path) -> Result<Self, ScriptError> {
         let text = fs_err::read_to_string(path).map_err(|source| ScriptError::Io {
             file: path.to_owned(),
@@ -175,7 +174,7 @@ impl ScriptedModel {
         Self::parse(path, &text)
     }
 
-    /// Takes a script that was read from `path`, which names it in messages.
+    /// Parses a script; `path` names it in messages.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ScriptError> {
         let syntax = |reason: String| ScriptError::Syntax {
             file: path.to_owned(),
@@ -217,6 +216,13 @@ impl ScriptedModel {
         })
     }
 
+    /// Skips the replies to these calls, as far as they were made to this model.
+    pub fn skip(&self, answered: &[Exchange]) {
+        for call in answered.iter().filter(|call| call.asked.model == self.id) {
+            let _ = self.take(call.asked.purpose, &call.messages);
+        }
+    }
+
     fn take(&self, purpose: Purpose, messages: &[Message]) -> Option<ReplyEntry> {
         let purpose = match purpose {
             Purpose::Write => PurposeName::Write,
@@ -238,7 +244,7 @@ impl ScriptedModel {
         Some(entry.reply.clone())
     }
 
-    fn used_up(&self, request: &ChatRequest) -> ModelError {
+    fn exhausted_error(&self, request: &ChatRequest) -> ModelError {
         let purpose = match request.purpose {
             Purpose::Write => "write",
             Purpose::Judge => "judge",
@@ -250,7 +256,7 @@ impl ScriptedModel {
                 self.file.display()
             ),
         )
-        .with_hint("add a `[[reply]]` to it, or `times = 0` to one that is always given")
+        .with_hint("add a `[[reply]]`, or set `times = 0` on a reply to use it without limit")
     }
 }
 
@@ -265,7 +271,7 @@ impl ErrorEntry {
 }
 
 impl ReplyEntry {
-    /// What the call gives, each with the wait before it.
+    /// The events of the call, each with the wait before it.
     fn steps(self) -> VecDeque<(Duration, Result<ChatEvent, ModelError>)> {
         let delay = Duration::from_millis(self.delay_ms);
         let mut steps = VecDeque::new();
@@ -327,10 +333,6 @@ impl ChatModel for ScriptedModel {
         &self.id
     }
 
-    fn skip(&self, answered: &Exchange) {
-        let _ = self.take(answered.asked.purpose, &answered.messages);
-    }
-
     fn address(&self) -> Option<String> {
         let file = std::path::absolute(&self.file).ok()?;
         Some(file.display().to_string())
@@ -339,7 +341,7 @@ impl ChatModel for ScriptedModel {
     fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
         let steps = match self.take(request.purpose, &request.messages) {
             Some(reply) => reply.steps(),
-            None => VecDeque::from([(Duration::ZERO, Err(self.used_up(&request)))]),
+            None => VecDeque::from([(Duration::ZERO, Err(self.exhausted_error(&request)))]),
         };
         stream::unfold(steps, |mut steps| async {
             let (wait, event) = steps.pop_front()?;
@@ -391,7 +393,7 @@ mod tests {
         reply.text
     }
 
-    /// The example of the documentation is a script.
+    /// The example in the documentation is a valid script.
     #[test]
     fn the_documented_example_works() {
         let example: String = include_str!("scripted.rs")
@@ -400,7 +402,7 @@ mod tests {
             .skip(1)
             .take_while(|line| !line.contains("```"))
             .map(|line| line.trim_start_matches("//!").trim_start().to_owned() + "\n")
-            // One answer is shown in two ways.
+            // The documentation shows the same answer in two forms.
             .filter(|line| !line.starts_with("text = \"An old"))
             .collect();
         let model = model(&example);
@@ -414,11 +416,11 @@ mod tests {
         assert_eq!(text(&model, Purpose::Judge, "x"), "{\"score\":0.9}");
         let (reply, result) = ask(&model, Purpose::Write, "something else");
         assert_eq!(result.unwrap_err().class, ErrorClass::CutOff);
-        assert_eq!(reply.text, "this much came");
+        assert_eq!(reply.text, "partial output");
     }
 
     #[test]
-    fn replies_are_given_in_order_where_their_conditions_hold() {
+    fn the_first_matching_reply_is_used() {
         let model = model(
             "[[reply]]\npurpose = 'judge'\ntext = 'j'\ntimes = 2\n\
              [[reply]]\ncontains = 'two'\ntext = 'b'\n\
@@ -437,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_script_says_where() {
+    fn script_errors_have_a_position() {
         for (script, words) in [
             ("[[reply]]\ntxt = 'a'\n", "txt"),
             ("[[reply]]\ntext = 'a'\npieces = ['b']\n", "more than one"),

@@ -1,39 +1,39 @@
-//! Separates a leading block of reasoning from the answer, piece by piece.
+//! Separates a leading block of reasoning from the answer in a stream.
 
-/// The tags that models put around their reasoning, lower case.
+/// The tags that models put around their reasoning, in lower case.
 const TAGS: [&str; 3] = ["think", "thinking", "mm:think"];
 
-/// Splits the text of an answer into reasoning and answer.
+/// Splits the text of a reply into reasoning and answer.
 ///
-/// Only a block at the very beginning is reasoning; what looks like a tag later is text like any other.
-/// A tag that is cut by the end of a piece is held back until it is complete.
+/// Only a block at the very beginning is reasoning; later tags are ordinary text. An incomplete tag at the end of a
+/// piece is held back until it is complete.
 #[derive(Debug)]
 pub(crate) struct ThinkSplitter {
     state: State,
-    /// Bytes taken so far.
+    /// The number of bytes consumed so far.
     taken: usize,
-    /// The byte at which the answer begins, once that is known.
+    /// The byte offset at which the answer begins, once known.
     answer_start: Option<usize>,
-    /// Whether a closing tag without an opening one is looked for, too.
+    /// Whether to look for a closing tag without an opening one.
     orphans: bool,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Nothing but blanks, or the beginning of an opening tag.
+    /// White space, or the beginning of an opening tag.
     Start(String),
-    /// Inside a block; the text holds back what may be its closing tag.
+    /// Inside a block; `held` may be the start of its closing tag.
     Block { tag: &'static str, held: String },
-    /// After a block: blanks are left out.
+    /// After a block; white space is skipped.
     AfterBlock,
-    /// The answer is held back, since a closing tag may follow that makes it reasoning.
+    /// The answer is held back, because a later closing tag may turn it into reasoning.
     Held(String),
     /// The answer.
     Answer,
 }
 
 impl ThinkSplitter {
-    /// For an answer that is shown as it comes.
+    /// A splitter for a reply that is displayed while it arrives.
     pub(crate) fn new() -> Self {
         Self {
             state: State::Start(String::new()),
@@ -43,8 +43,8 @@ impl ThinkSplitter {
         }
     }
 
-    /// For an answer that nobody sees before it is complete: then a closing tag whose opening tag was
-    /// part of the prompt can be recognized, too. What starts like JSON is still passed on at once.
+    /// A splitter for a reply that is not displayed before it is complete. It also recognizes a closing tag whose
+    /// opening tag is part of the prompt. Text that starts like JSON is not held back.
     pub(crate) fn holding_back() -> Self {
         Self {
             orphans: true,
@@ -52,7 +52,7 @@ impl ThinkSplitter {
         }
     }
 
-    /// Takes a piece and says what of it is reasoning and what is answer.
+    /// Adds a piece and appends its parts to `reasoning` and `answer`.
     pub(crate) fn feed(&mut self, piece: &str, reasoning: &mut String, answer: &mut String) {
         self.taken += piece.len();
         match &mut self.state {
@@ -70,7 +70,7 @@ impl ThinkSplitter {
         }
     }
 
-    /// The stream has ended: what was held back is given out.
+    /// Ends the stream and releases what was held back.
     pub(crate) fn finish(&mut self, reasoning: &mut String, answer: &mut String) {
         match std::mem::replace(&mut self.state, State::Answer) {
             State::Start(held) => {
@@ -95,7 +95,7 @@ impl ThinkSplitter {
         }
     }
 
-    /// The byte of the whole text at which the answer begins, once that is known.
+    /// The byte offset in the whole text at which the answer begins, once known.
     pub(crate) fn answer_start(&self) -> Option<usize> {
         self.answer_start
     }
@@ -166,9 +166,9 @@ impl ThinkSplitter {
 }
 
 enum Tag {
-    /// The tag's name, and its length with the brackets.
+    /// The tag's name, and its length including the brackets.
     Complete(&'static str, usize),
-    /// It may become a tag.
+    /// The text may be the start of a tag.
     Partial,
     None,
 }
@@ -203,9 +203,9 @@ fn bracketed(text: &str, open: &str, tag: &'static str) -> Tag {
     Tag::Complete(tag, length)
 }
 
-/// Finds a closing tag that no opening one precedes: where the reasoning ends and where the answer
-/// begins. The tag has to stand alone on its line, outside of a code block, and an answer has to follow:
-/// otherwise it is text that speaks of tags.
+/// Finds a closing tag without an opening one: where the reasoning ends and where the answer begins. The tag must be
+/// alone on its line, outside of a code block, and be followed by an answer; otherwise the text merely mentions the
+/// tag.
 fn orphan(text: &str) -> Option<(usize, usize)> {
     let mut start = 0;
     let mut in_code = false;
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closing_tag_alone_counts_only_where_nothing_was_shown() {
+    fn a_lone_closing_tag_counts_only_if_held_back() {
         assert_eq!(held("a\nb\n</think>\n\n{}"), pair("a\nb\n", "{}"));
         assert_eq!(held("a\n</THINK>\n"), pair("", "a\n</THINK>\n"));
         assert_eq!(
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_like_json_is_not_held_back() {
+    fn json_is_not_held_back() {
         let mut splitter = ThinkSplitter::holding_back();
         let (mut reasoning, mut answer) = (String::new(), String::new());
         splitter.feed(" {\"a\"", &mut reasoning, &mut answer);
@@ -323,7 +323,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter(
+        fn splitting_does_not_depend_on_pieces(
             parts in prop::collection::vec(
                 prop::sample::select(vec![
                     "<think>", "</think>", "<mm:think>", "</mm:think>", "<Thinking>", "</thinking>", "<", "/",

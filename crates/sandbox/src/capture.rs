@@ -3,7 +3,7 @@ use std::fmt;
 
 use crate::secrets;
 
-/// A stream of bytes of which only the head and the tail are kept.
+/// The captured head and tail of a byte stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
     head: Vec<u8>,
@@ -12,23 +12,23 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Bytes that were written, kept or not, with secrets redacted.
+    /// The total number of bytes, including dropped ones, after redaction of secrets.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Bytes between head and tail that were not kept.
+    /// The number of bytes dropped between head and tail.
     pub fn cut(&self) -> u64 {
         let kept = u64::try_from(self.head.len() + self.tail.len()).unwrap_or(u64::MAX);
         self.total.saturating_sub(kept)
     }
 
-    /// The text, with a note where something was cut. Bytes that are not UTF-8 become U+FFFD.
+    /// The text, with a note where bytes were dropped. Invalid UTF-8 becomes U+FFFD.
     pub fn text(&self) -> String {
         self.to_string()
     }
 
-    /// All bytes, or nothing where some were cut: for output that is read by a program.
+    /// All bytes; `None` if some were dropped. For output that a program parses.
     pub fn complete(&self) -> Option<Vec<u8>> {
         (self.cut() == 0).then(|| [self.head.as_slice(), self.tail.as_slice()].concat())
     }
@@ -49,7 +49,7 @@ impl fmt::Display for Captured {
     }
 }
 
-/// Without the character that the cut split at the end.
+/// Removes an incomplete character at the end.
 fn whole_start(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(e) if e.error_len().is_none() => &bytes[..e.valid_up_to()],
@@ -57,7 +57,7 @@ fn whole_start(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Without the rest of the character that the cut split at the start: at most 3 continuation bytes.
+/// Removes the rest of a split character at the start: at most 3 continuation bytes.
 fn whole_end(bytes: &[u8]) -> &[u8] {
     let rest = bytes
         .iter()
@@ -67,7 +67,7 @@ fn whole_end(bytes: &[u8]) -> &[u8] {
     &bytes[rest..]
 }
 
-/// Keeps the first half and the last half of what is pushed into it, in bounded memory.
+/// Keeps the first and the last part of a stream in bounded memory.
 #[derive(Debug)]
 pub(super) struct Capture {
     half: usize,
@@ -103,13 +103,13 @@ impl Capture {
         self.total
     }
 
-    /// What was kept. Known secrets are redacted: this is where the output of programs comes in.
+    /// Returns the kept parts. Redacts known secrets: all output of programs passes through here.
     pub(super) fn finish(self) -> Captured {
         let (mut head, mut tail) = (self.head, Vec::from(self.tail));
         let kept = |head: &[u8], tail: &[u8]| u64::try_from(head.len() + tail.len());
         let cut = self.total - kept(&head, &tail).unwrap_or(self.total);
         if cut == 0 {
-            // A secret may lie across the middle.
+            // A secret may span the middle.
             head.append(&mut tail);
         }
         let (head, tail) = (secrets::redact(head), secrets::redact(tail));
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn head_and_tail_stay_and_the_cut_is_told() {
+    fn head_and_tail_are_kept_and_the_cut_is_marked() {
         let mut capture = Capture::new(8);
         capture.push(b"abcdefgh");
         capture.push(b"ijklmnop");
@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_fits_is_kept_whole_and_the_rest_is_bounded(
+        fn short_output_is_kept_whole_and_long_output_is_bounded(
             chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20),
             limit in 2_usize..100,
         ) {

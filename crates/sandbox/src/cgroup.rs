@@ -1,6 +1,8 @@
-//! A control group for one child and all that it starts: the kernel itself counts, and nothing leaves it
-//! by making a session of its own. It is the one bound on processes that also holds for root. Where none
-//! can be made (no right to, no such kernel) there is none, and nobody is told: the watch still holds.
+//! A control group (cgroup) for one child and all processes that it starts.
+//!
+//! The kernel enforces the limits, and a process cannot leave the group by creating a new session. It is the only
+//! limit on processes that also applies to root. If no group can be created (no permission, or no kernel support),
+//! only the limit monitor applies, without a warning.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -11,18 +13,18 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::limits::{LimitHit, Limits};
 
-/// How the names of our groups begin; the id of the process that made one follows.
+/// The prefix of our groups' names, followed by the id of the creating process.
 const PREFIX: &str = "reflect-";
 
-/// How often the removal of a group is tried while its last processes die, one millisecond apart.
+/// How many times to try to remove a group while its last processes exit, one millisecond apart.
 const TRIES: u32 = 50;
 
-/// A group of our own. Dropping it removes it.
+/// A control group, removed on drop.
 #[derive(Debug)]
 pub(super) struct Group(PathBuf);
 
 impl Group {
-    /// Makes a group with these limits on processes and, where the system can, on memory.
+    /// Creates a group with limits on processes and, where supported, on memory.
     pub(super) fn make(mark: &str, limits: &Limits) -> Option<Self> {
         let of = |name: &str| fs::read_to_string(Path::new("/proc/self").join(name)).ok();
         let (cgroup, mounts) = (of("cgroup")?, of("mountinfo")?);
@@ -31,24 +33,24 @@ impl Group {
             .find_map(|parent| Self::within(parent, mark, limits))
     }
 
-    /// A group that a process made which is gone.
+    /// The group of a process that no longer exists.
     pub(super) fn existing(folder: &Path) -> Self {
         Self(folder.to_owned())
     }
 
-    /// Its folder.
+    /// The group's folder.
     pub(super) fn folder(&self) -> &Path {
         &self.0
     }
 
     fn within(parent: &Path, mark: &str, limits: &Limits) -> Option<Self> {
-        remove_abandoned(parent);
+        remove_stale(parent);
         let folder = parent.join(format!("{PREFIX}{}-{mark}", std::process::id()));
         fs::create_dir(&folder).ok()?;
-        // From here on it is removed again if something fails.
+        // From here on, drop removes the group if something fails.
         let group = Self(folder);
         group.set("pids.max", &limits.processes.to_string())?;
-        // Version 2 only; where it counts memory.
+        // Version 2 only, and only if the memory controller is enabled.
         if group
             .set("memory.max", &limits.memory.to_string())
             .is_some()
@@ -60,20 +62,20 @@ impl Group {
     }
 
     fn set(&self, name: &str, value: &str) -> Option<()> {
-        // Not created: a file that is not there stands for something the kernel does not know.
+        // Do not create files: a missing file means that the kernel lacks the feature.
         let mut file = File::options().write(true).open(self.0.join(name)).ok()?;
         file.write_all(value.as_bytes()).ok()
     }
 
-    /// A process that writes `0` to it enters the group.
-    pub(super) fn door(&self) -> Option<File> {
+    /// The file for joining the group: a process that writes `0` to it joins.
+    pub(super) fn procs_file(&self) -> Option<File> {
         File::options()
             .write(true)
             .open(self.0.join("cgroup.procs"))
             .ok()
     }
 
-    /// The limit that was hit at some time, if one was.
+    /// The limit that the group has hit, if any.
     pub(super) fn hit(&self, limits: &Limits) -> Option<LimitHit> {
         if self.count("pids.events", "max") > 0 {
             Some(LimitHit::Processes(limits.processes))
@@ -84,12 +86,12 @@ impl Group {
         }
     }
 
-    /// Whether the kernel bounds the memory of all together.
+    /// Whether the kernel limits the total memory of the group.
     pub(super) fn bounds_memory(&self) -> bool {
         self.0.join("memory.max").exists()
     }
 
-    /// A line `key number` of one of the group's files.
+    /// The value of a `key number` line in one of the group's files.
     fn count(&self, file: &str, key: &str) -> u64 {
         let text = fs::read_to_string(self.0.join(file)).unwrap_or_default();
         text.lines()
@@ -99,9 +101,9 @@ impl Group {
             .unwrap_or(0)
     }
 
-    /// Ends everything in it at once.
+    /// Kills all processes in the group.
     pub(super) fn kill(&self) {
-        // No more are born from here on; older kernels know no `cgroup.kill`.
+        // First forbid new processes, because older kernels have no `cgroup.kill`.
         let _ = self.set("pids.max", "0");
         if self.set("cgroup.kill", "1").is_some() {
             return;
@@ -129,9 +131,8 @@ impl Drop for Group {
     }
 }
 
-/// Removes the groups of processes that are gone and could not do so themselves. One with anything in it
-/// cannot be removed.
-fn remove_abandoned(parent: &Path) {
+/// Removes the groups of dead processes that could not clean up. A group that still has processes cannot be removed.
+fn remove_stale(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let maker = name
@@ -145,8 +146,8 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// The folders in which a group can perhaps be made, from `/proc/self/cgroup` and `/proc/self/mountinfo`
-/// (`cgroups(7)`, `proc_pid_mountinfo(5)`).
+/// The folders in which a group may be created, from `/proc/self/cgroup` and `/proc/self/mountinfo` (`cgroups(7)`,
+/// `proc_pid_mountinfo(5)`).
 fn parents(cgroup: &str, mounts: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for line in cgroup.lines() {
@@ -156,8 +157,8 @@ fn parents(cgroup: &str, mounts: &str) -> Vec<PathBuf> {
             continue;
         };
         if controllers.is_empty() {
-            // Version 2. Processes are only in leaves, so that a group of ours is beside our own one; but
-            // for the root.
+            // Version 2 allows processes only in leaf groups, so a new group must be a sibling of our own, except at
+            // the root.
             let Some(own) = folder(mounts, own, |kind, _| kind == "cgroup2") else {
                 continue;
             };
@@ -175,7 +176,7 @@ fn parents(cgroup: &str, mounts: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Where the group `own` of the hierarchy that `is_it` knows, by its type and options, is mounted.
+/// The mount point of the group `own` in the hierarchy that `is_it` selects by type and options.
 fn folder(mounts: &str, own: &str, is_it: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (mount, system) = line.split_once(" - ")?;
@@ -203,9 +204,9 @@ mod tests {
 ";
 
     #[test]
-    fn the_folder_of_a_group_is_found_through_its_mount() {
+    fn the_folder_of_a_group_is_found_by_its_mount() {
         let found = parents("8:pids:/jobs/a\n4:memory:/x\n0::/\nnonsense\n", MOUNTS);
-        // Of version 2 nothing is there, and so nothing is enabled.
+        // Nothing is mounted for version 2, so no controller is enabled.
         assert_eq!(found, [PathBuf::from("/sys/fs/cgroup/pids/jobs/a")]);
         let is_cpu = |kind: &str, options: &str| kind == "cgroup" && options.contains("cpu");
         assert_eq!(
@@ -216,9 +217,9 @@ mod tests {
         assert!(parents("", "").is_empty());
     }
 
-    /// As in a user's session of systemd: our own group holds processes, and so has no groups within.
+    /// As in a systemd user session: our own group has processes, so it cannot have child groups.
     #[test]
-    fn of_version_2_the_folder_is_the_one_that_counts_processes() {
+    fn version_2_uses_the_folder_that_enables_pids() {
         let root = tempfile::tempdir().unwrap();
         let slice = root.path().join("user.slice/app.slice");
         let scope = slice.join("term.scope");
@@ -239,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn where_the_kernel_makes_no_group_nothing_is_left() {
+    fn failing_to_create_a_group_leaves_nothing_behind() {
         let parent = tempfile::tempdir().unwrap();
         assert!(Group::within(parent.path(), "test", &Limits::SCRIPT).is_none());
         assert!(fs::read_dir(parent.path()).unwrap().next().is_none());
     }
 
     #[test]
-    fn a_group_is_gone_with_its_value() {
+    fn dropping_a_group_removes_it() {
         let Some(group) = Group::make("test", &Limits::SCRIPT) else {
             return;
         };
@@ -261,9 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn what_others_left_behind_is_removed_and_what_is_in_use_is_not() {
+    fn stale_groups_are_removed_and_used_ones_are_kept() {
         let parent = tempfile::tempdir().unwrap();
-        // No process has the largest number there is.
+        // No process has the largest possible id.
         let (old, own) = (
             format!("{PREFIX}{}-a", i32::MAX),
             format!("{PREFIX}{}-b", std::process::id()),
@@ -271,7 +272,7 @@ mod tests {
         for name in [&old, &own, &"reflect-x".to_owned(), &"other".to_owned()] {
             fs::create_dir(parent.path().join(name)).unwrap();
         }
-        remove_abandoned(parent.path());
+        remove_stale(parent.path());
         let left = |name: &str| parent.path().join(name).exists();
         assert!(!left(&old));
         assert!(left(&own) && left("reflect-x") && left("other"));

@@ -13,21 +13,21 @@ use super::limits::{LimitHit, Limits};
 use super::lookup::find_program;
 use super::process::Session;
 
-/// How long the output of a program that has ended is still read. What it left behind keeps its
-/// pipes open, and is then ended.
+/// How long to read the output of a program after it has exited. Background processes keep its pipes open and are
+/// then killed.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 
-/// A private directory (mode 0700) that is removed with everything in it when this is dropped, or when this process
-/// is killed (Linux).
+/// A private directory (mode 0700). It is removed with its contents on drop, and (on Linux) when this process is
+/// killed.
 #[derive(Debug)]
 pub struct Scratch {
     dir: tempfile::TempDir,
     #[cfg(target_os = "linux")]
-    _note: super::watchdog::Note,
+    _note: super::watchdog::CleanupNote,
 }
 
 impl Scratch {
-    /// In the system's directory for temporary files.
+    /// Creates one in the system's directory for temporary files.
     pub fn new() -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("reflect-");
@@ -36,22 +36,22 @@ impl Scratch {
         let dir = builder.tempdir()?;
         Ok(Self {
             #[cfg(target_os = "linux")]
-            _note: super::watchdog::Note::folder(dir.path()),
+            _note: super::watchdog::CleanupNote::folder(dir.path()),
             dir,
         })
     }
 
-    /// Its path.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Writes a file into it, for example the draft with the extension that a compiler wants.
-    /// Only the last part of `name` counts, so that nothing outside can be written.
+    /// Writes a file into the directory, for example the draft with the extension that a compiler expects. Only the
+    /// last component of `name` is used, so nothing is written outside.
     pub fn write(&self, name: &str, contents: &[u8]) -> io::Result<PathBuf> {
-        let name = Path::new(name)
-            .file_name()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no file name"))?;
+        let name = Path::new(name).file_name().ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, "the file name is missing")
+        })?;
         let path = self.path().join(name);
         fs_err::write(&path, contents)?;
         Ok(path)
@@ -63,22 +63,22 @@ impl Scratch {
 pub struct CommandSpec {
     /// The program and its arguments; no shell is involved.
     pub argv: Vec<OsString>,
-    /// What it reads on its standard input.
+    /// The data for standard input.
     pub stdin: Vec<u8>,
-    /// Where it runs; without it, in `scratch`.
+    /// The working directory. Default: `scratch`.
     pub cwd: Option<PathBuf>,
-    /// Its whole environment, but for the directory for temporary files, which is `scratch`.
-    /// See [`minimal_env`](super::minimal_env).
+    /// The whole environment except for the variables for temporary files, which point to `scratch`. See
+    /// [`minimal_env`](super::minimal_env).
     pub env: Vec<(OsString, OsString)>,
-    /// What it may use.
+    /// The limits.
     pub limits: Limits,
-    /// Its directory for temporary files.
+    /// The directory for temporary files.
     pub scratch: Scratch,
 }
 
 impl CommandSpec {
-    /// With the environment of [`minimal_env`](super::minimal_env), [`Limits::COMMAND`] and a new
-    /// private directory.
+    /// A program with the environment of [`minimal_env`](super::minimal_env), [`Limits::COMMAND`] and a new private
+    /// directory.
     pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>) -> io::Result<Self> {
         Ok(Self {
             argv: argv.into_iter().map(Into::into).collect(),
@@ -94,11 +94,11 @@ impl CommandSpec {
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// By itself, with this exit code.
+    /// It exited with this code.
     Exited(i32),
-    /// By a signal that is not ours.
+    /// A signal that we did not send killed it.
     Signal(i32),
-    /// It hit a limit and was ended.
+    /// It hit a limit and was killed.
     Limit(LimitHit),
 }
 
@@ -107,9 +107,9 @@ impl fmt::Display for CommandEnd {
         match self {
             Self::Exited(code) => write!(f, "ended with exit code {code}"),
             Self::Signal(number) => {
-                write!(f, "was ended by signal {number}{}", signal_name(*number))
+                write!(f, "was killed by signal {number}{}", signal_name(*number))
             }
-            Self::Limit(hit) => write!(f, "hit {hit} and was ended"),
+            Self::Limit(hit) => write!(f, "hit {hit} and was killed"),
         }
     }
 }
@@ -127,74 +127,74 @@ fn signal_name(number: i32) -> &'static str {
     }
 }
 
-/// What a program did.
+/// The result of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
     /// How it ended.
     pub end: CommandEnd,
-    /// Its standard output.
+    /// Standard output.
     pub stdout: Captured,
-    /// Its standard error.
+    /// Standard error.
     pub stderr: Captured,
-    /// Wall-clock time.
+    /// The wall-clock time.
     pub duration: Duration,
 }
 
 impl CommandOutput {
-    /// Whether it ended by itself with exit code 0.
+    /// Whether it exited with code 0.
     pub fn success(&self) -> bool {
         self.end == CommandEnd::Exited(0)
     }
 
-    /// Whether it ran longer than it may.
+    /// Whether it hit the time limit.
     pub fn timed_out(&self) -> bool {
         matches!(self.end, CommandEnd::Limit(LimitHit::Time(_)))
     }
 }
 
-/// Why a program could not be run at all.
+/// Why a program could not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// There is no program in the list.
-    #[error("the command is empty; give the program and its arguments as a list")]
+    /// The command is empty.
+    #[error("the command is empty; pass the program and its arguments as a list")]
     Empty,
-    /// No such program.
-    #[error("the program `{program}` was not found ({looked}); install it, or give its full path")]
+    /// The program was not found.
+    #[error("program `{program}` not found ({looked}); install it, or use its full path")]
     NotFound {
-        /// As written.
+        /// The program, as given.
         program: String,
-        /// Where it was looked for.
+        /// The searched places.
         looked: String,
     },
-    /// It is there but cannot be run.
-    #[error("`{path}` cannot be run: {reason}")]
+    /// The file exists but cannot be executed.
+    #[error("cannot run `{path}`: {reason}")]
     NotExecutable {
         /// The file.
         path: PathBuf,
-        /// What is wrong and what to do.
+        /// What is wrong, and what to do.
         reason: String,
     },
-    /// The directory to run in is not there.
-    #[error("the directory `{path}`, in which the command is to run, cannot be used: {reason}")]
+    /// The working directory is unusable.
+    #[error("cannot use the working directory `{path}`: {reason}")]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// In the system's words.
+        /// The operating system's message.
         reason: String,
     },
     /// The system could not start it.
-    #[error("`{program}` could not be started: {reason}")]
+    #[error("cannot start `{program}`: {reason}")]
     Start {
-        /// As written.
+        /// The program, as given.
         program: String,
-        /// In the system's words.
+        /// The operating system's message.
         reason: String,
     },
 }
 
-/// Runs a program to its end, or to its first limit. Whatever it started is ended with it, also
-/// when the returned future is dropped.
+/// Runs a program until it exits or hits a limit. Kills everything that it started, even if the returned future is
+/// dropped.
 pub async fn run_command(spec: &CommandSpec) -> Result<CommandOutput, CommandError> {
     let limits = &spec.limits;
     let started = Instant::now();
@@ -215,7 +215,7 @@ pub async fn run_command(spec: &CommandSpec) -> Result<CommandOutput, CommandErr
         };
         tokio::pin!(pumps);
         let mut pumped = false;
-        let watch = session.watch();
+        let monitor = session.monitor();
         let to_its_end = async {
             loop {
                 tokio::select! {
@@ -230,19 +230,19 @@ pub async fn run_command(spec: &CommandSpec) -> Result<CommandOutput, CommandErr
         let end = tokio::time::timeout(limits.time, to_its_end)
             .await
             .unwrap_or(CommandEnd::Limit(LimitHit::Time(limits.time)));
-        drop(watch);
+        drop(monitor);
         let end = session.hit().map_or(end, CommandEnd::Limit);
         if !pumped && matches!(end, CommandEnd::Exited(_) | CommandEnd::Signal(_)) {
             pumped = tokio::time::timeout(LAST_OUTPUT, &mut pumps).await.is_ok();
         }
         session.kill();
         if !pumped && !matches!(end, CommandEnd::Limit(LimitHit::Output(_))) {
-            // All writers are gone now, so this ends by itself; the time is a backstop.
+            // All writers are gone, so this ends by itself; the timeout is a safeguard.
             let _ = tokio::time::timeout(LAST_OUTPUT, &mut pumps).await;
         }
         end
     };
-    // Reaps it; it is dead or dying.
+    // Reap the process, which is dead or dying.
     let _ = tokio::time::timeout(Duration::from_secs(1), session.wait()).await;
     Ok(CommandOutput {
         end,
@@ -315,7 +315,7 @@ fn ended(status: &io::Result<ExitStatus>, limits: &Limits) -> CommandEnd {
     CommandEnd::Exited(status.code().unwrap_or(-1))
 }
 
-/// Writes the input. A program need not read it, so that a closed pipe is no error.
+/// Writes the input. A closed pipe is not an error, because a program may ignore its input.
 async fn feed(pipe: Option<impl AsyncWrite + Unpin>, input: &[u8]) -> Result<(), LimitHit> {
     if let Some(mut pipe) = pipe {
         let _ = pipe.write_all(input).await;
@@ -324,7 +324,7 @@ async fn feed(pipe: Option<impl AsyncWrite + Unpin>, input: &[u8]) -> Result<(),
     Ok(())
 }
 
-/// Reads to the end, or until there is far too much of it.
+/// Reads until the end, or until the output limit is far exceeded.
 async fn pump(
     pipe: Option<impl AsyncRead + Unpin>,
     into: &mut Capture,

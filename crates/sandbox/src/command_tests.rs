@@ -12,7 +12,7 @@ async fn run(spec: &CommandSpec) -> CommandOutput {
     run_command(spec).await.unwrap()
 }
 
-/// Whether the process is there and not a zombie.
+/// Whether the process exists and is not a zombie.
 fn alive(pid: &str) -> bool {
     std::process::Command::new("ps")
         .args(["-o", "stat=", "-p", pid])
@@ -24,7 +24,7 @@ fn alive(pid: &str) -> bool {
 }
 
 #[tokio::test]
-async fn output_input_and_exit_code_come_back() {
+async fn input_output_and_exit_code_are_passed() {
     let mut spec = sh("cat; echo oops >&2; exit 3");
     spec.stdin = "draft ü".into();
     let output = run(&spec).await;
@@ -36,14 +36,14 @@ async fn output_input_and_exit_code_come_back() {
 }
 
 #[tokio::test]
-async fn a_program_that_does_not_read_a_huge_input_is_no_error() {
+async fn ignoring_a_huge_input_is_not_an_error() {
     let mut spec = sh("exit 0");
     spec.stdin = vec![b'x'; 10_000_000];
     assert!(run(&spec).await.success());
 }
 
 #[tokio::test]
-async fn the_environment_is_what_is_allowed_and_temporary_files_are_private() {
+async fn the_environment_is_minimal_and_temporary_files_are_private() {
     let mut spec = sh("env; echo hi > \"$TMPDIR/f\"; pwd; ls -ld .");
     spec.env = minimal_env(&[]);
     spec.env.push(("GIVEN".into(), "yes".into()));
@@ -64,7 +64,7 @@ async fn the_environment_is_what_is_allowed_and_temporary_files_are_private() {
 }
 
 #[tokio::test]
-async fn sleeping_past_the_limit_ends_at_the_limit_with_its_output_so_far() {
+async fn the_time_limit_kills_and_keeps_the_output() {
     for script in [
         "echo before; sleep 60",
         "trap '' TERM INT HUP; echo before; while :; do sleep 1; done",
@@ -79,13 +79,13 @@ async fn sleeping_past_the_limit_ends_at_the_limit_with_its_output_so_far() {
         assert!(start.elapsed() < Duration::from_secs(5), "{script}");
         assert_eq!(
             output.end.to_string(),
-            "hit the time limit of 400ms and was ended"
+            "hit the time limit of 400ms and was killed"
         );
     }
 }
 
 #[tokio::test]
-async fn an_endless_output_is_stopped_early_and_its_head_and_tail_stay() {
+async fn endless_output_is_stopped_early_and_keeps_its_head_and_tail() {
     let mut spec = sh("echo first; yes | head -c 1000000000; echo last");
     spec.limits.output = 64 * 1024;
     let start = Instant::now();
@@ -98,7 +98,7 @@ async fn an_endless_output_is_stopped_early_and_its_head_and_tail_stay() {
 }
 
 #[tokio::test]
-async fn a_long_output_keeps_its_head_and_tail() {
+async fn long_output_keeps_its_head_and_tail() {
     let mut spec = sh("echo first; yes | head -c 200000; echo last; printf '\\377'");
     spec.limits.output = 64 * 1024;
     let output = run(&spec).await;
@@ -110,8 +110,8 @@ async fn a_long_output_keeps_its_head_and_tail() {
 }
 
 #[tokio::test]
-async fn what_a_program_leaves_behind_is_ended_with_it() {
-    // In the group, in a session of its own, and with the pipes still open.
+async fn background_processes_are_killed_with_the_program() {
+    // In the group, in another session, and with the pipes still open.
     let mut spec = sh(
         "sleep 300 & echo $!; setsid sleep 301 & echo $!; (setsid sh -c 'echo $$; exec sleep 302' &) ; sleep 0.3",
     );
@@ -123,7 +123,7 @@ async fn what_a_program_leaves_behind_is_ended_with_it() {
     assert_eq!(pids.len(), 3, "{text}");
     tokio::time::sleep(Duration::from_millis(50)).await;
     for pid in pids {
-        assert!(!alive(pid), "{pid} is still there");
+        assert!(!alive(pid), "{pid} is still alive");
     }
     assert!(
         output.duration < Duration::from_secs(5),
@@ -144,8 +144,8 @@ async fn a_dropped_future_leaves_nothing_behind() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn too_many_processes_are_ended() {
-    // A bomb with a fuse: each sleeper ends by itself, should the limit not work.
+async fn too_many_processes_are_killed() {
+    // Each process exits on its own in case the limit does not work.
     let mut spec = sh("for i in $(seq 60); do sleep 20 & done; wait");
     spec.limits.processes = 20;
     let output = run(&spec).await;
@@ -157,11 +157,11 @@ async fn too_many_processes_are_ended() {
     assert!(output.duration < Duration::from_secs(10));
 }
 
-/// Where the kernel counts there are never more than the limit, not even between two looks. The loop ends
-/// by itself after 60.
+/// With a control group there are never more processes than the limit, not even for a moment. The loop ends by itself
+/// after 60.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_control_group_lets_no_process_too_many_live() {
+async fn a_control_group_enforces_the_process_limit() {
     let mut spec = sh("i=0; while [ $i -lt 60 ]; do i=$((i+1)); sleep 10 & echo; done; wait");
     spec.limits.processes = 20;
     let has_group = cgroup::Group::make("probe", &spec.limits).is_some();
@@ -185,8 +185,8 @@ async fn children_have_a_lower_priority() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_fork_bomb_is_ended_with_all_its_processes() {
-    // At most 127 shells with a sleeper each, should the limit not work, and each ends by itself. Every
+async fn a_fork_bomb_is_killed_completely() {
+    // At most 127 shells with a sleeper each, which all exit on their own in case the limit does not work. Every
     // other one leaves the session.
     let bomb = "f() { if [ $1 -gt 0 ]; then f $(($1 - 1)) & setsid sh \"$0\" $(($1 - 1)) & fi; sleep 7.531; }; f $1";
     let mut spec = CommandSpec::new(["sh", "./bomb", "6"]).unwrap();
@@ -208,7 +208,7 @@ async fn a_fork_bomb_is_ended_with_all_its_processes() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn many_small_processes_share_one_memory_limit() {
-    // Each holds about 20 MB in a shell variable, below the limit for one.
+    // Each uses about 20 MB in a shell variable, below the limit for one process.
     let script = "for i in 1 2 3 4 5 6; do (x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 20; :) & done; wait";
     let mut spec = sh(script);
     spec.limits.memory = 64 * 1024 * 1024;
@@ -221,7 +221,7 @@ async fn many_small_processes_share_one_memory_limit() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_too_large_is_told_as_such() {
+async fn an_oversized_file_hits_its_limit() {
     let mut spec = sh("exec head -c 2000000 /dev/zero > \"$TMPDIR/big\"");
     spec.limits.file_size = 1024 * 1024;
     let output = run(&spec).await;
@@ -233,23 +233,23 @@ async fn a_file_that_is_too_large_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_signal_is_told() {
+async fn a_signal_is_reported() {
     let output = run(&sh("kill -SEGV $$")).await;
     assert_eq!(output.end, CommandEnd::Signal(11));
     assert_eq!(
         output.end.to_string(),
-        "was ended by signal 11 (segmentation fault)"
+        "was killed by signal 11 (segmentation fault)"
     );
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_run_is_told_with_where_it_was_looked_for() {
+async fn a_missing_program_names_the_searched_path() {
     let mut spec = CommandSpec::new(["no-such-program-here"]).unwrap();
     spec.env = vec![("PATH".into(), "/nowhere:/bin".into())];
     let error = run_command(&spec).await.unwrap_err().to_string();
     assert_eq!(
         error,
-        "the program `no-such-program-here` was not found (looked on the PATH `/nowhere:/bin`); install it, or give its full path"
+        "program `no-such-program-here` not found (searched the PATH `/nowhere:/bin`); install it, or use its full path"
     );
 
     let spec = CommandSpec::new(["./check.sh"]).unwrap();
@@ -263,7 +263,7 @@ async fn a_program_that_cannot_run_is_told_with_where_it_was_looked_for() {
 
     let spec = CommandSpec::new(["/bin"]).unwrap();
     let error = run_command(&spec).await.unwrap_err().to_string();
-    assert!(error.contains("it is a directory"), "{error}");
+    assert!(error.contains("is a directory"), "{error}");
 
     let mut spec = sh("true");
     spec.cwd = Some("/no/such/directory".into());
@@ -275,7 +275,7 @@ async fn a_program_that_cannot_run_is_told_with_where_it_was_looked_for() {
 }
 
 #[tokio::test]
-async fn a_script_without_a_first_line_runs_as_it_does_in_a_shell() {
+async fn a_script_without_a_shebang_runs_in_sh() {
     use std::os::unix::fs::PermissionsExt;
     let spec = CommandSpec::new(["./check"]).unwrap();
     let path = spec.scratch.write("check", b"echo checked").unwrap();

@@ -1,4 +1,4 @@
-//! Finding and starting the interpreters of the workers.
+//! Finds and starts the interpreters of the workers.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::worker::WORKER;
 
 const PYTHON: &str = include_str!("worker.py");
 
-/// How to get the interpreter.
+/// How to install the interpreter.
 pub(super) fn hint(language: Language) -> &'static str {
     match language {
         Language::Lua => "reinstall reflect",
@@ -26,20 +26,20 @@ pub(super) fn hint(language: Language) -> &'static str {
     }
 }
 
-/// The command that starts a worker for Lua: our own binary.
+/// The command that starts a Lua worker: our own binary.
 pub(super) fn lua(binary: &Path) -> Command {
     let mut command = Command::new(binary);
     command.env_clear().args([WORKER, "lua"]);
     command
 }
 
-/// The command that starts a worker for another language; `env` is what an interpreter of the user's may know.
+/// The command that starts a worker for another language, with the environment `env`.
 pub(super) fn command(
     language: Language,
     scratch: &Scratch,
     mut env: Vec<(OsString, OsString)>,
 ) -> Result<Command, ScriptError> {
-    // Texts are UTF-8 everywhere.
+    // All text is UTF-8.
     env.retain(|(name, _)| name != "LC_ALL" && name != "LC_CTYPE" && name != "LANG");
     env.push(("LANG".into(), "C.UTF-8".into()));
     for name in ["TMPDIR", "TMP", "TEMP"] {
@@ -49,7 +49,7 @@ pub(super) fn command(
     let mut command = Command::new(program);
     command.env_clear().envs(env).current_dir(scratch.path());
     match language {
-        // Isolated: no user or working directory on its path, no PYTHON* variables, no site packages.
+        // Isolated mode: no user or working directory on the module path, no PYTHON* variables, no site packages.
         Language::Python => {
             command.args(["-I", "-S", "-X", "utf8", "-c", PYTHON]);
         }
@@ -59,10 +59,10 @@ pub(super) fn command(
     Ok(command)
 }
 
-/// Whether the interpreter of this language is there; Lua always is.
+/// Checks that a language's interpreter is installed; Lua always is.
 ///
 /// # Errors
-/// Where it was looked for, and how to install it.
+/// If it is missing; names the searched places and says how to install it.
 pub fn check_interpreter(language: Language) -> Result<(), ScriptError> {
     match language {
         Language::Lua => Ok(()),
@@ -70,7 +70,7 @@ pub fn check_interpreter(language: Language) -> Result<(), ScriptError> {
     }
 }
 
-/// The program of a language that is not built in.
+/// Finds the interpreter of a language that is not built in.
 fn find(
     language: Language,
     env: &[(OsString, OsString)],
@@ -93,12 +93,12 @@ fn find(
 fn missing(language: Language, error: &CommandError) -> ScriptError {
     let why = match error {
         CommandError::NotFound { program, looked } => {
-            format!("`{program}` was not found ({looked})")
+            format!("`{program}` not found ({looked})")
         }
         other => other.to_string(),
     };
     let message = format!(
-        "the {language} script cannot run: {why}; {}",
+        "cannot run the {language} script: {why}; {}",
         hint(language)
     );
     ScriptError::new(language, ScriptErrorKind::MissingInterpreter, message)
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_interpreter_is_told_with_how_to_install_it() {
+    fn a_missing_interpreter_gets_install_instructions() {
         let scratch = Scratch::new().unwrap();
         for (language, program, install) in [
             (Language::Python, "python3", "apt install python3"),
@@ -119,10 +119,7 @@ mod tests {
             let error = command(language, &scratch, env).unwrap_err();
             assert_eq!(error.kind, ScriptErrorKind::MissingInterpreter);
             let text = error.to_string();
-            assert!(
-                text.contains(&format!("`{program}` was not found")),
-                "{text}"
-            );
+            assert!(text.contains(&format!("`{program}` not found")), "{text}");
             assert!(
                 text.contains("/nowhere") && text.contains(install),
                 "{text}"

@@ -1,56 +1,53 @@
-//! Child processes and workers with limits, for code and commands.
+//! Runs scripts and commands in child processes with limits.
 //!
-//! Everything that is not ours runs in a process of its own, in a session of its own, with limits on
-//! time, memory, output and processes, an almost empty environment and a private directory for
-//! temporary files. At a limit, and at the end, the whole session is killed, with all that it started;
-//! on Linux also what has left the session.
+//! All foreign code runs in a separate process and session, with limits on time, memory, output and processes, a
+//! minimal environment, and a private directory for temporary files. When it hits a limit or ends, the whole session
+//! is killed, including on Linux the processes that left the session.
 //!
 //! | | Linux | other Unix | Windows |
 //! |---|---|---|---|
 //! | time, output | yes | yes | yes |
-//! | what it started ends with it | session, and by a mark in the environment | process group | the program itself |
-//! | files: open, size | yes | yes | no |
-//! | memory | each process, and all together | Lua: the interpreter | Lua: the interpreter |
-//! | processes | all together | no | no |
+//! | descendants are killed | session, and by a mark in the environment | process group | only the program itself |
+//! | open files, file size | yes | yes | no |
+//! | memory | each process, and the session in total | Lua: the interpreter | Lua: the interpreter |
+//! | processes | the session in total | no | no |
 //! | lower priority | yes | yes | no |
 //!
-//! # All together, on Linux
+//! # Limits on the whole session (Linux)
 //!
-//! - In a control group, where one can be made (version 2 with `pids` enabled beside our own group, as in
-//!   a user's session of systemd; version 1 as root), the kernel keeps the number of processes, and in
-//!   version 2 the memory, below the limit, and ends all of them in one step. Nothing leaves a group by
-//!   leaving its session.
-//! - Everywhere else a watch looks at them every 50 ms, from a thread of its own, and ends them where they
-//!   are over a limit. In between they may be more than the limit; `RLIMIT_NPROC` bounds how many, but not
-//!   for root, whom it does not bind. Their lower priority leaves the watch its time.
-//! - Commands do not become another user where we are root: they are to read and write what the user's
-//!   own programs do.
+//! - If possible, the session runs in a control group: version 2 with `pids` enabled next to our own group, as in a
+//!   systemd user session, or version 1 as root. The kernel then limits the number of processes, and in version 2 the
+//!   memory, and kills all processes in one step. A process cannot leave the group by leaving its session.
+//! - Otherwise a monitor thread checks the session every 50 ms and kills it if it exceeds a limit. Between two checks
+//!   there may be more processes than the limit; `RLIMIT_NPROC` caps them, except for root. The lower priority of the
+//!   children leaves the monitor enough CPU time.
+//! - Commands run as the current user even if that is root, because they need to access the same files as the user's
+//!   own programs.
 //!
 //! # Scripts
 //!
 //! A script sees `output` (the draft) and `state`; see [`ScriptRequest`]. Its value is:
 //!
-//! - **Lua 5.4**: what it returns, else the global `result`. It has text, tables, mathematics (with a
-//!   fixed random seed), coroutines, `load` of text, `print` and `json`; no files, processes, clocks or
-//!   modules. A JSON null is nil; an empty table is an object, `json.decode("[]")` an empty list.
-//! - **Python 3.8 or newer** (`python3 -I -S`: no site packages): what a top-level `return` gives, else the
-//!   variable `result`, else `output` if it was assigned to. `state`, `json`, `re` and the
-//!   `reflection_…` names are there without an import.
-//! - **SWI-Prolog 9**: the script is a list of clauses and goals. A term without `:-` is a goal if it is a
-//!   control structure (`a, b`), a built-in predicate, or one of the five below; a fact otherwise. All
-//!   clauses are loaded, then the goals run in their order, each once, until one fails. Without
-//!   goals `evaluate/0`, `main/0` or `valid/0` is run. `state(Key, Value)` and `output(Draft)` are
-//!   facts; `return(Key, Value)`, `score(Number)` and `feedback(Text)` say the verdict, called or
-//!   defined by the script. The value is whether the goals succeeded; with a verdict an object of
-//!   its keys (`feedback` joined by line feeds), with `valid` false if a goal failed, and true if nothing
-//!   else says it; `return(result, Value)` alone gives that value. Goals pass `library(sandbox)`.
-//!   JSON text is a string, a key an atom, an object a dict, null the atom `null`; the other way, atoms
-//!   are text, but for `true`, `false`, `null` and `[]`, and other terms are text as they are written.
+//! - **Lua 5.4**: the returned value, or the global `result`. Available: text, tables, mathematics (with a fixed random
+//!   seed), coroutines, `load` of source text, `print` and `json`. Not available: files, processes, clocks and modules.
+//!   A JSON null is nil; an empty table is an object, `json.decode("[]")` an empty list.
+//! - **Python 3.8 or newer** (`python3 -I -S`: no site packages): the value of a top-level `return`, or the variable
+//!   `result`, or `output` if the script assigns to it. `state`, `json`, `re` and the `reflection_…` names are
+//!   available without an import.
+//! - **SWI-Prolog 9**: the script is a list of clauses and goals. A term without `:-` is a goal if it is a control
+//!   structure (`a, b`), a built-in predicate, or one of the five predicates below; otherwise it is a fact. All clauses
+//!   are loaded, then the goals run once in order, until one fails. Without goals, `evaluate/0`, `main/0` or `valid/0`
+//!   runs. `state(WorkerKey, Value)` and `output(Draft)` are facts. `return(WorkerKey, Value)`, `score(Number)` and
+//!   `feedback(Text)` set the verdict; the script can call or define them. The value is whether the goals succeeded.
+//!   With a verdict, it is an object of the verdict's keys (`feedback` joined with line feeds); `valid` is false if a
+//!   goal failed, and true if neither `valid` nor `score` is set. `return(result, Value)` alone makes `Value` the
+//!   value. `library(sandbox)` checks all goals. A JSON string or key becomes an atom (a string in a query
+//!   matches it too), an object a dict, and null the atom `null`. In the other direction, atoms become strings, except
+//!   `true`, `false`, `null` and `[]`; all other terms become strings in Prolog syntax.
 //!
-//! Text that is not UTF-8 comes back with U+FFFD. Numbers that JSON has not are an error.
+//! Invalid UTF-8 becomes U+FFFD. Numbers that JSON cannot represent are an error.
 //!
-//! Nothing of one script is left for the next: Lua gets a fresh interpreter, Python a fork of one,
-//! Prolog a module that is removed.
+//! Scripts share no state: Lua gets a fresh interpreter, Python a fork of one, and Prolog a temporary module.
 
 use reflect_base::secrets;
 
@@ -63,6 +60,7 @@ mod limits;
 mod lookup;
 mod lua;
 mod lua_json;
+mod monitor;
 mod pool;
 #[cfg(target_os = "linux")]
 mod proc;
@@ -72,7 +70,6 @@ mod prolog;
 mod rlimits;
 mod runner;
 mod script;
-mod watch;
 #[cfg(target_os = "linux")]
 mod watchdog;
 mod wire;

@@ -1,26 +1,26 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What code and commands may use. Everything is bounded; there is no "unlimited".
+/// The limits for code and commands. Every resource is limited; there is no "unlimited".
 ///
-/// On Unix the kernel enforces the limits on files (`setrlimit`), on Linux also those on memory and
-/// processes; there the whole session of the child is counted together as well (see the
-/// [crate](crate)), so that many small processes cannot use more together than one may. On Windows only time and output are enforced.
+/// On Unix the kernel enforces the limits on files (`setrlimit`), on Linux also those on memory and processes. On
+/// Linux the limits also apply to the whole session of the child (see the [crate](crate)), so that many small
+/// processes cannot exceed them together. Windows enforces only time and output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall-clock time for one command or one evaluation.
+    /// The wall-clock time for one command or one evaluation.
     pub time: Duration,
-    /// Bytes of memory, of one process and (Linux) of all its processes together.
+    /// The memory in bytes, for one process and (on Linux) for all its processes together.
     pub memory: u64,
-    /// Bytes kept of each output stream, and the most that a script may print or answer.
-    /// A command that writes more keeps its head and tail; one that writes
-    /// [`Limits::FLOOD`] times as much is ended.
+    /// The number of bytes kept of each output stream, and the most that a script may print or return. Of a longer
+    /// command output, only the head and tail are kept. A command that writes [`Limits::FLOOD`] times as much is
+    /// killed.
     pub output: usize,
-    /// Processes and threads that may live at the same time.
+    /// The number of concurrent processes and threads.
     pub processes: u64,
-    /// Files that one process may hold open.
+    /// The number of open files per process.
     pub open_files: u64,
-    /// Bytes of the largest file that may be written.
+    /// The maximum size of a written file, in bytes.
     pub file_size: u64,
 }
 
@@ -28,11 +28,11 @@ pub struct Limits {
 const MIB: u64 = 1024 * 1024;
 
 impl Limits {
-    /// A command is ended when it has written this many times [`Limits::output`] to one stream:
-    /// a long test log keeps its head and tail, an endless one does not cost the whole time limit.
+    /// A command that writes this many times [`Limits::output`] to one stream is killed. So a long test log keeps its
+    /// head and tail, and an endless one does not use up the time limit.
     pub const FLOOD: usize = 16;
 
-    /// For scripts: 10 s, 256 MiB, 1 MiB of output, 16 processes, 64 open files, files of 16 MiB.
+    /// The limits for scripts: 10 s, 256 MiB, 1 MiB of output, 16 processes, 64 open files, files of 16 MiB.
     pub const SCRIPT: Self = Self {
         time: Duration::from_secs(10),
         memory: 256 * MIB,
@@ -42,8 +42,8 @@ impl Limits {
         file_size: 16 * MIB,
     };
 
-    /// For commands, which are often compilers and test runners: 60 s, 2 GiB, 1 MiB of output,
-    /// 256 processes, 1,024 open files, files of 1 GiB.
+    /// The limits for commands, often compilers and test runners: 60 s, 2 GiB, 1 MiB of output, 256 processes, 1,024
+    /// open files, files of 1 GiB.
     pub const COMMAND: Self = Self {
         time: Duration::from_mins(1),
         memory: 2048 * MIB,
@@ -61,18 +61,18 @@ impl Default for Limits {
     }
 }
 
-/// Which limit ended a command or a script, and its value.
+/// The limit that a command or script hit, with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitHit {
-    /// It ran longer than this.
+    /// The time limit.
     Time(Duration),
-    /// Its processes together used more than this many bytes.
+    /// The limit on the memory of all processes together, in bytes.
     Memory(u64),
-    /// It wrote more than this many bytes to one stream.
+    /// The limit on one output stream, in bytes.
     Output(usize),
-    /// It had more than this many processes.
+    /// The limit on processes.
     Processes(u64),
-    /// It wrote a file of more than this many bytes.
+    /// The limit on the size of a file, in bytes.
     FileSize(u64),
 }
 
@@ -94,7 +94,8 @@ impl fmt::Display for LimitHit {
     }
 }
 
-/// `268435456` as `256 MiB`; a figure that is not round stays in bytes, so that it is exact.
+/// Formats `268435456` as `256 MiB`. A value that is not a multiple of a unit stays in bytes, so that the result is
+/// exact.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
         b if b >= MIB && b.is_multiple_of(MIB) => format!("{} MiB", b / MIB),
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_says_its_value() {
+    fn limits_print_their_value() {
         assert_eq!(
             LimitHit::Memory(256 * MIB).to_string(),
             "the memory limit of 256 MiB"

@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use super::command::CommandError;
 
-/// What every program may know: where programs are, who the user is, the language, the time zone;
-/// on Windows also what a process cannot start without.
+/// The environment variables that every program gets: the search path, the user, the language and the time zone; on
+/// Windows also those that a process needs to start.
 const MINIMUM: [&str; 9] = [
     "PATH",
     "HOME",
@@ -17,8 +17,8 @@ const MINIMUM: [&str; 9] = [
     "COMSPEC",
 ];
 
-/// The environment of a program: `PATH`, `HOME`, the language and time zone, and the variables in
-/// `allow`, each as this process has it. Keys and other secrets are not passed on unless named.
+/// A minimal environment: `PATH`, `HOME`, the language and time zone, and the variables in `allow`, with their values
+/// in this process. Keys and other secrets are included only if named.
 pub fn minimal_env(allow: &[&str]) -> Vec<(OsString, OsString)> {
     MINIMUM
         .iter()
@@ -27,17 +27,17 @@ pub fn minimal_env(allow: &[&str]) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-/// Whether a program can be run: a name without a separator is looked up on the `PATH`, any other is taken
-/// relative to `cwd`.
+/// Checks that a program can be run: a name without a separator is looked up on the `PATH`, any other is relative to
+/// `cwd`.
 ///
 /// # Errors
-/// That it is not there or cannot be run, and where it was looked for.
+/// If it does not exist or is not executable; names the searched places.
 pub fn check_program(program: &str, cwd: &Path) -> Result<(), CommandError> {
     find_program(program.as_ref(), &minimal_env(&[]), cwd).map(|_| ())
 }
 
-/// The file to run: a name without a separator is looked up on the `PATH` of `env`, any other is
-/// taken relative to `cwd`.
+/// Finds the file to run: a name without a separator is looked up on the `PATH` of `env`, any other is relative to
+/// `cwd`.
 pub(super) fn find_program(
     program: &OsStr,
     env: &[(OsString, OsString)],
@@ -64,9 +64,9 @@ pub(super) fn find_program(
     }
     if let Some(there) = candidates.into_iter().find(|c| c.exists()) {
         let reason = if there.is_dir() {
-            "it is a directory".to_owned()
+            "is a directory".to_owned()
         } else {
-            format!("it is not executable; try `chmod +x {}`", there.display())
+            format!("not executable; try `chmod +x {}`", there.display())
         };
         return Err(CommandError::NotExecutable {
             path: there,
@@ -76,9 +76,9 @@ pub(super) fn find_program(
     Err(CommandError::NotFound {
         program: shown,
         looked: match path {
-            _ if is_path => format!("looked in `{}`", cwd.display()),
-            Some(path) => format!("looked on the PATH `{}`", path.to_string_lossy()),
-            None => "there is no PATH to look on".to_owned(),
+            _ if is_path => format!("searched `{}`", cwd.display()),
+            Some(path) => format!("searched the PATH `{}`", path.to_string_lossy()),
+            None => "the environment has no PATH".to_owned(),
         },
     })
 }

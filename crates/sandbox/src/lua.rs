@@ -1,4 +1,4 @@
-//! The Lua worker: one fresh interpreter for each evaluation, inside a process that can be killed.
+//! The Lua worker: a fresh interpreter for each evaluation, in a process that can be killed.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -14,24 +14,24 @@ use mlua::{
 };
 use serde_json::Value;
 
-use super::lua_json::{Carry, to_json};
+use super::lua_json::{ToJsonError, to_json};
 use super::script::{ScriptErrorKind, ScriptRequest};
-use super::wire::{Answer, AskLimits, Asked, Failure};
+use super::wire::{Failure, OwnedRequest, RequestLimits, WorkerMessage};
 
-/// The clock is looked at once in so many instructions: often enough for a millisecond, rarely
+/// How many instructions run between two checks of the clock: few enough for a resolution of a millisecond, and
 /// enough to cost nothing.
 const INSTRUCTIONS: u32 = 10_000;
 
-/// Name of the script in messages: `script:3: attempt to …`.
+/// The name of the script in messages: `script:3: attempt to …`.
 const CHUNK: &str = "script";
 
-/// Answers one request.
-pub(super) fn answer(asked: &Asked) -> Answer {
-    let run = Run::new(&asked.limits);
+/// Runs one request.
+pub(super) fn answer(asked: &OwnedRequest) -> WorkerMessage {
+    let run = Evaluation::new(&asked.limits);
     let result = run.evaluate(&asked.request, &asked.limits);
     let prints = run.prints.take();
     if run.flooded.get() {
-        return Answer::Failed {
+        return WorkerMessage::Failed {
             error: failure(
                 ScriptErrorKind::Output,
                 format!("it printed more than {} bytes", asked.limits.output),
@@ -40,8 +40,8 @@ pub(super) fn answer(asked: &Asked) -> Answer {
         };
     }
     match result {
-        Ok(value) => Answer::Value { value, prints },
-        Err(error) => Answer::Failed { error, prints },
+        Ok(value) => WorkerMessage::Value { value, prints },
+        Err(error) => WorkerMessage::Failed { error, prints },
     }
 }
 
@@ -53,18 +53,18 @@ fn failure(kind: ScriptErrorKind, message: impl Into<String>) -> Failure {
     }
 }
 
-/// What one evaluation shares with its callbacks.
-struct Run {
+/// The state that one evaluation shares with its callbacks.
+struct Evaluation {
     prints: Rc<RefCell<String>>,
     flooded: Rc<Cell<bool>>,
     late: Rc<Cell<bool>>,
-    /// Where it was when the time was up.
+    /// The line that was running when the time limit was reached.
     late_line: Rc<Cell<Option<u32>>>,
     deadline: Instant,
 }
 
-impl Run {
-    fn new(limits: &AskLimits) -> Self {
+impl Evaluation {
+    fn new(limits: &RequestLimits) -> Self {
         let time = Duration::try_from_secs_f64(limits.seconds).unwrap_or(Duration::from_hours(1));
         Self {
             prints: Rc::default(),
@@ -75,7 +75,7 @@ impl Run {
         }
     }
 
-    fn evaluate(&self, request: &ScriptRequest, limits: &AskLimits) -> Result<Value, Failure> {
+    fn evaluate(&self, request: &ScriptRequest, limits: &RequestLimits) -> Result<Value, Failure> {
         let lua = self.interpreter(limits).map_err(|e| self.explain(&e))?;
         Self::globals(&lua, request, limits).map_err(|e| self.explain(&e))?;
         let chunk = lua
@@ -88,16 +88,17 @@ impl Run {
             value = lua.globals().get("result").map_err(|e| self.explain(&e))?;
         }
         to_json(&value, limits.output).map_err(|carry| match carry {
-            Carry::TooLarge => failure(
+            ToJsonError::TooLarge => failure(
                 ScriptErrorKind::Output,
                 format!("it returned more than {} bytes", limits.output),
             ),
-            Carry::Impossible(what) => failure(ScriptErrorKind::Protocol, what),
+            ToJsonError::Impossible(what) => failure(ScriptErrorKind::Protocol, what),
         })
     }
 
-    /// Text, tables, numbers and coroutines: no files, processes, clocks, or loading of other code.
-    fn interpreter(&self, limits: &AskLimits) -> mlua::Result<Lua> {
+    /// An interpreter with text, tables, numbers and coroutines, but without files, processes, clocks, or loading of
+    /// compiled code.
+    fn interpreter(&self, limits: &RequestLimits) -> mlua::Result<Lua> {
         let libraries =
             StdLib::COROUTINE | StdLib::TABLE | StdLib::STRING | StdLib::UTF8 | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
@@ -109,7 +110,7 @@ impl Run {
         globals
             .get::<Table>("string")?
             .raw_set("dump", LuaValue::Nil)?;
-        // The same draft gets the same verdict.
+        // A fixed seed makes the verdict reproducible.
         globals
             .get::<Table>("math")?
             .get::<mlua::Function>("randomseed")?
@@ -127,7 +128,7 @@ impl Run {
                     let line = place.current_line().and_then(|n| u32::try_from(n).ok());
                     late_line.set(line);
                 }
-                // From now on every instruction fails, so that `pcall` cannot hold it up.
+                // From here on every instruction fails, so that `pcall` cannot prevent the end.
                 let every = HookTriggers::new().every_nth_instruction(1);
                 lua.set_global_hook(every, |_, _| Err(Error::runtime("time")))?;
             }
@@ -140,7 +141,7 @@ impl Run {
         Ok(lua)
     }
 
-    fn globals(lua: &Lua, request: &ScriptRequest, limits: &AskLimits) -> mlua::Result<()> {
+    fn globals(lua: &Lua, request: &ScriptRequest, limits: &RequestLimits) -> mlua::Result<()> {
         let globals = lua.globals();
         let state = &request.state;
         let given = |name: &str, default: Value| state.get(name).cloned().unwrap_or(default);
@@ -180,15 +181,15 @@ impl Run {
                 from_json(lua, &value)
             })?,
         )?;
-        // As much as the interpreter may hold: the limit for what it returns comes later.
+        // Only the interpreter's memory limits the size; the limit on the result is checked later.
         let most = usize::try_from(limits.memory).unwrap_or(usize::MAX) / 8;
         json.raw_set(
             "encode",
             lua.create_function(move |lua, value: LuaValue| {
                 let json = to_json(&value, most).map_err(|carry| {
                     Error::runtime(match carry {
-                        Carry::TooLarge => "json.encode: the value is too large".to_owned(),
-                        Carry::Impossible(what) => format!("json.encode: {what}"),
+                        ToJsonError::TooLarge => "json.encode: the value is too large".to_owned(),
+                        ToJsonError::Impossible(what) => format!("json.encode: {what}"),
                     })
                 })?;
                 lua.create_string(json.to_string())
@@ -218,7 +219,7 @@ impl Run {
         })
     }
 
-    /// The interpreter's message without its own additions, and the line out of it.
+    /// Converts an interpreter error: removes the interpreter's additions and extracts the line.
     fn explain(&self, error: &Error) -> Failure {
         if self.late.get() {
             let mut late = failure(ScriptErrorKind::Time, "it ran longer than the time limit");
@@ -227,12 +228,12 @@ impl Run {
         }
         let kind = kind_of(error);
         if kind == ScriptErrorKind::Memory {
-            return failure(kind, "it used more memory than the memory limit");
+            return failure(kind, "it exceeded the memory limit");
         }
         let text = match error {
             Error::SyntaxError { message, .. } | Error::RuntimeError(message) => message.clone(),
             Error::CallbackError { traceback, cause } => {
-                // The line is only in the trace, the innermost first.
+                // The line is only in the traceback, innermost first.
                 let line = line_of(traceback).map(|n| format!("{CHUNK}:{n}: "));
                 format!("{}{}", line.unwrap_or_default(), innermost(cause))
             }
@@ -281,7 +282,7 @@ fn line_of(message: &str) -> Option<u32> {
     })
 }
 
-/// `load` for text: compiled code could break the interpreter itself.
+/// `load` for source text only: compiled code could break out of the interpreter.
 fn load_text(
     lua: &Lua,
     (chunk, name, _mode, env): (LuaValue, Option<String>, Option<LuaValue>, Option<Table>),
@@ -298,7 +299,11 @@ fn load_text(
             }
             code
         }
-        _ => return Err(Error::runtime("bad argument #1 to 'load' (text expected)")),
+        _ => {
+            return Err(Error::runtime(
+                "bad argument #1 to 'load' (string expected)",
+            ));
+        }
     };
     let name = name.unwrap_or_else(|| "=(load)".to_owned());
     let mut chunk = lua.load(code).set_name(name).set_mode(ChunkMode::Text);
@@ -312,7 +317,7 @@ fn load_text(
     })
 }
 
-/// A JSON null becomes nil, as scripts expect: `if state.x then`.
+/// Converts JSON to Lua. Null becomes nil, so that `if state.x then` works.
 fn from_json(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
     let options = SerializeOptions::new()
         .set_array_metatable(true)

@@ -5,14 +5,14 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::limits::Limits;
-use super::runner::{CPU, Key, Worker};
+use super::runner::{CPU, Worker, WorkerKey};
 use super::script::{Language, ScriptError, ScriptErrorKind, ScriptOutcome, ScriptRequest};
 
-/// A worker is replaced after so many evaluations, so that what leaks in an interpreter stays small.
+/// How many evaluations a worker serves before it is replaced, to bound memory leaks in interpreters.
 const USES: u32 = 500;
 
-/// Keeps interpreters warm: one worker serves many evaluations, each with a fresh state. A worker
-/// that hits a limit is killed and replaced. Dropping the pool kills them all.
+/// A pool of warm interpreters: one worker serves many evaluations, each with a fresh state. A worker that hits a
+/// limit is killed and replaced. Dropping the pool kills all workers.
 #[derive(Debug)]
 pub struct ScriptPool {
     /// Our own binary, for Lua.
@@ -23,18 +23,18 @@ pub struct ScriptPool {
 }
 
 impl ScriptPool {
-    /// At most this many workers unless told otherwise: as many as there are cores.
+    /// The default number of workers: the number of cores.
     pub fn default_size() -> usize {
         std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
     }
 
-    /// `worker_binary` is a program whose `main` calls [`worker_main`](super::worker_main): this
-    /// program itself (`std::env::current_exe()`) in the command.
+    /// A pool of the default size. `worker_binary` is a program whose `main` calls
+    /// [`worker_main`](super::worker_main), usually this program itself (`std::env::current_exe()`).
     pub fn new(worker_binary: PathBuf) -> Self {
         Self::with_size(worker_binary, Self::default_size())
     }
 
-    /// With at most `size` workers (at least one); further evaluations wait for a place.
+    /// A pool of at most `size` workers (at least one); further evaluations wait for a free worker.
     pub fn with_size(worker_binary: PathBuf, size: usize) -> Self {
         let size = size.max(1);
         Self {
@@ -45,7 +45,7 @@ impl ScriptPool {
         }
     }
 
-    /// Evaluates one script. The time limit counts from when a worker is free for it.
+    /// Evaluates one script. The time limit starts when a worker is free.
     pub async fn evaluate(
         &self,
         language: Language,
@@ -57,13 +57,13 @@ impl ScriptPool {
             return Err(ScriptError::new(language, ScriptErrorKind::Protocol, gone));
         };
         let started = Instant::now();
-        let key = Key::new(language, limits);
+        let key = WorkerKey::new(language, limits);
         let mut worker = match self.take(key) {
             Some(worker) => worker,
             None => Worker::start(key, &self.binary, limits)?,
         };
         let result = worker.evaluate(request, limits).await;
-        if worker.is_fit() && worker.uses() < USES && worker.busy() < CPU / 2 {
+        if worker.is_reusable() && worker.uses() < USES && worker.busy() < CPU / 2 {
             self.put(worker);
         }
         let answer = result?;
@@ -74,7 +74,7 @@ impl ScriptPool {
         })
     }
 
-    /// How many workers wait for work.
+    /// The number of idle workers.
     pub fn idle(&self) -> usize {
         self.lock().len()
     }
@@ -83,10 +83,10 @@ impl ScriptPool {
         self.idle.lock()
     }
 
-    /// A worker of this kind. Where there is none, the longest idle one of another kind makes room.
-    fn take(&self, key: Key) -> Option<Worker> {
+    /// Takes a worker with this key. If there is none, removes the longest idle worker of another kind.
+    fn take(&self, key: WorkerKey) -> Option<Worker> {
         let mut idle = self.lock();
-        // A worker ends with the thread that started it, which may be gone.
+        // On Linux a worker dies with the thread that started it, which may have ended.
         idle.retain_mut(Worker::is_alive);
         if let Some(at) = idle.iter().rposition(|worker| worker.key() == key) {
             return Some(idle.remove(at));

@@ -1,4 +1,4 @@
-//! Reading `/proc`: which processes there are, and what they use.
+//! Reads processes and their resource usage from `/proc`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,26 +6,26 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Name of the variable that marks the environment of a child and of what it starts. A process that
-/// leaves the session (a daemon) is still found by it.
+/// The environment variable that marks a child and its descendants. It identifies processes that left the session,
+/// such as daemons.
 pub(super) const MARK: &str = crate::secrets::SANDBOX_MARK;
 
-/// How long what outruns being killed is run after.
-const PURSUIT: Duration = Duration::from_secs(2);
+/// How long to chase processes that fork faster than they are killed.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How the processes of a session are found, and those that left it.
+/// How to find the processes of a session, including those that left it.
 #[derive(Debug)]
-pub(super) struct Trace {
-    /// The leader; none if it was gone before it could be asked for.
+pub(super) struct SessionTrace {
+    /// The process id of the leader; `None` if it exited before it was queried.
     pub(super) leader: Option<i32>,
-    /// When the leader started: what it starts is not older.
+    /// The start time of the leader; its descendants are not older.
     pub(super) started: u64,
     /// The value of [`MARK`].
     pub(super) mark: String,
 }
 
-impl Trace {
-    /// Those of `child`, which was started with this mark.
+impl SessionTrace {
+    /// The trace of `child`, which was started with this mark.
     pub(super) fn new(child: Option<i32>, mark: String) -> Self {
         Self {
             leader: child,
@@ -42,11 +42,11 @@ impl Trace {
         })
     }
 
-    /// Ends them one by one. New ones may be born while the list is read, hence the rounds; a process that is being
-    /// killed can bear no more.
+    /// Kills the processes one by one, in several rounds, because new ones may start while the list is read. A
+    /// process that is being killed cannot start others.
     pub(super) fn kill(&self) {
         let begun = Instant::now();
-        while begun.elapsed() < PURSUIT {
+        while begun.elapsed() < KILL_TIMEOUT {
             let mut found = false;
             for process in self.processes() {
                 found = true;
@@ -61,7 +61,7 @@ impl Trace {
         }
     }
 
-    /// Reads what [`Display`](fmt::Display) writes, and gives the text after it.
+    /// Parses the output of [`Display`](fmt::Display) and returns the rest of the text.
     pub(super) fn parse(text: &str) -> Option<(Self, &str)> {
         let mut fields = text.splitn(4, ' ');
         let trace = Self {
@@ -73,25 +73,25 @@ impl Trace {
     }
 }
 
-impl fmt::Display for Trace {
+impl fmt::Display for SessionTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let leader = self.leader.unwrap_or(0);
         write!(f, "{leader} {} {}", self.started, self.mark)
     }
 }
 
-/// One process that is not a zombie.
+/// A process that is not a zombie.
 pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) session: i32,
     pub(super) threads: u64,
-    /// When it started, in clock ticks since the system did.
+    /// The start time, in clock ticks since boot.
     pub(super) start: u64,
-    /// Resident bytes.
+    /// The resident memory in bytes.
     pub(super) resident: u64,
 }
 
-/// All processes that can be seen, read one by one. One that ends meanwhile is left out.
+/// All visible processes, read one by one. Skips those that exit meanwhile.
 fn list() -> impl Iterator<Item = Process> {
     pids().filter_map(read)
 }
@@ -107,7 +107,7 @@ fn file(pid: i32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{name}"))
 }
 
-/// One of them.
+/// Reads one process.
 pub(super) fn read(pid: i32) -> Option<Process> {
     parse(
         pid,
@@ -115,10 +115,10 @@ pub(super) fn read(pid: i32) -> Option<Process> {
     )
 }
 
-/// `proc_pid_stat(5)`. The name (field 2) is in parentheses and may itself hold spaces and parentheses.
+/// Parses `proc_pid_stat(5)`. The name (field 2) is in parentheses and may contain spaces and parentheses.
 fn parse(pid: i32, stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
-    // The first is field 3.
+    // The first element is field 3.
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3).copied();
     if matches!(field(3)?, "Z" | "X") {
@@ -134,7 +134,7 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     })
 }
 
-/// Whether the environment that the process started with has `name=value`.
+/// Whether the initial environment of the process contains `name=value`.
 fn has_mark(pid: i32, name: &str, value: &str) -> bool {
     let wanted = format!("{name}={value}");
     std::fs::read(file(pid, "environ")).is_ok_and(|env| {
@@ -143,7 +143,7 @@ fn has_mark(pid: i32, name: &str, value: &str) -> bool {
     })
 }
 
-/// Processes and threads of the user that runs this: what `RLIMIT_NPROC` counts.
+/// The number of processes and threads of the current user: what `RLIMIT_NPROC` counts.
 pub(super) fn tasks_of_user() -> u64 {
     use std::os::unix::fs::MetadataExt;
     let user = rustix::process::getuid().as_raw();
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_parentheses_does_not_shift_the_fields() {
+    fn parentheses_in_a_name_do_not_shift_the_fields() {
         let stat = "7 (a) b (c)) S 1 7 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 99 1000 2 18446744073709551615";
         let process = parse(7, stat).unwrap();
         assert_eq!(
@@ -172,19 +172,19 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_reads_as_it_is_written() {
+    fn a_trace_parses_back() {
         for leader in [None, Some(7)] {
-            let trace = Trace {
+            let trace = SessionTrace {
                 leader,
                 started: 99,
                 mark: "m".to_owned(),
             };
             let written = format!("{trace} /a group");
-            let (read, rest) = Trace::parse(&written).unwrap();
+            let (read, rest) = SessionTrace::parse(&written).unwrap();
             assert_eq!((read.leader, read.started), (leader, 99));
             assert_eq!((read.mark.as_str(), rest), ("m", "/a group"));
         }
-        assert!(Trace::parse("7 99 m").is_none());
+        assert!(SessionTrace::parse("7 99 m").is_none());
     }
 
     #[test]

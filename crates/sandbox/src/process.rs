@@ -1,4 +1,4 @@
-//! A child process in a session of its own, with everything that it starts.
+//! A child process in its own session, with everything that it starts.
 
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -7,38 +7,38 @@ use std::sync::{Arc, OnceLock};
 use tokio::process::{Child, Command};
 
 use super::limits::{LimitHit, Limits};
-use super::watch::Watch;
+use super::monitor::LimitMonitor;
 
-/// The child and its session. Dropping it ends all of them.
+/// A child and its session. Dropping it kills all its processes.
 #[derive(Debug)]
 pub(super) struct Session {
     child: Child,
-    members: Arc<Members>,
+    members: Arc<SessionProcesses>,
     #[cfg(target_os = "linux")]
-    _note: super::watchdog::Note,
+    _note: super::watchdog::CleanupNote,
 }
 
-/// The processes of a session, as they are looked at and ended from several threads.
+/// The processes of a session; several threads check and kill them.
 #[derive(Debug)]
-pub(super) struct Members {
+pub(super) struct SessionProcesses {
     limits: Limits,
     #[cfg(unix)]
     id: Option<rustix::process::Pid>,
     #[cfg(target_os = "linux")]
-    trace: super::proc::Trace,
+    trace: super::proc::SessionTrace,
     #[cfg(target_os = "linux")]
     cgroup: Option<super::cgroup::Group>,
     group: AtomicI32,
     ended: AtomicBool,
-    /// The limit that they were ended for.
+    /// The limit that they were killed for.
     hit: OnceLock<LimitHit>,
 }
 
 impl Session {
-    /// Starts `command` as the leader of a new session, under `limits`.
+    /// Starts `command` as the leader of a new session, with limits.
     ///
-    /// The kernel ends the child when the thread that calls this ends, so that it does not outlive this process.
-    /// `cpu_seconds` is a backstop for where it does.
+    /// On Linux the kernel kills the child when the calling thread ends, so that it does not outlive this process.
+    /// `cpu_seconds` is a safeguard in case it does.
     pub(super) fn start(
         mut command: Command,
         limits: &Limits,
@@ -53,24 +53,24 @@ impl Session {
             super::cgroup::Group::make(&mark, limits)
         };
         #[cfg(target_os = "linux")]
-        let door = cgroup.as_ref().and_then(super::cgroup::Group::door);
+        let procs_file = cgroup.as_ref().and_then(super::cgroup::Group::procs_file);
         #[cfg(all(unix, not(target_os = "linux")))]
-        let door = None;
+        let procs_file = None;
         #[cfg(unix)]
-        super::rlimits::apply_at_start(&mut command, limits, cpu_seconds, door);
+        super::rlimits::apply_at_start(&mut command, limits, cpu_seconds, procs_file);
         #[cfg(not(unix))]
         let _ = cpu_seconds;
         let child = command.spawn()?;
         #[cfg(unix)]
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         #[cfg(target_os = "linux")]
-        let trace = super::proc::Trace::new(id, mark);
+        let trace = super::proc::SessionTrace::new(id, mark);
         #[cfg(target_os = "linux")]
-        let note = super::watchdog::Note::session(
+        let note = super::watchdog::CleanupNote::session(
             &trace,
             cgroup.as_ref().map(super::cgroup::Group::folder),
         );
-        let members = Members {
+        let members = SessionProcesses {
             limits: *limits,
             #[cfg(unix)]
             id: id.and_then(rustix::process::Pid::from_raw),
@@ -90,7 +90,7 @@ impl Session {
         })
     }
 
-    /// Whether the leader still runs.
+    /// Whether the leader is running.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -100,27 +100,27 @@ impl Session {
         &mut self.child
     }
 
-    /// A process group inside the session that is to be ended with it; 0 for none. On Linux it is
-    /// found anyway, elsewhere only a group that is told.
-    pub(super) fn also(&self, group: i32) {
+    /// Registers a process group inside the session to be killed with it; 0 for none. Linux finds all groups anyway;
+    /// other systems only the registered one.
+    pub(super) fn register_group(&self, group: i32) {
         self.members.group.store(group, Ordering::Relaxed);
     }
 
-    /// Looks after the limits on memory and processes until the result is dropped, on a thread of its
-    /// own: what is watched may leave this thread no time. At a limit everything is ended.
-    pub(super) fn watch(&self) -> Watch {
-        Watch::start(Arc::clone(&self.members))
+    /// Monitors the limits on memory and processes until the result is dropped. Runs in a separate thread, because
+    /// the monitored processes may leave this one no CPU time. Kills everything when a limit is hit.
+    pub(super) fn monitor(&self) -> LimitMonitor {
+        LimitMonitor::start(Arc::clone(&self.members))
     }
 
-    /// The limit on memory or processes that was hit, if one was; also one that the watch came too late
-    /// for.
+    /// The limit on memory or processes that was hit, if any, including one that the kernel enforced before the
+    /// monitor.
     pub(super) fn hit(&self) -> Option<LimitHit> {
         let members = &self.members;
         members
             .hit
             .get()
             .copied()
-            .or_else(|| members.over_by_kernel())
+            .or_else(|| members.kernel_limit_hit())
     }
 
     /// Waits for the leader.
@@ -128,18 +128,18 @@ impl Session {
         self.child.wait().await
     }
 
-    /// Ends every process of the session, and those that left it, at once (SIGKILL).
+    /// Kills every process of the session, including those that left it (SIGKILL).
     pub(super) fn kill(&mut self) {
-        // Fails only when the leader is gone already.
+        // Fails only if the leader has already exited.
         let _ = self.child.start_kill();
         self.members.kill();
     }
 }
 
-impl Members {
-    /// Ends all of them if they are over a limit; whether they were.
-    pub(super) fn end_if_over(&self) -> bool {
-        let Some(hit) = self.over_by_kernel().or_else(|| self.over()) else {
+impl SessionProcesses {
+    /// Kills all processes if they exceed a limit; returns whether they did.
+    pub(super) fn kill_if_exceeded(&self) -> bool {
+        let Some(hit) = self.kernel_limit_hit().or_else(|| self.exceeded_limit()) else {
             return false;
         };
         let _ = self.hit.set(hit);
@@ -147,7 +147,7 @@ impl Members {
         true
     }
 
-    /// Ends them, the many in one call first: counting them can wait.
+    /// Kills all processes, first the whole group with one call, then the others.
     fn kill(&self) {
         if self.ended.swap(true, Ordering::SeqCst) {
             return;
@@ -171,8 +171,8 @@ impl Members {
         }
     }
 
-    /// The limit that the kernel itself has held them to.
-    fn over_by_kernel(&self) -> Option<LimitHit> {
+    /// The limit that the kernel enforced on the group, if any.
+    fn kernel_limit_hit(&self) -> Option<LimitHit> {
         #[cfg(target_os = "linux")]
         if let Some(cgroup) = &self.cgroup {
             return cgroup.hit(&self.limits);
@@ -181,13 +181,13 @@ impl Members {
         None
     }
 
-    /// The limit that they are over together; nothing where the system does not tell. The count stops
-    /// where that is clear: of a fork bomb there may be tens of thousands.
+    /// The limit that the processes exceed together, if any. Counting stops as soon as a limit is exceeded, because a
+    /// fork bomb may have tens of thousands of processes.
     #[cfg(target_os = "linux")]
-    fn over(&self) -> Option<LimitHit> {
-        // Without an id the leader was gone before it could be asked for.
+    fn exceeded_limit(&self) -> Option<LimitHit> {
+        // Without an id, the leader exited before it was queried.
         self.id?;
-        // Then the kernel counts everything.
+        // The kernel counts everything itself.
         if self
             .cgroup
             .as_ref()
@@ -209,10 +209,10 @@ impl Members {
         None
     }
 
-    /// The same where the system does not tell.
+    /// The same on systems without `/proc`: never a limit.
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "the same signature on every system")]
-    fn over(&self) -> Option<LimitHit> {
+    fn exceeded_limit(&self) -> Option<LimitHit> {
         None
     }
 }

@@ -1,4 +1,4 @@
-//! What the Prolog worker is told: terms, because a bare SWI-Prolog reads no JSON.
+//! Requests to the Prolog worker: Prolog terms, because SWI-Prolog without packages cannot parse JSON.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::script::ScriptRequest;
 
 const WORKER: &str = include_str!("worker.pl");
 
-/// The worker's program goes into its private directory.
+/// Writes the worker's program to its private directory and adds the arguments.
 pub(super) fn arguments(command: &mut Command, scratch: &Scratch) -> std::io::Result<()> {
     let program = scratch.write("worker.pl", WORKER.as_bytes())?;
     command
@@ -30,8 +30,8 @@ pub(super) fn arguments(command: &mut Command, scratch: &Scratch) -> std::io::Re
     Ok(())
 }
 
-/// The request as one term, and the mark that its answer starts with: what a script itself writes
-/// to the worker's output is not taken for the answer.
+/// The request as a term, and the marker at the start of its response, which distinguishes the response from output
+/// of the script.
 pub(super) fn ask(request: &ScriptRequest, limits: &Limits) -> (Vec<u8>, String) {
     let mark = format!("@{}@", uuid::Uuid::now_v7().simple());
     let mut term = String::new();
@@ -52,7 +52,7 @@ pub(super) fn ask(request: &ScriptRequest, limits: &Limits) -> (Vec<u8>, String)
     (term.into_bytes(), mark)
 }
 
-/// The state, with the draft and what the loop says of it.
+/// The state with the draft and the `reflection_…` names.
 fn state(request: &ScriptRequest) -> Map<String, Value> {
     let mut state = request.state.clone();
     let defaults = [
@@ -74,7 +74,7 @@ fn write_value(out: &mut String, value: &Value) {
             let _ = write!(out, "{b}");
         }
         Value::Number(n) => number(out, n),
-        // An atom, as in the reference: `state(name, N), N = ada` compares with one.
+        // A string becomes an atom: `state(name, N), N = ada` compares with an atom.
         Value::String(s) => text(out, '\'', s),
         Value::Array(items) => {
             out.push('[');
@@ -112,7 +112,7 @@ fn number(out: &mut String, number: &serde_json::Number) {
     }
 }
 
-/// Quoted, with everything escaped that means something in quotes, and all control characters.
+/// Quotes a text and escapes backslashes, the quote character and control characters.
 fn text(out: &mut String, quote: char, text: &str) {
     out.push(quote);
     for c in text.chars() {
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_written_as_a_term() {
+    fn values_are_written_as_terms() {
         let mut out = String::new();
         let value = json!({"a b": [1, 2.5, true, null, "x\"\\\n\u{1}'"], "n": 1e300, "o": {}});
         write_value(&mut out, &value);

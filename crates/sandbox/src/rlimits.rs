@@ -1,4 +1,4 @@
-//! What a child does between `fork` and `exec`.
+//! The setup of a child between `fork` and `exec`.
 
 use std::fs::File;
 
@@ -9,22 +9,22 @@ use tokio::process::Command;
 
 use super::limits::Limits;
 
-/// The kernel counts all processes and threads of the user, not only those of one session, and the
-/// user may start a browser while a worker lives. So this limit is only a backstop with much room; the
-/// exact one is kept by the control group, or by the watch.
+/// The extra allowance in `RLIMIT_NPROC`. The kernel counts all processes and threads of the user, who may start a
+/// browser while a worker runs. So this limit is only a safeguard; the control group or the monitor enforces the
+/// exact one.
 #[cfg(target_os = "linux")]
 const OTHER_TASKS: u64 = 4096;
 
-/// How much lower than ours the priority of children is: who started them must get its turn.
+/// How much lower the priority of children is, so that the parent stays responsive.
 const NICE: i32 = 10;
 
-/// The command will start in a session of its own, in the control group behind this door if there is one,
-/// under limits that it cannot raise. On Linux it is killed when this thread ends.
+/// Prepares the command to start in its own session, in the control group behind `procs_file` if there is one, with limits
+/// that it cannot raise. On Linux it is killed when this thread ends.
 pub(super) fn apply_at_start(
     command: &mut Command,
     limits: &Limits,
     cpu_seconds: u64,
-    door: Option<File>,
+    procs_file: Option<File>,
 ) {
     let limits = rlimits(limits, cpu_seconds);
     #[cfg(target_os = "linux")]
@@ -33,15 +33,15 @@ pub(super) fn apply_at_start(
         #[cfg(target_os = "linux")]
         {
             set_parent_process_death_signal(Some(Signal::KILL))?;
-            // It may have died before that.
+            // The parent may have died before the signal was set.
             if getppid() != Some(parent) {
                 return Err(rustix::io::Errno::SRCH.into());
             }
         }
         setsid()?;
-        // Neither is worth giving up for.
-        if let Some(door) = &door {
-            let _ = rustix::io::write(door, b"0");
+        // Failures of these two are not fatal.
+        if let Some(procs_file) = &procs_file {
+            let _ = rustix::io::write(procs_file, b"0");
         }
         let _ = nice(NICE);
         for (resource, limit) in &limits {
@@ -49,9 +49,9 @@ pub(super) fn apply_at_start(
         }
         Ok(())
     };
-    // SAFETY: the closure runs in the child after `fork`, where only async-signal-safe work is allowed.
-    // It makes plain system calls (prctl, getppid, setsid, write, nice, setrlimit) on values computed before the fork; it allocates
-    // nothing, takes no lock, and its error is built from the system's number alone.
+    // SAFETY: the closure runs in the child after `fork`, where only async-signal-safe operations are allowed. It
+    // makes plain system calls (prctl, getppid, setsid, write, nice, setrlimit) on values computed before the fork.
+    // It does not allocate or lock, and it creates its error from the system's error number alone.
     #[expect(
         unsafe_code,
         reason = "a session and limits can only be set in the child itself"
@@ -72,8 +72,8 @@ fn rlimits(limits: &Limits, cpu_seconds: u64) -> Vec<(Resource, Rlimit)> {
         (Resource::Nofile, limits.open_files),
         (Resource::Fsize, limits.file_size),
     ];
-    // Memory that is written to: programs such as node and Go reserve far more address space than
-    // they use, so the address space itself is no measure. Only Linux counts it this way.
+    // Limit the memory that is written to. Programs such as node and Go reserve far more address space than they use,
+    // so the address space is not a useful measure. Only Linux counts it this way.
     #[cfg(target_os = "linux")]
     wanted.extend([
         (Resource::Data, limits.memory),
@@ -87,7 +87,7 @@ fn rlimits(limits: &Limits, cpu_seconds: u64) -> Vec<(Resource, Rlimit)> {
     wanted
         .into_iter()
         .map(|(resource, value)| {
-            // No more than what this process may have itself.
+            // A limit cannot exceed that of this process.
             let value = getrlimit(resource)
                 .maximum
                 .map_or(value, |max| value.min(max));

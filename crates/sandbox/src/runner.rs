@@ -1,4 +1,4 @@
-//! One worker: starting it, asking it, and what its death means.
+//! A script worker: starting it, sending requests, and interpreting its exit.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -16,29 +16,29 @@ use super::lookup::minimal_env;
 use super::process::Session;
 use super::prolog;
 use super::script::{Language, ScriptError, ScriptErrorKind, ScriptRequest};
-use super::wire::{Answer, Ask};
+use super::wire::{Request, WorkerMessage};
 use crate::secrets;
 
-/// The worker ends a script at the time limit by itself, and can then say in which line; where that
-/// does not help (a C function that does not return), it is killed later by half the limit, and at most so much.
+/// The worker enforces the time limit itself, so that it can report the line. If that fails, for example in a C
+/// function that does not return, the worker is killed after 1.5 times the limit, at most this long after the limit.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// An interpreter may take so long to start, before the time of its first evaluation counts.
+/// The time limit for the start of an interpreter, before the time limit of its first evaluation applies.
 const START: Duration = Duration::from_secs(10);
 
-/// Memory of the interpreter itself and of the request and answer in it.
+/// The memory for the interpreter itself and for the request and response, in bytes.
 const OVERHEAD: u64 = 96 * 1024 * 1024;
 
-/// CPU time in the whole life of a worker, beyond that of its last evaluation: a backstop for one
-/// that outlives its pool. It is replaced when it was busy for half of this.
+/// The CPU time limit for the whole life of a worker, in addition to its last evaluation: a safeguard for a worker
+/// that outlives its pool. A worker is replaced after half of this time.
 pub(super) const CPU: Duration = Duration::from_mins(10);
 
-/// Bytes kept of what an interpreter writes to its standard error.
-const COMPLAINTS: usize = 8 * 1024;
+/// The number of bytes kept of an interpreter's standard error.
+const STDERR_LIMIT: usize = 8 * 1024;
 
-/// Which evaluations a worker may serve: its limits are set when it starts.
+/// Which evaluations a worker can serve: its limits are set when it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct WorkerKey {
     language: Language,
     time: Duration,
     memory: u64,
@@ -47,7 +47,7 @@ pub(super) struct Key {
     file_size: u64,
 }
 
-impl Key {
+impl WorkerKey {
     pub(super) fn new(language: Language, limits: &Limits) -> Self {
         Self {
             language,
@@ -60,22 +60,22 @@ impl Key {
     }
 }
 
-/// What a script gave.
+/// The result of a script.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct ScriptValue {
     pub(super) value: Value,
     pub(super) prints: String,
 }
 
-/// One interpreter that waits for work.
+/// One interpreter.
 #[derive(Debug)]
 pub(super) struct Worker {
-    // First, so that its processes are ended before their directory is removed.
+    // First, so that its processes are killed before their directory is removed.
     session: Session,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     stderr: Option<ChildStderr>,
-    key: Key,
+    key: WorkerKey,
     uses: u32,
     busy: Duration,
     fit: bool,
@@ -83,13 +83,17 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn start(key: Key, binary: &Path, limits: &Limits) -> Result<Self, ScriptError> {
+    pub(super) fn start(
+        key: WorkerKey,
+        binary: &Path,
+        limits: &Limits,
+    ) -> Result<Self, ScriptError> {
         let language = key.language;
         let broken = |e: std::io::Error| {
-            let message = format!("the {language} worker could not be started: {e}");
+            let message = format!("cannot start the {language} worker: {e}");
             ScriptError::new(language, ScriptErrorKind::Protocol, message)
         };
-        // Lua has no files.
+        // Lua has no access to files.
         let (mut command, scratch) = if language == Language::Lua {
             (lua(binary), None)
         } else {
@@ -103,7 +107,7 @@ impl Worker {
             .stderr(Stdio::piped());
         let own = Limits {
             memory: limits.memory.saturating_add(OVERHEAD),
-            // The interpreter itself, and its threads.
+            // For the interpreter itself and its threads.
             processes: limits.processes.saturating_add(4),
             ..*limits
         };
@@ -112,7 +116,7 @@ impl Worker {
         let child = session.child();
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), stderr) = pipes else {
-            return Err(broken(std::io::Error::other("it has no pipes")));
+            return Err(broken(std::io::Error::other("the process has no pipes")));
         };
         Ok(Self {
             session,
@@ -127,7 +131,7 @@ impl Worker {
         })
     }
 
-    pub(super) fn key(&self) -> Key {
+    pub(super) fn key(&self) -> WorkerKey {
         self.key
     }
 
@@ -139,30 +143,30 @@ impl Worker {
         self.busy
     }
 
-    /// Whether it still runs.
+    /// Whether it is running.
     pub(super) fn is_alive(&mut self) -> bool {
         self.session.is_alive()
     }
 
-    /// Whether it may be asked again.
-    pub(super) fn is_fit(&self) -> bool {
+    /// Whether it can serve another evaluation.
+    pub(super) fn is_reusable(&self) -> bool {
         self.fit
     }
 
-    /// Asks for one evaluation. If this is not polled to its end, the worker is of no more use.
+    /// Runs one evaluation. If the future is not polled to completion, the worker is unusable.
     pub(super) async fn evaluate(
         &mut self,
         request: &ScriptRequest,
         limits: &Limits,
-    ) -> Result<Given, ScriptError> {
+    ) -> Result<ScriptValue, ScriptError> {
         self.fit = false;
         let started = Instant::now();
         let first = self.uses == 0;
         self.uses += 1;
-        let mut complaints = Capture::new(COMPLAINTS);
-        let watch = self.session.watch();
+        let mut captured = Capture::new(STDERR_LIMIT);
+        let monitor = self.session.monitor();
         let ready = if first {
-            self.ready(limits, &mut complaints).await
+            self.ready(limits, &mut captured).await
         } else {
             Ok(true)
         };
@@ -171,37 +175,42 @@ impl Worker {
         let heard = match ready {
             Ok(true) => {
                 let time = limits.time + GRACE.min(limits.time / 2);
-                let answer = self.ask(request, limits, &mut complaints);
+                let answer = self.ask(request, limits, &mut captured);
                 let answer = tokio::time::timeout(time, answer).await;
-                answer.unwrap_or_else(|_| Err(self.late(limits)))
+                answer.unwrap_or_else(|_| Err(self.timeout_error(limits)))
             }
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         };
-        drop(watch);
+        drop(monitor);
         self.busy += started.elapsed();
         if let Some(hit) = self.session.hit() {
             self.session.kill();
-            return Err(self.over(hit, limits));
+            return Err(self.exceeded_limit(hit, limits));
         }
         let result = match heard {
-            // Nothing inside of the worker can hold this up: a script may catch what ends it there.
-            Ok(Some(Answer::Value { .. })) if asked.elapsed() > limits.time => {
-                Err(self.late(limits))
+            // Check the time from outside: a script may catch the error that ends it inside the worker.
+            Ok(Some(WorkerMessage::Value { .. })) if asked.elapsed() > limits.time => {
+                Err(self.timeout_error(limits))
             }
-            Ok(Some(Answer::Value { value, prints })) => Ok(Given { value, prints }),
-            Ok(Some(Answer::Failed { error, prints })) => Err(ScriptError {
+            Ok(Some(WorkerMessage::Value { value, prints })) => Ok(ScriptValue { value, prints }),
+            Ok(Some(WorkerMessage::Failed { error, prints })) => Err(ScriptError {
                 language: self.key.language,
                 kind: error.kind,
                 message: error.message,
                 line: error.line,
                 prints,
             }),
-            Ok(Some(Answer::Group { .. } | Answer::Ready { .. }) | None) => {
+            Ok(Some(WorkerMessage::Group { .. } | WorkerMessage::Ready { .. }) | None) => {
                 let status =
                     tokio::time::timeout(Duration::from_secs(1), self.session.wait()).await;
                 let status = status.ok().and_then(Result::ok);
-                return Err(self.died(status, never_started, &complaints.finish().text(), limits));
+                return Err(self.exit_error(
+                    status,
+                    never_started,
+                    &captured.finish().text(),
+                    limits,
+                ));
             }
             Err(error) => {
                 self.session.kill();
@@ -216,47 +225,47 @@ impl Worker {
         ScriptError::new(self.key.language, kind, message)
     }
 
-    /// It hit a limit of its whole session, in which the interpreter itself has a share.
-    fn over(&self, hit: LimitHit, limits: &Limits) -> ScriptError {
+    /// The error for a limit of the whole session, which includes the interpreter itself.
+    fn exceeded_limit(&self, hit: LimitHit, limits: &Limits) -> ScriptError {
         if let LimitHit::Processes(_) = hit {
             let message = format!("it had more than {} processes", limits.processes);
             self.error(ScriptErrorKind::Runtime, message)
         } else {
             let used = size(limits.memory);
-            let message = format!("it used more memory than the memory limit of {used}");
+            let message = format!("it exceeded the memory limit of {used}");
             self.error(ScriptErrorKind::Memory, message)
         }
     }
 
-    fn late(&self, limits: &Limits) -> ScriptError {
+    fn timeout_error(&self, limits: &Limits) -> ScriptError {
         let message = format!("it ran longer than the time limit of {:?}", limits.time);
         self.error(ScriptErrorKind::Time, message)
     }
 
-    /// Waits until the interpreter has started; false if it died instead.
+    /// Waits until the interpreter has started; false if it exited instead.
     async fn ready(
         &mut self,
         limits: &Limits,
-        complaints: &mut Capture,
+        captured: &mut Capture,
     ) -> Result<bool, ScriptError> {
-        let talk = self.talk((Vec::new(), String::new()), limits, complaints);
-        if let Ok(answer) = tokio::time::timeout(START, talk).await {
-            return Ok(matches!(answer?, Some(Answer::Ready { .. })));
+        let exchange = self.exchange((Vec::new(), String::new()), limits, captured);
+        if let Ok(answer) = tokio::time::timeout(START, exchange).await {
+            return Ok(matches!(answer?, Some(WorkerMessage::Ready { .. })));
         }
         let message = format!("the interpreter did not start within {START:?}");
         Err(self.error(ScriptErrorKind::MissingInterpreter, message))
     }
 
-    /// Writes the request and reads the answer; nothing where the worker died.
+    /// Sends the request and reads the response; `None` if the worker exited.
     async fn ask(
         &mut self,
         request: &ScriptRequest,
         limits: &Limits,
-        complaints: &mut Capture,
-    ) -> Result<Option<Answer>, ScriptError> {
+        captured: &mut Capture,
+    ) -> Result<Option<WorkerMessage>, ScriptError> {
         let asked = match self.key.language {
             Language::Lua | Language::Python => {
-                let ask = Ask {
+                let ask = Request {
                     request,
                     limits: limits.into(),
                 };
@@ -267,19 +276,19 @@ impl Worker {
             }
             Language::Prolog => prolog::ask(request, limits),
         };
-        self.talk(asked, limits, complaints).await
+        self.exchange(asked, limits, captured).await
     }
 
-    /// Writes these bytes and reads the next answer, whose line starts with this mark.
-    async fn talk(
+    /// Sends bytes and reads the next response, a line that starts with `mark`.
+    async fn exchange(
         &mut self,
         (asked, mark): (Vec<u8>, String),
         limits: &Limits,
-        complaints: &mut Capture,
-    ) -> Result<Option<Answer>, ScriptError> {
+        captured: &mut Capture,
+    ) -> Result<Option<WorkerMessage>, ScriptError> {
         let language = self.key.language;
         let fail = |kind, message: String| ScriptError::new(language, kind, message);
-        // A byte may take six in JSON (`\u0001`), in the value and in the prints.
+        // One byte may take six in JSON (`\u0001`), in the value and in the printed text.
         let most = limits.output.saturating_mul(12).saturating_add(64 * 1024);
         let Self {
             session,
@@ -288,7 +297,7 @@ impl Worker {
             stderr,
             ..
         } = self;
-        // If it dies while it reads, that is seen when the answer is missing.
+        // If the worker exits while it reads, the response is missing.
         let write = async {
             let _ = stdin.write_all(&asked).await;
             let _ = stdin.flush().await;
@@ -307,20 +316,20 @@ impl Worker {
                 }
                 room = room.saturating_sub(line.len());
                 if room == 0 {
-                    let message = format!("it wrote more than {most} bytes");
+                    let message = format!("the worker wrote more than {most} bytes");
                     return Err(fail(ScriptErrorKind::Output, message));
                 }
                 let Some(json) = line.strip_prefix(mark.as_bytes()) else {
                     continue;
                 };
-                // This is where what scripts say comes in.
+                // All output of scripts passes through here.
                 let json = secrets::redact(json.to_owned());
                 match serde_json::from_slice(&json) {
-                    Ok(Answer::Group { pid }) => session.also(pid),
+                    Ok(WorkerMessage::Group { pid }) => session.register_group(pid),
                     Ok(answer) => return Ok(Some(answer)),
                     Err(_) if !line.ends_with(b"\n") => return Ok(None),
                     Err(e) => {
-                        let message = format!("its answer could not be read: {e}");
+                        let message = format!("invalid response of the worker: {e}");
                         return Err(fail(ScriptErrorKind::Protocol, message));
                     }
                 }
@@ -330,7 +339,7 @@ impl Worker {
             let mut buffer = [0; 4096];
             while let Some(pipe) = stderr {
                 match pipe.read(&mut buffer).await {
-                    Ok(count @ 1..) => complaints.push(&buffer[..count]),
+                    Ok(count @ 1..) => captured.push(&buffer[..count]),
                     _ => break,
                 }
             }
@@ -342,58 +351,58 @@ impl Worker {
             () = listen => Ok(None),
         };
         if matches!(result, Ok(Some(_))) {
-            self.session.also(0);
+            self.session.register_group(0);
         }
         result
     }
 
-    /// What it means that the worker ended without an answer.
-    fn died(
+    /// The error for a worker that exited without a response.
+    fn exit_error(
         &mut self,
         status: Option<ExitStatus>,
         never_started: bool,
-        complaints: &str,
+        stderr: &str,
         limits: &Limits,
     ) -> ScriptError {
         self.session.kill();
-        let complaints = complaints.trim();
+        let stderr = stderr.trim();
         #[cfg(unix)]
         {
             use rustix::process::Signal;
             use std::os::unix::process::ExitStatusExt;
             let signal = status.and_then(|s| s.signal());
             if signal == Some(Signal::XCPU.as_raw()) {
-                return self.late(limits);
+                return self.timeout_error(limits);
             }
-            // Rust's words when there is no memory left, before it aborts.
-            if signal == Some(Signal::ABORT.as_raw()) && complaints.contains("memory allocation") {
-                let message = "it used more memory than the memory limit";
+            // Rust prints this before it aborts because of lack of memory.
+            if signal == Some(Signal::ABORT.as_raw()) && stderr.contains("memory allocation") {
+                let message = "it exceeded the memory limit";
                 return self.error(ScriptErrorKind::Memory, message);
             }
         }
-        // The interpreter's words, where the request itself is too large for it.
-        if complaints.ends_with("MemoryError") {
-            let message = "what it was given needs more memory than the memory limit";
+        // Python prints this if the request itself is too large.
+        if stderr.ends_with("MemoryError") {
+            let message = "its input exceeds the memory limit";
             return self.error(ScriptErrorKind::Memory, message);
         }
         let _ = limits;
         let how = status.map_or_else(|| "without an exit status".to_owned(), |s| s.to_string());
-        let told = if complaints.is_empty() {
+        let told = if stderr.is_empty() {
             String::new()
         } else {
-            format!(": {complaints}")
+            format!(": {stderr}")
         };
         if never_started && status.is_some_and(|s| s.code().is_some_and(|code| code != 0)) {
             let hint = hint(self.key.language);
             let message = format!(
-                "the {} interpreter does not start ({how}){told}; {hint}",
+                "the {} interpreter failed to start ({how}){told}; {hint}",
                 self.key.language
             );
             return self.error(ScriptErrorKind::MissingInterpreter, message);
         }
         self.error(
             ScriptErrorKind::Runtime,
-            format!("the interpreter ended ({how}){told}"),
+            format!("the interpreter exited ({how}){told}"),
         )
     }
 }

@@ -5,19 +5,19 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A language that scripts are written in.
+/// A scripting language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// Lua 5.4, inside a worker of our own. It can reach nothing, and needs no permission.
+    /// Lua 5.4, in our own worker. It has no access to anything outside and runs without permission.
     Lua,
-    /// The user's `python3`. It is limited, but it is not confined: it needs permission.
+    /// The user's `python3`. It has limits but no isolation, so it requires permission.
     Python,
-    /// The user's SWI-Prolog. Goals are checked by its `library(sandbox)`; it needs permission.
+    /// The user's SWI-Prolog. Its `library(sandbox)` checks goals; it requires permission.
     Prolog,
 }
 
 impl Language {
-    /// As it is written in a criteria file.
+    /// The name, as in a criteria file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lua => "lua",
@@ -33,11 +33,11 @@ impl fmt::Display for Language {
     }
 }
 
-/// The language is not one of ours.
+/// An unknown language.
 #[derive(Debug, thiserror::Error)]
 #[error("Unknown language: {0}; use `lua`, `python` or `prolog`")]
 pub struct UnknownLanguage(
-    /// As written.
+    /// The name, as given.
     pub String,
 );
 
@@ -54,68 +54,69 @@ impl FromStr for Language {
     }
 }
 
-/// What a script is given.
+/// The input of a script.
 ///
-/// It sees `output`, `state`, and three names taken out of `state` where they are there:
-/// `reflection_output` (else `output`), `reflection_iteration` (else 0) and `reflection_errors`
-/// (else an empty list). Lua and Python also have `json`, Python has `re`.
+/// The script sees `output`, `state`, and three names taken from `state` if present: `reflection_output` (default:
+/// `output`), `reflection_iteration` (default: 0) and `reflection_errors` (default: an empty list). Lua and Python
+/// also have `json`, Python has `re`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScriptRequest {
-    /// The script.
+    /// The source code.
     pub code: String,
-    /// The draft: usually a text, or any JSON value.
+    /// The draft: usually a string, or any JSON value.
     pub output: Value,
     /// The state of the loop.
     #[serde(default)]
     pub state: Map<String, Value>,
-    /// Whether Lua and Python also see each name of the state by itself, but for those that the language has.
+    /// Whether Lua and Python also see each name of the state as a global variable, except for names that the
+    /// language defines.
     #[serde(default)]
     pub bare_names: bool,
 }
 
-/// What a script returned.
+/// The result of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptOutcome {
-    /// Exactly what it returned: a boolean, number, text, null, list or object.
+    /// The returned value: a boolean, number, string, null, list or object.
     pub value: Value,
-    /// What it printed.
+    /// The printed text.
     pub prints: String,
-    /// Wall-clock time, with the start of the interpreter where one had to be started.
+    /// The wall-clock time, including the start of the interpreter if one was started.
     pub duration: Duration,
 }
 
-/// What kind of failure it was.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScriptErrorKind {
-    /// The script is not valid code.
+    /// The script has a syntax error.
     Syntax,
-    /// It failed while it ran.
+    /// The script failed while running.
     Runtime,
-    /// It ran too long.
+    /// The script exceeded the time limit.
     Time,
-    /// It used too much memory.
+    /// The script exceeded the memory limit.
     Memory,
-    /// It printed or returned too much.
+    /// The script printed or returned too much.
     Output,
-    /// The interpreter is not installed or does not start.
+    /// The interpreter is not installed or fails to start.
     MissingInterpreter,
-    /// What it returned cannot be carried (not a number, a function), or the worker broke down.
+    /// JSON cannot represent the returned value (NaN, a function), or the worker failed.
     Protocol,
 }
 
-/// Why a script gave no value: neither a pass nor a zero.
+/// Why a script returned no value. Counts as neither pass nor fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError {
     /// The script's language.
     pub language: Language,
     /// The kind of failure.
     pub kind: ScriptErrorKind,
-    /// What happened, in the interpreter's words where it has some.
+    /// What happened, in the interpreter's words if it has any.
     pub message: String,
-    /// The line, counted from 1 in the script's own text.
+    /// The line of the script, counted from 1.
     pub line: Option<u32>,
-    /// What it printed before it failed, where that is known.
+    /// What it printed before it failed, if known.
     pub prints: String,
 }
 

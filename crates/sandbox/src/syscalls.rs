@@ -1,12 +1,12 @@
-//! What the Lua worker may ask the kernel for: a second wall, should a script break out of the
-//! interpreter through a fault in it.
+//! The system calls that the Lua worker may make: a second line of defence in case a script breaks out of the
+//! interpreter.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
-/// Reading the request, writing the answer, memory, the clock, and ending. No files, no network, no
-/// processes: those calls fail with EPERM.
+/// The system calls for reading requests, writing responses, memory, the clock, and exiting. Files, network and
+/// processes are not included; such calls fail with EPERM.
 const ALLOWED: [i64; 24] = [
     libc::SYS_read,
     libc::SYS_write,
@@ -31,12 +31,12 @@ const ALLOWED: [i64; 24] = [
     libc::SYS_exit_group,
     libc::SYS_getpid,
     libc::SYS_gettid,
-    // To abort: only to itself would do, but the filter cannot tell.
+    // For abort. The filter cannot restrict it to this process.
     libc::SYS_tgkill,
 ];
 
-/// From now on this process can do nothing but the above. Where the kernel knows no such filters it
-/// stays as it is: the interpreter gives scripts no way to call the kernel anyway.
+/// Restricts this process to the calls above. If the kernel does not support filters, nothing changes: the
+/// interpreter offers scripts no system calls anyway.
 pub(super) fn confine() {
     let arch = if cfg!(target_arch = "x86_64") {
         TargetArch::x86_64

@@ -1,8 +1,8 @@
-//! A second process of ours that cleans up after this one was killed: it ends the sessions of the children with all
-//! that they started, and removes their folders, which hold drafts.
+//! A second process that cleans up if this one is killed: it kills the sessions of the children and removes their
+//! folders, which contain drafts.
 //!
-//! The kernel ends the children themselves (`PR_SET_PDEATHSIG`), but not what they started. The watchdog reads notes
-//! from a pipe; the pipe ends when this process does, in whatever way.
+//! The kernel kills the children themselves (`PR_SET_PDEATHSIG`), but not the processes that they started. The
+//! watchdog reads notes from a pipe, which closes when this process ends for any reason.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, Write as _};
@@ -14,31 +14,31 @@ use std::sync::OnceLock;
 use parking_lot::Mutex;
 
 use super::cgroup;
-use super::proc::Trace;
+use super::proc::SessionTrace;
 use super::worker::WORKER;
 
-/// The argument after [`WORKER`] that makes this binary a watchdog.
+/// The argument after [`WORKER`] that turns this binary into a watchdog.
 pub(super) const WATCHDOG: &str = "watchdog";
 
 /// Our own binary.
 static BINARY: OnceLock<PathBuf> = OnceLock::new();
 
-/// To the watchdog, once it runs. Closed by the end of this process.
+/// The pipe to the watchdog, once it runs. Closed when this process ends.
 static PIPE: Mutex<Option<ChildStdin>> = Mutex::new(None);
 
-/// Has children and their folders cleaned up also when this process is killed. `binary` is a program whose `main`
-/// calls [`worker_main`](super::worker_main): it is started for that together with the first child. Only the first
-/// call counts.
+/// Enables cleanup if this process is killed. `binary` is a program whose `main` calls
+/// [`worker_main`](super::worker_main); it is started together with the first child. Only the first call has an
+/// effect.
 pub fn use_watchdog(binary: PathBuf) {
     let _ = BINARY.set(binary);
 }
 
-/// Something to clean up if this process is killed before this is dropped.
+/// A cleanup note: something to clean up if this process is killed before the note is dropped.
 #[derive(Debug)]
-pub(super) struct Note(Vec<u8>);
+pub(super) struct CleanupNote(Vec<u8>);
 
-impl Note {
-    /// A folder to remove. Starts the watchdog if it does not run yet.
+impl CleanupNote {
+    /// A folder to remove. Starts the watchdog if it is not running.
     pub(super) fn folder(path: &Path) -> Self {
         let mut pipe = PIPE.lock();
         if pipe.is_none()
@@ -50,8 +50,8 @@ impl Note {
         Self::take(&[b"f", path.as_os_str().as_bytes()].concat())
     }
 
-    /// Processes to end, and their control group.
-    pub(super) fn session(trace: &Trace, cgroup: Option<&Path>) -> Self {
+    /// Processes to kill, and their control group.
+    pub(super) fn session(trace: &SessionTrace, cgroup: Option<&Path>) -> Self {
         let mut note = format!("s{trace} ").into_bytes();
         note.extend_from_slice(cgroup.map_or(b"", |path| path.as_os_str().as_bytes()));
         Self::take(&note)
@@ -63,17 +63,17 @@ impl Note {
     }
 }
 
-impl Drop for Note {
+impl Drop for CleanupNote {
     fn drop(&mut self) {
         send(b'-', &self.0);
     }
 }
 
-/// Notes end with a zero byte, which no path holds.
+/// Sends a note. Notes end with a zero byte, which no path contains.
 fn send(sign: u8, note: &[u8]) {
     let mut pipe = PIPE.lock();
     if let Some(pipe) = pipe.as_mut() {
-        // Without a watchdog everything else still works.
+        // Everything else works without a watchdog.
         let _ = pipe.write_all(&[&[sign], note, &[0]].concat());
     }
 }
@@ -93,9 +93,9 @@ fn start(binary: &Path) -> std::io::Result<ChildStdin> {
         .ok_or_else(|| std::io::Error::other("it has no pipe"))
 }
 
-/// The watchdog itself: reads notes until there are no more, and then does what those say that are left.
+/// The watchdog: reads notes until the pipe closes, then cleans up what the remaining notes name.
 pub(super) fn serve() -> std::io::Result<()> {
-    // A Ctrl-C and the end of the terminal are not for it.
+    // Ignore Ctrl-C and the end of the terminal.
     let _ = rustix::process::setsid();
     let mut notes = BTreeSet::new();
     let mut stdin = std::io::stdin().lock();
@@ -109,7 +109,7 @@ pub(super) fn serve() -> std::io::Result<()> {
         }
         note.clear();
     }
-    // Processes first: they may still write into their folders.
+    // Processes first: they may still write to their folders.
     for body in notes.iter().rev() {
         match body.split_first() {
             Some((b's', session)) => end(session),
@@ -125,11 +125,11 @@ pub(super) fn serve() -> std::io::Result<()> {
 
 fn end(session: &[u8]) {
     let text = String::from_utf8_lossy(session);
-    let Some((trace, cgroup)) = Trace::parse(&text) else {
+    let Some((trace, cgroup)) = SessionTrace::parse(&text) else {
         return;
     };
     if !cgroup.is_empty() {
-        // Ended and removed when dropped.
+        // Drop kills and removes it.
         drop(cgroup::Group::existing(Path::new(cgroup)));
     }
     trace.kill();

@@ -1,4 +1,4 @@
-//! What the pool and its workers say to each other: one JSON object a line.
+//! The protocol between the pool and its workers: one JSON object per line.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,29 +6,29 @@ use serde_json::Value;
 use super::limits::Limits;
 use super::script::{ScriptErrorKind, ScriptRequest};
 
-/// One evaluation.
+/// A request for one evaluation.
 #[derive(Debug, Serialize)]
-pub(super) struct Ask<'a> {
+pub(super) struct Request<'a> {
     pub(super) request: &'a ScriptRequest,
-    pub(super) limits: AskLimits,
+    pub(super) limits: RequestLimits,
 }
 
-/// The same, as a worker reads it.
+/// The same request, as parsed by a worker.
 #[derive(Debug, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct OwnedRequest {
     pub(super) request: ScriptRequest,
-    pub(super) limits: AskLimits,
+    pub(super) limits: RequestLimits,
 }
 
-/// What the worker itself looks after, so that it can say more than that it was killed.
+/// The limits that the worker enforces itself, so that it can report more than its death.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct AskLimits {
+pub(super) struct RequestLimits {
     pub(super) seconds: f64,
     pub(super) memory: u64,
     pub(super) output: usize,
 }
 
-impl From<&Limits> for AskLimits {
+impl From<&Limits> for RequestLimits {
     fn from(limits: &Limits) -> Self {
         Self {
             seconds: limits.time.as_secs_f64(),
@@ -38,21 +38,21 @@ impl From<&Limits> for AskLimits {
     }
 }
 
-/// What a worker writes.
+/// A message of a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Answer {
-    /// The interpreter has started, and reads requests.
+pub(super) enum WorkerMessage {
+    /// The interpreter has started and reads requests.
     Ready { ready: bool },
-    /// The process group in which the script now runs, to be ended with the worker.
+    /// The process group in which the script runs, to be killed together with the worker.
     Group { pid: i32 },
-    /// It failed.
+    /// The script failed.
     Failed {
         error: Failure,
         #[serde(default)]
         prints: String,
     },
-    /// Its value.
+    /// The script returned a value.
     Value {
         value: Value,
         #[serde(default)]
@@ -60,7 +60,7 @@ pub(super) enum Answer {
     },
 }
 
-/// Why it failed.
+/// Why the script failed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Failure {
     pub(super) kind: ScriptErrorKind,

@@ -1,5 +1,5 @@
-% The Prolog worker: one request a term on standard input, one answer a line on standard output.
-% Each script is loaded into a module of its own, which is removed after it.
+% The Prolog worker: reads one request term at a time from standard input and writes one response per line.
+% Each script is loaded into a temporary module, which is removed afterwards.
 :- module(reflect_worker, [serve/0, return/2, score/1, feedback/1, reflect_holds/2]).
 
 :- use_module(library(aggregate)).
@@ -11,25 +11,25 @@
 :- use_module(library(occurs)).
 :- use_module(library(sandbox)).
 
-:- dynamic given/2.
+:- dynamic verdict_entry/2.
 :- multifile sandbox:safe_primitive/1.
 
-%   What a script calls to say its verdict. It may also define them itself.
+%   Predicates that a script calls to set its verdict. It may also define them itself.
 return(Key, Value) :-
     must_be(atomic, Key),
-    assertz(given(key(Key), Value)).
+    assertz(verdict_entry(key(Key), Value)).
 score(Score) :-
     must_be(number, Score),
-    assertz(given(key(score), Score)).
+    assertz(verdict_entry(key(score), Score)).
 feedback(Text) :-
-    assertz(given(feedback, Text)).
+    assertz(verdict_entry(feedback, Text)).
 
 sandbox:safe_primitive(reflect_worker:return(_, _)).
 sandbox:safe_primitive(reflect_worker:score(_)).
 sandbox:safe_primitive(reflect_worker:feedback(_)).
 sandbox:safe_primitive(reflect_worker:reflect_holds(_, _)).
 
-%   Printing goes into the outcome; the library allows none, because it cannot know that.
+%   Printed text becomes part of the outcome, so printing is safe here; library(sandbox) forbids it.
 sandbox:safe_primitive(system:write(_)).
 sandbox:safe_primitive(system:writeln(_)).
 sandbox:safe_primitive(system:writeq(_)).
@@ -53,19 +53,19 @@ serve :-
 
 answer(ask(Mark, Code, Output, State, Memory, Most)) :-
     set_prolog_flag(stack_limit, Memory),
-    retractall(given(_, _)),
+    retractall(verdict_entry(_, _)),
     nb_setval(reflect_line, 0),
     nb_setval(reflect_quotes, string),
     reset_gensym,
     set_random(seed(42)),
     with_output_to(string(Prints), outcome(Code, Output, State, Outcome)),
-    retractall(given(_, _)),
+    retractall(verdict_entry(_, _)),
     with_output_to(string(Json), catch(write_answer(Outcome, Prints, Most), E, write_broken(E))),
     format(user_output, "~w~w~n", [Mark, Json]),
     flush_output(user_output).
 
 %!  outcome(+Code, +Output, +State, -Outcome)
-%   value(Value) or failed(Kind, Message, Line); always succeeds once.
+%   Outcome is value(Value) or failed(Kind, Message, Line). Succeeds exactly once.
 outcome(Code, Output, State, Outcome) :-
     M = script,
     catch(in_temporary_module(M,
@@ -74,7 +74,7 @@ outcome(Code, Output, State, Outcome) :-
           Error,
           explain(Error, Outcome)),
     !.
-outcome(_, _, _, failed(protocol, "the worker broke down", 0)).
+outcome(_, _, _, failed(protocol, "the worker failed internally", 0)).
 
 prepare(M, Code, Output, State) :-
     dynamic(M:state/2),
@@ -89,7 +89,7 @@ prepare(M, Code, Output, State) :-
     ).
 
 %!  reflect_holds(+Value, ?Asked)
-%   Texts of the state are atoms; a string in a question stands for the same text.
+%   Texts of the state are atoms; a string in a query matches the atom with the same text.
 reflect_holds(Value, Asked) :-
     (   string(Asked), atom(Value)
     ->  atom_string(Value, Asked)
@@ -99,7 +99,7 @@ reflect_holds(Value, Asked) :-
     ;   Asked = Value
     ).
 
-%   Libraries that a script may ask for; more are loaded by themselves when they are called.
+%   Libraries that a script may import. Others are autoloaded when they are called.
 library_allowed(L) :-
     memberchk(L, [ aggregate, apply, assoc, clpfd, dicts, error, gensym, heaps, lists, nb_set, occurs,
                    option, ordsets, pairs, random, rbtrees, solution_sequences, strings, terms,
@@ -126,7 +126,7 @@ run(M, Code, Outcome) :-
 
 % --- reading
 
-%   The last goal needs no dot.
+%   The last goal may omit the final dot.
 read_code(M, Code, Items) :-
     catch(read_text(M, Code, Items),
           error(syntax_error(end_of_file), Where),
@@ -157,8 +157,8 @@ read_items(M, S, Items) :-
         read_items(M, S, Rest)
     ).
 
-%   A script is checked within its own module: it names no other, where it could change what is
-%   shared with the next script.
+%   The checks apply to the script's own module. A script must not name other modules, because it could
+%   change state there that later scripts share.
 stays_inside(Term) :-
     (   subsumes_term((:- set_prolog_flag(double_quotes, _)), Term)
     ->  true
@@ -178,7 +178,7 @@ leads_outside(create_prolog_flag(_, _, _)).
 at_line(Line) :-
     nb_setval(reflect_line, Line).
 
-%   Directives that change how the rest is read, or declare something.
+%   Directives that declare something or change how the rest is parsed.
 declaration(_, D) :- var(D), !, fail.
 declaration(M, (A, B)) :- declaration(M, A), declaration(M, B).
 declaration(M, use_module(library(L))) :- use_library(M, L).
@@ -219,7 +219,8 @@ clause_head(Term, Name/Arity) :-
     ).
 
 %   A term without `:-` is a goal if it is a control structure, one of our predicates, or a built-in
-%   one; a fact otherwise. What a library has, and users like to name facts after, is a goal if it has variables.
+%   predicate; otherwise it is a fact. A library predicate, whose name may also be that of a user's fact, is a
+%   goal if the term has variables.
 classify(_, _, item(Line, Term), goal(Line, Term)) :- var(Term), !.
 classify(_, _, item(Line, (:- initialization(Goal))), goal(Line, Goal)) :- !.
 classify(_, _, item(Line, (:- initialization(Goal, _))), goal(Line, Goal)) :- !.
@@ -259,7 +260,7 @@ add_clause(M, Line, Term) :-
     ),
     assertz(M:Clause).
 
-%   `Dict.key` in a goal becomes a goal before it.
+%   Expands `Dict.key` in a goal into a separate goal before it.
 expand_dicts(M, Goal0, Goal) :-
     (   sub_term(Sub, Goal0),
         compound(Sub),
@@ -270,8 +271,8 @@ expand_dicts(M, Goal0, Goal) :-
 
 % --- running
 
-%   The goals in their order; without any, evaluate/0, main/0 or valid/0. Then what the script
-%   defines of score/1, feedback/1 and return/2.
+%   Runs the goals in order; without any, evaluate/0, main/0 or valid/0. Then calls score/1, feedback/1 and
+%   return/2 if the script defines them.
 verdict(M, Heads, Goals, Ok) :-
     (   Goals == []
     ->  findall(0-Name, ( member(Name, [evaluate, main, valid]), memberchk(Name/0, Heads) ), Entries),
@@ -318,8 +319,8 @@ safe(M, Goal) :-
 % --- the value
 
 value(Ok, Value) :-
-    findall(Key-V, given(key(Key), V), Keys),
-    findall(F, given(feedback, F), Feedback),
+    findall(Key-V, verdict_entry(key(Key), V), Keys),
+    findall(F, verdict_entry(feedback, F), Feedback),
     (   Keys == [], Feedback == []
     ->  Value = Ok
     ;   Ok == true, Feedback == [], forall(member(Key-_, Keys), Key == result)
@@ -356,7 +357,7 @@ last_of_each([K-V|Rest], Kept) :-
     last_of_each(Rest, More).
 
 write_json(V) :- var(V), !, write(null).
-write_json(V) :- cyclic_term(V), !, throw(reflect_not_json("a term that holds itself")).
+write_json(V) :- cyclic_term(V), !, throw(reflect_not_json("a cyclic term")).
 write_json([]) :- !, write([]).
 write_json(true) :- !, write(true).
 write_json(false) :- !, write(false).
@@ -433,11 +434,11 @@ write_failed(Kind, Message, Line, Prints) :-
 
 write_broken(reflect_not_json(What)) :-
     !,
-    format(string(Message), "it returned ~w, which JSON cannot carry", [What]),
+    format(string(Message), "it returned ~w, which JSON cannot represent", [What]),
     write_failed(protocol, Message, 0, "").
 write_broken(error(resource_error(_), _)) :-
     !,
-    write_failed(memory, "its value needs more memory than the memory limit", 0, "").
+    write_failed(memory, "its value exceeds the memory limit", 0, "").
 write_broken(Error) :-
     message_text(Error, Text),
     write_failed(protocol, Text, 0, "").
@@ -452,10 +453,10 @@ explain_(error(syntax_error(What), Where), _, syntax, Message, Line) :-
     error_line(Where, Line),
     !,
     message_text(error(syntax_error(What), _), Message).
-explain_(error(resource_error(_), _), Line, memory, "it used more memory than the memory limit", Line) :- !.
+explain_(error(resource_error(_), _), Line, memory, "it exceeded the memory limit", Line) :- !.
 explain_(reflect_nothing_to_run, _, runtime, Message, 0) :-
     !,
-    Message = "there is nothing to run: give a goal (such as `output(O), string_length(O, L), L > 9.`), or define evaluate/0, score/1, feedback/1 or return/2".
+    Message = "nothing to run: add a goal (such as `output(O), string_length(O, L), L > 9.`), or define evaluate/0, score/1, feedback/1 or return/2".
 explain_(Error, Line, runtime, Message, Line) :-
     message_text(Error, Message).
 

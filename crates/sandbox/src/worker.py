@@ -1,11 +1,11 @@
-# The Python worker: one request a line on standard input, one answer a line on standard output.
-# Each script runs in a fork of its own, so that nothing of it is left for the next.
+# The Python worker: reads one request per line from standard input, writes one response per line to standard output.
+# Each script runs in a separate fork, so that it leaves no state for the next one.
 import ast, builtins, gc, io, json, os, re, signal, sys
 
 NAME = "<script>"
 GLOBALS = ("state", "output", "reflection_output", "reflection_errors",
            "reflection_iteration", "json", "re")
-# The script may change the modules; the answer is written with what they were.
+# A script may modify the modules; the response is written with the original functions.
 dumps, loads = json.dumps, json.loads
 
 
@@ -14,7 +14,7 @@ class TimeLimit(BaseException):
 
 
 class Prints(io.TextIOBase):
-    """Keeps what is printed, up to the limit."""
+    """Collects printed text, up to the limit."""
 
     def __init__(self, limit):
         self.parts, self.room, self.flooded = [], limit, False
@@ -32,14 +32,14 @@ class Prints(io.TextIOBase):
 
 
 class Fallthrough:
-    """The local names of a script with a top-level return that was not reached."""
+    """The local names of a script whose top-level return was not reached."""
 
     def __init__(self, names):
         self.names = names
 
 
 def returns_at_top(body):
-    """Whether a statement outside any function is a return."""
+    """Whether a statement outside of functions is a return."""
     stack = list(body)
     while stack:
         node = stack.pop()
@@ -54,18 +54,18 @@ def parse(code):
     try:
         return ast.parse(code, NAME)
     except IndentationError:
-        # A block out of a YAML or TOML file may be indented as a whole.
+        # A block from a YAML or TOML file may be indented as a whole.
         import textwrap
         return ast.parse(textwrap.dedent(code), NAME)
 
 
 def run(code, names):
-    """The value of the script: what it returns, else `result`, else a reassigned `output`."""
+    """Returns the value of the script: what it returns, else `result`, else a reassigned `output`."""
     tree = parse(code)
     draft = names["output"]
     if returns_at_top(tree.body):
-        # Into the body of a function, with the lines as they were. The globals are its parameters,
-        # so that the script may assign to them.
+        # Move the code into a function and keep its line numbers. The globals become parameters,
+        # so that the script can assign to them.
         wrapper = ast.parse("def script(%s): pass\n" % ", ".join(GLOBALS), NAME)
         function = wrapper.body[0]
         end = ast.parse("return Fallthrough(locals())", NAME).body
@@ -92,16 +92,16 @@ def run(code, names):
 
 
 def plain(value):
-    """What JSON does not know but can carry."""
+    """Converts values that JSON can represent in another form."""
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if isinstance(value, (bytes, bytearray)):
         return value.decode("utf-8", "replace")
-    raise TypeError("it returned a value of type %s, which JSON cannot carry" % type(value).__name__)
+    raise TypeError("it returned a value of type %s, which JSON cannot represent" % type(value).__name__)
 
 
 def line_of(error):
-    """The innermost line of the script itself."""
+    """Returns the innermost line of the script itself."""
     if isinstance(error, SyntaxError) and error.filename == NAME:
         return error.lineno
     line, step = None, error.__traceback__
@@ -122,21 +122,21 @@ def explain(error, limits, prints):
     if isinstance(error, TimeLimit):
         return failed("time", "it ran longer than the time limit of %gs" % limits["seconds"], prints, line)
     if isinstance(error, MemoryError):
-        return failed("memory", "it used more memory than the memory limit", prints, line)
+        return failed("memory", "it exceeded the memory limit", prints, line)
     if isinstance(error, SyntaxError) and (error.filename == NAME):
         return failed("syntax", "%s: %s" % (type(error).__name__, error.msg), prints, line)
     if isinstance(error, SystemExit):
-        return failed("runtime", "it called sys.exit(%r) instead of giving a value" % (error.code,), prints, line)
+        return failed("runtime", "it called sys.exit(%r) instead of returning a value" % (error.code,), prints, line)
     try:
         text = str(error)
     except BaseException:
-        text = "(its message cannot be read)"
+        text = "(unreadable message)"
     return failed("runtime", "%s: %s" % (type(error).__name__, text) if text else type(error).__name__,
                   prints, line)
 
 
 def limit(limits):
-    """Limits of this evaluation alone; they can only be lower than those of the worker."""
+    """Sets the limits of this evaluation, which are at most those of the worker."""
     try:
         import resource
     except ImportError:
@@ -154,7 +154,7 @@ def limit(limits):
 
 
 def evaluate(line):
-    """The answer to a request, as a line of JSON."""
+    """Returns the response to a request, as a line of JSON."""
     asked = loads(line)
     request, limits = asked["request"], asked["limits"]
     prints = Prints(limits["output"])
@@ -182,7 +182,7 @@ def evaluate(line):
         sys.stdout = sys.stderr = prints
         if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, late)
-            # Again and again, for a script that catches everything.
+            # Repeatedly, for a script that catches every exception.
             signal.setitimer(signal.ITIMER_REAL, limits["seconds"], 0.05)
         try:
             value = run(request["code"], names)
@@ -198,18 +198,18 @@ def evaluate(line):
             if len(text) > limits["output"]:
                 answer = failed("output", "it returned more than %d bytes" % limits["output"], prints)
             else:
-                # Not dumped again: the value may be large, or change.
+                # Do not dump the value again: it may be large, or change.
                 shown = dumps("".join(prints.parts), ensure_ascii=False)
                 answer = None
         except (TypeError, ValueError, RecursionError) as error:
             message = str(error)
             if "Out of range float" in message:
-                message = "it returned a number that is infinite or not a number, which JSON cannot carry"
+                message = "it returned a number that is infinite or not a number, which JSON cannot represent"
             elif "Circular" in message or isinstance(error, RecursionError):
-                message = "it returned a value that is nested too deeply or holds itself"
+                message = "it returned a value that is nested too deeply or contains itself"
             answer = failed("protocol", message, prints)
         except MemoryError:
-            answer = failed("memory", "its value needs more memory than the memory limit", prints)
+            answer = failed("memory", "its value exceeds the memory limit", prints)
     if prints.flooded:
         answer = failed("output", "it printed more than %d bytes" % limits["output"], prints)
     if answer is None:
@@ -225,14 +225,14 @@ def send(out, data):
 
 
 def forked(line, out):
-    """Evaluates in a child, and ends all that the child leaves behind."""
+    """Evaluates in a child process, then kills everything that the child started."""
     ours, theirs = os.pipe()
     try:
         pid = os.fork()
     except OSError as error:
         os.close(ours)
         os.close(theirs)
-        message = "no process could be made for it: %s" % error
+        message = "cannot create a process for it: %s" % error
         return dumps({"error": {"kind": "runtime", "message": message}}).encode() + b"\n"
     if pid == 0:
         code = 1
@@ -250,10 +250,10 @@ def forked(line, out):
     try:
         os.setpgid(pid, pid)
     except OSError:
-        pass  # It has done so itself.
+        pass  # The child has done so itself.
     send(out, b'{"pid": %d}\n' % pid)
     parts = []
-    # Not to the end of the pipe: what the script started may hold it open.
+    # Do not wait for the end of the pipe: a background process may keep it open.
     while not (parts and parts[-1].endswith(b"\n")):
         part = os.read(ours, 1 << 16)
         if not part:
@@ -271,11 +271,11 @@ def forked(line, out):
     if number == getattr(signal, "SIGXCPU", -1):
         error = {"kind": "time", "message": "it used more CPU time than the time limit allows"}
     elif number:
-        error = {"kind": "runtime", "message": "the interpreter was ended by signal %d" % number}
+        error = {"kind": "runtime", "message": "the interpreter was killed by signal %d" % number}
     elif os.WEXITSTATUS(status) == 3:
-        error = {"kind": "memory", "message": "what it was given needs more memory than the memory limit"}
+        error = {"kind": "memory", "message": "its input exceeds the memory limit"}
     else:
-        error = {"kind": "runtime", "message": "it ended the interpreter instead of giving a value"}
+        error = {"kind": "runtime", "message": "it exited the interpreter instead of returning a value"}
     return dumps({"error": error}).encode() + b"\n"
 
 
@@ -287,7 +287,7 @@ def kill_group(pid):
 
 
 def serve():
-    # The script has neither end: its own standard streams lead elsewhere.
+    # Hide the protocol from the script: its own standard streams lead elsewhere.
     requests, out = os.fdopen(os.dup(0), "rb"), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)

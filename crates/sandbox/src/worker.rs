@@ -1,22 +1,22 @@
-//! The hidden sides of our own binary: `reflect __worker lua`, and the watchdog.
+//! The internal commands of our own binary: `reflect __worker lua`, and the watchdog.
 
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
 use super::lua;
 use super::script::ScriptErrorKind;
-use super::wire::{Answer, Asked, Failure};
+use super::wire::{Failure, OwnedRequest, WorkerMessage};
 
-/// The first argument that makes this binary a worker.
+/// The first argument that turns this binary into a worker.
 pub(super) const WORKER: &str = "__worker";
 
-/// Serves as a worker if the arguments (without the program's name) say so, and gives the exit code;
-/// `main` calls this before anything else.
+/// If the arguments (without the program's name) select a worker, runs it and returns the exit code. `main` calls
+/// this first.
 pub fn worker_main(mut args: impl Iterator<Item = OsString>) -> Option<u8> {
     if args.next()? != WORKER {
         return None;
     }
-    // Only a pool starts workers; there is nobody to read a message.
+    // Only a pool starts workers, so no one would read an error message.
     let kind = args.next().unwrap_or_default();
     let served = match kind.to_str() {
         Some("lua") => serve(),
@@ -27,7 +27,7 @@ pub fn worker_main(mut args: impl Iterator<Item = OsString>) -> Option<u8> {
     Some(u8::from(served.is_err()))
 }
 
-/// Answers requests, one a line, until there are no more.
+/// Serves requests, one per line, until the input ends.
 fn serve() -> std::io::Result<()> {
     #[cfg(all(
         target_os = "linux",
@@ -36,22 +36,22 @@ fn serve() -> std::io::Result<()> {
     super::syscalls::confine();
     let mut stdin = std::io::stdin().lock();
     let mut stdout = std::io::stdout().lock();
-    write(&mut stdout, &Answer::Ready { ready: true })?;
+    write(&mut stdout, &WorkerMessage::Ready { ready: true })?;
     let mut line = Vec::new();
     loop {
         line.clear();
         if stdin.read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        let answer = match serde_json::from_slice::<Asked>(&line) {
+        let answer = match serde_json::from_slice::<OwnedRequest>(&line) {
             Ok(asked) => {
                 line.clear();
                 lua::answer(&asked)
             }
-            Err(e) => Answer::Failed {
+            Err(e) => WorkerMessage::Failed {
                 error: Failure {
                     kind: ScriptErrorKind::Protocol,
-                    message: format!("the request could not be read: {e}"),
+                    message: format!("invalid request: {e}"),
                     line: None,
                 },
                 prints: String::new(),
@@ -61,7 +61,7 @@ fn serve() -> std::io::Result<()> {
     }
 }
 
-fn write(mut stdout: impl Write, answer: &Answer) -> std::io::Result<()> {
+fn write(mut stdout: impl Write, answer: &WorkerMessage) -> std::io::Result<()> {
     serde_json::to_writer(&mut stdout, answer)?;
     stdout.write_all(b"\n")?;
     stdout.flush()

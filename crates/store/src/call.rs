@@ -1,52 +1,52 @@
-//! What models were asked in a run, and what they answered.
+//! The recorded model calls of a run.
 
 use rusqlite::{Row, params};
 use uuid::Uuid;
 
-use super::{Also, Store, StoreError, short_id, to_sql};
+use super::{Store, StoreError, WithEvent, short_id, to_sql};
 use crate::model::{Exchange, Message, Role};
 use crate::types::Stamped;
 
-/// How many earlier messages are looked at for a common beginning.
-const LOOKED_AT: usize = 8;
-/// The least that is worth sharing, in bytes.
-const WORTH_SHARING: usize = 128;
+/// How many earlier messages to compare for a shared prefix.
+const COMPARED_MESSAGES: usize = 8;
+/// The minimum length of a shared prefix, in bytes.
+const MIN_SHARED_BYTES: usize = 128;
 
-/// The messages of a run so far. The calls of a run begin with the same bytes, for the sake of the servers'
-/// prompt caches: what a message has in common with an earlier one is kept once.
+/// The messages of a run so far. The calls of a run start with the same bytes, because servers cache prompts by
+/// prefix. So a prefix that a message shares with an earlier one is stored only once.
 #[derive(Debug, Default)]
 pub struct Transcript(Vec<Message>);
 
-/// How a message is kept.
+/// How to store a message.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
-    /// It is there already, under this number.
+enum StoredAs {
+    /// It is stored already, under this number.
     Known(usize),
-    /// It is new: it begins with so many bytes of that message, if of any.
+    /// It is new, and starts with this many bytes of another message, if any.
     New(Option<(usize, usize)>),
 }
 
 impl Transcript {
-    fn place(&self, message: &Message) -> Place {
+    fn place(&self, message: &Message) -> StoredAs {
         let mut best: Option<(usize, usize)> = None;
-        for (number, known) in self.0.iter().enumerate().rev().take(LOOKED_AT) {
-            let shared = common(&known.content, &message.content);
+        for (number, known) in self.0.iter().enumerate().rev().take(COMPARED_MESSAGES) {
+            let shared = common_prefix_len(&known.content, &message.content);
             if shared == known.content.len()
                 && shared == message.content.len()
                 && known.role == message.role
             {
-                return Place::Known(number);
+                return StoredAs::Known(number);
             }
-            if shared >= WORTH_SHARING && best.is_none_or(|(_, most)| shared > most) {
+            if shared >= MIN_SHARED_BYTES && best.is_none_or(|(_, most)| shared > most) {
                 best = Some((number, shared));
             }
         }
-        Place::New(best)
+        StoredAs::New(best)
     }
 }
 
-/// How many bytes two texts begin with in common, to the end of a character.
-fn common(a: &str, b: &str) -> usize {
+/// The length of the common prefix of two texts in bytes, at a character boundary.
+fn common_prefix_len(a: &str, b: &str) -> usize {
     const BLOCK: usize = 64;
     let (bytes_a, bytes_b) = (a.as_bytes(), b.as_bytes());
     let blocks = bytes_a.chunks_exact(BLOCK).zip(bytes_b.chunks_exact(BLOCK));
@@ -69,9 +69,9 @@ fn from_sql(number: i64) -> usize {
 }
 
 impl Store {
-    /// As [`Store::append`], for the event of a call that was answered: what was asked and answered is on disk
-    /// together with it. `transcript` holds the messages of the run so far: an empty one for a new run, for
-    /// one that is resumed as [`Store::calls`] gives it.
+    /// Like [`Store::append`], for the event of a completed call: stores the request and the reply in the same
+    /// transaction. `transcript` contains the messages of the run so far: empty for a new run, from [`Store::calls`]
+    /// for a resumed one.
     pub fn append_call(
         &mut self,
         run_id: Uuid,
@@ -81,18 +81,19 @@ impl Store {
         transcript: &mut Transcript,
     ) -> Result<(), StoreError> {
         let known = transcript.0.len();
-        // What cannot be written as JSON, as an infinite log-probability, is not found again and asked for anew.
+        // Values that JSON cannot represent, such as an infinite log-probability, are not found again, so the call is
+        // repeated.
         let asked = serde_json::to_string(&call.asked).unwrap_or_default();
         let reply = serde_json::to_string(&call.reply).unwrap_or_default();
-        let also: Also<'_> = Box::new(|transaction, run| {
+        let with_event: WithEvent<'_> = Box::new(|transaction, run| {
             let mut numbers = Vec::with_capacity(call.messages.len());
             for message in call.messages {
                 let base = match transcript.place(&message) {
-                    Place::Known(number) => {
+                    StoredAs::Known(number) => {
                         numbers.push(number.to_string());
                         continue;
                     }
-                    Place::New(base) => base,
+                    StoredAs::New(base) => base,
                 };
                 let number = transcript.0.len();
                 let shared = base.map_or(0, |(_, shared)| shared);
@@ -127,21 +128,21 @@ impl Store {
                 ])
                 .map(drop)
         });
-        let appended = self.append_with(run_id, seq, event, Some(also));
+        let appended = self.append_with(run_id, seq, event, Some(with_event));
         if appended.is_err() {
-            // None of its messages is on disk.
+            // None of the messages was stored.
             transcript.0.truncate(known);
         }
         appended
     }
 
-    /// The calls of a run that were answered, each with the number of its event, in the order in which they
-    /// ended; and the messages that they are made of. Calls that cannot be read are left out.
+    /// The completed calls of a run in the order in which they ended, each with the number of its event, and their
+    /// messages. Unreadable calls are skipped.
     pub fn calls(&self, run_id: Uuid) -> Result<(Vec<(u64, Exchange)>, Transcript), StoreError> {
-        type Kept = (i64, String, String, String, String);
+        type CallRow = (i64, String, String, String, String);
         let wrap = |error| StoreError::from_sqlite(&self.path, error);
         let transcript = self.transcript(run_id)?;
-        let rows: Vec<Kept> = self
+        let rows: Vec<CallRow> = self
             .connection
             .prepare_cached(
                 "SELECT call.seq, call.key, call.asked, call.messages, call.reply
@@ -180,8 +181,8 @@ impl Store {
     }
 
     fn transcript(&self, run_id: Uuid) -> Result<Transcript, StoreError> {
-        type Kept = (usize, String, String, Option<usize>, usize);
-        let rows: Vec<Kept> = self
+        type MessageRow = (usize, String, String, Option<usize>, usize);
+        let rows: Vec<MessageRow> = self
             .connection
             .prepare_cached(
                 "SELECT message.n, message.role, message.base, message.shared, message.rest
@@ -219,7 +220,7 @@ impl Store {
                 return Err(StoreError::Unreadable {
                     run: short_id(run_id),
                     seq: number as u64,
-                    reason: "the messages of the run are not whole".to_owned(),
+                    reason: "the messages of the run are incomplete".to_owned(),
                 });
             };
             let message = Message::new(role, format!("{beginning}{rest}"));
@@ -229,7 +230,7 @@ impl Store {
     }
 }
 
-/// A call that was asked this and answered that.
+/// A call with this request and reply.
 #[cfg(test)]
 pub(super) fn exchange(key: &str, messages: Vec<Message>, answer: &str) -> Exchange {
     use crate::model::{Asked, Purpose, Reply, Sampling, Think};
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_come_back_and_what_they_share_is_kept_once() {
+    fn calls_round_trip_and_shared_prefixes_are_stored_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("runs.db");
         let mut store = Store::open(&path).unwrap();
@@ -327,7 +328,7 @@ mod tests {
                 .append_call(run_id, seq, &event(), call.clone(), &mut transcript)
                 .unwrap();
         }
-        // In another process.
+        // Simulate another process.
         drop(store);
         let mut store = Store::open(&path).unwrap();
         let (found, mut transcript) = store.calls(run_id).unwrap();
@@ -351,12 +352,12 @@ mod tests {
     }
 
     #[test]
-    fn an_event_and_its_call_are_there_together_or_not_at_all() {
+    fn an_event_and_its_call_are_stored_atomically() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(&dir.path().join("runs.db")).unwrap();
         let run_id = begin(&mut store);
         let mut transcript = Transcript::default();
-        // The number is taken: the event cannot be written.
+        // The number is taken, so writing the event fails.
         let failed = store.append_call(
             run_id,
             0,
@@ -370,13 +371,13 @@ mod tests {
     }
 
     #[test]
-    fn later_calls_do_not_rest_on_one_that_is_not_on_disk() {
+    fn later_calls_do_not_share_messages_that_were_not_stored() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(&dir.path().join("runs.db")).unwrap();
         let run_id = begin(&mut store);
         let mut transcript = Transcript::default();
         let asked = call("k", vec![message(Role::User, "a")]);
-        // The call's number is taken, which shows once its messages are written.
+        // The call's number is taken, which fails only after its messages are written.
         store
             .connection
             .execute(
@@ -389,7 +390,7 @@ mod tests {
         assert!(failed.is_err());
         assert!(
             store.calls(run_id).unwrap().0.is_empty(),
-            "what cannot be read is left out"
+            "unreadable calls are skipped"
         );
         store.connection.execute("DELETE FROM call", []).unwrap();
         store
@@ -404,7 +405,7 @@ mod tests {
             shared in "[aäß漢]{0,90}", a in "[bö]{0,5}", b in "[cü]{0,5}"
         ) {
             let (a, b) = (format!("{shared}{a}"), format!("{shared}{b}"));
-            let found = common(&a, &b);
+            let found = common_prefix_len(&a, &b);
             let by_characters: usize = a
                 .chars()
                 .zip(b.chars())

@@ -1,4 +1,4 @@
-//! Who is at work on a run: at most one process.
+//! Locks a run for at most one process.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use uuid::Uuid;
 
 use super::{Store, StoreError, short_id};
 
-/// The right to go on with a run. It ends with this value or with the process, however that ends: the system sees
-/// to it, so there is nothing left behind that would have to be recognized as stale.
+/// The exclusive right to resume a run. The operating system releases it when the value is dropped or the process
+/// ends, so there are no stale claims.
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
-    /// Locked while it is open.
+    /// Locked while open.
     _file: File,
 }
 
 impl Store {
-    /// Claims a run for this process, until the claim is dropped. `None` where the file system knows no locks:
-    /// then nobody can be kept out.
+    /// Claims a run for this process until the claim is dropped. Returns `None` if the file system does not support
+    /// locks; then there is no protection.
     ///
     /// # Errors
-    /// If another process has claimed it, or no file can be made beside the log.
+    /// If another process has claimed the run, or the lock file cannot be created next to the log.
     pub fn claim(&self, run_id: Uuid) -> Result<Option<Claim>, StoreError> {
         let folder = self.path.with_extension("running");
         let path = folder.join(run_id.to_string());
@@ -29,7 +29,7 @@ impl Store {
             let file = open(&folder, &path).map_err(|error| StoreError::from_io(&path, &error))?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => return Ok(Some(Claim { path, _file: file })),
-                // The one who had it has taken the file away meanwhile.
+                // The previous owner has deleted the file meanwhile; try again.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     return Err(StoreError::Running {
@@ -44,7 +44,8 @@ impl Store {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // While it is still locked, or it could be the next one's. Elsewhere than on Unix an open file stays.
+        // Delete the file while it is locked, because it may belong to the next owner afterwards. Only Unix can
+        // delete an open file.
         #[cfg(unix)]
         let _ = fs::remove_file(&self.path);
     }
@@ -70,7 +71,7 @@ fn open(folder: &Path, path: &Path) -> std::io::Result<File> {
     }
 }
 
-/// Whether this file is the one that is at the path now.
+/// Whether this file is still the one at the path.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_claimed_by_one_at_a_time() {
+    fn a_run_has_one_claim_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("runs.db")).unwrap();
         let (a, b) = (Uuid::now_v7(), Uuid::now_v7());
@@ -106,7 +107,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nothing_is_left_behind_and_what_is_left_is_in_nobodys_way() {
+    fn claims_leave_nothing_behind_and_stale_files_do_no_harm() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("runs.db")).unwrap();
         let run = Uuid::now_v7();
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_who_try_at_once_one_has_it() {
+    fn only_one_of_many_concurrent_claims_succeeds() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("runs.db");
         let run = Uuid::now_v7();

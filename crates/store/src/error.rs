@@ -2,118 +2,116 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// Why the run log could not be used. Each message names the file and says what to do.
+/// Why the run log cannot be used. Each message names the file and says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The file or its directory cannot be made or written.
+    /// The file or its directory cannot be created or written.
     #[error(
-        "the run log `{path}` cannot be written: {reason}; go without it (`--no-log`), or set `REFLECT_STATE_DIR` to a directory that can be written"
+        "cannot write the run log `{path}`: {reason}; run without it (`--no-log`), or set `REFLECT_STATE_DIR` to a writable directory"
     )]
     NotWritable {
         /// The file.
         path: PathBuf,
-        /// In the system's words.
+        /// The operating system's message.
         reason: String,
     },
-    /// No space is left.
+    /// The disk is full.
     #[error(
-        "the disk with the run log `{path}` is full; make room, or go without the log (`--no-log`)"
+        "the disk with the run log `{path}` is full; free some space, or run without the log (`--no-log`)"
     )]
     Full {
         /// The file.
         path: PathBuf,
     },
-    /// It is ours, but damaged.
+    /// The file is a damaged run log.
     #[error(
-        "the run log `{path}` is damaged; move the file away and a new one is made, or go without it (`--no-log`)"
+        "the run log `{path}` is damaged; move the file away to start a new one, or run without it (`--no-log`)"
     )]
     Corrupt {
         /// The file.
         path: PathBuf,
     },
-    /// It is something else.
+    /// The file is not a run log.
     #[error(
-        "`{path}` is not a run log of reflect; move it away, or set `REFLECT_STATE_DIR` to another directory, or go without the log (`--no-log`)"
+        "`{path}` is not a run log of reflect; move it away, or set `REFLECT_STATE_DIR` to another directory, or run without the log (`--no-log`)"
     )]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// A newer version of this program made it.
+    /// A newer version of this program wrote the file.
     #[error(
-        "the run log `{path}` was written by a newer version of reflect (format {found}, this version knows {known}); update reflect, or go without the log (`--no-log`)"
+        "the run log `{path}` was written by a newer version of reflect (format {found}, this version supports up to {known}); update reflect, or run without the log (`--no-log`)"
     )]
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         found: i64,
-        /// The newest format that this version knows.
+        /// The newest supported format.
         known: i64,
     },
-    /// Another process holds it for too long.
+    /// Another process locks the file for too long.
     #[error(
-        "the run log `{path}` is in use by another process that does not let go of it; try again, or go without it (`--no-log`)"
+        "another process keeps the run log `{path}` locked; try again, or run without it (`--no-log`)"
     )]
     Busy {
         /// The file.
         path: PathBuf,
     },
-    /// There is no such run.
-    #[error("there is no run `{wanted}` in the log; `reflect history list` shows those there are")]
+    /// The run does not exist.
+    #[error("no run `{wanted}` in the log; `reflect history list` shows all runs")]
     NoSuchRun {
-        /// What was asked for.
+        /// The requested run.
         wanted: String,
     },
-    /// Several runs fit.
-    #[error("`{wanted}` fits several runs: {}; give more of the id", candidates.join(", "))]
+    /// Several runs match.
+    #[error("`{wanted}` matches several runs: {}; use a longer part of the id", candidates.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The requested run.
         wanted: String,
-        /// Ids that fit, the latest first, not all if there are many.
+        /// The matching ids, latest first; shortened if there are many.
         candidates: Vec<String>,
     },
-    /// Another process is at work on the run.
+    /// Another process is working on the run.
     #[error(
-        "the run `{run}` is going on in another process; wait until it ends, or end that process, and try again"
+        "another process is working on the run `{run}`; wait until it ends, or stop that process, and try again"
     )]
     Running {
         /// The run.
         run: String,
     },
-    /// There is nothing to look for.
-    #[error("`{wanted}` has no word to look for in the log")]
+    /// The search text contains no word.
+    #[error("`{wanted}` contains no word to search for")]
     NoWords {
-        /// What was asked for.
+        /// The search text.
         wanted: String,
     },
-    /// Something that is kept for later runs cannot be written or read.
-    #[error(
-        "what is in memory as {id} cannot be read: {reason}; `reflect memory rm {id}` takes it out"
-    )]
+    /// A memory entry is unreadable.
+    #[error("cannot read the memory entry {id}: {reason}; `reflect memory rm {id}` removes it")]
     UnreadableMemory {
-        /// Its number.
+        /// The entry's number.
         id: u64,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// An event cannot be written or read.
-    #[error("event {seq} of the run `{run}` cannot be read: {reason}")]
+    /// An event cannot be read or written.
+    #[error("cannot read event {seq} of the run `{run}`: {reason}")]
     Unreadable {
         /// The run.
         run: String,
         /// The event's number.
         seq: u64,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// Anything else that `SQLite` says.
-    #[error("the run log `{path}` failed: {source}; go without it with `--no-log`")]
+    /// Any other `SQLite` error.
+    #[error("the run log `{path}` failed: {source}; run without it (`--no-log`)")]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// In `SQLite`'s words.
+        /// The `SQLite` error.
         source: rusqlite::Error,
     },
 }

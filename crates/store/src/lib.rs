@@ -1,6 +1,7 @@
-//! The run log: every event of every run, in one `SQLite` file that several processes may use at once.
-//! An observer of the loop, given to it from above; nothing in the loop reads it. Beside the runs it keeps what
-//! judges said, and memory: what is known for later runs.
+//! The run log: every event of every run, in one `SQLite` file that several processes can use at once.
+//!
+//! It is an observer of the loop; the loop itself never reads it. The file also contains cached verdicts and the
+//! memory for later runs.
 
 use reflect_base::types;
 use reflect_model as model;
@@ -14,12 +15,12 @@ mod remove;
 mod schema;
 mod search;
 mod summary;
-mod verdict;
+mod verdict_cache;
 
 pub use call::Transcript;
 pub use claim::Claim;
 pub use error::StoreError;
-pub use memory::MemoryChanged;
+pub use memory::MemoryChanges;
 pub use remove::Retention;
 pub use summary::{RunFilter, RunSummary, short_id};
 
@@ -30,7 +31,7 @@ use uuid::Uuid;
 
 use crate::types::{Event, Stamped};
 
-/// An open run log. For one thread at a time; each process and thread opens its own.
+/// An open run log. Each process and thread opens its own.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
@@ -38,8 +39,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the run log, and makes it with its directory if it is not there. On Unix only the user
-    /// may read what is made.
+    /// Opens the run log; creates it and its directory if necessary. On Unix only the user can read them.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = open::open(path)?;
         Ok(Self {
@@ -48,7 +48,7 @@ impl Store {
         })
     }
 
-    /// Opens the run log if it is there. For commands that only read.
+    /// Opens the run log if it exists. For commands that only read.
     pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
         if path.exists() {
             Self::open(path).map(Some)
@@ -57,28 +57,28 @@ impl Store {
         }
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds an event to its run; it is on disk when this returns. The first event of a run is [`RunStart`]; `seq`
-    /// counts up and is used once in a run. Events that do not last are passed over.
+    /// Appends an event to its run; it is committed when this returns. The first event of a run is [`RunStart`];
+    /// `seq` increases and is unique within a run. Events that are not recorded are ignored.
     ///
     /// [`RunStart`]: crate::types::Event::RunStart
     pub fn append(&mut self, run_id: Uuid, seq: u64, event: &Stamped) -> Result<(), StoreError> {
         self.append_with(run_id, seq, event, None)
     }
 
-    /// The same, with what is to be on disk together with the event; `also` is given the number of the run.
+    /// Like [`Store::append`], and runs `with_event` in the same transaction with the number of the run.
     fn append_with(
         &mut self,
         run_id: Uuid,
         seq: u64,
         event: &Stamped,
-        also: Option<Also<'_>>,
+        with_event: Option<WithEvent<'_>>,
     ) -> Result<(), StoreError> {
-        if !event.event.is_lasting() {
+        if !event.event.is_recorded() {
             return Ok(());
         }
         let body = serde_json::to_string(event).map_err(|error| StoreError::Unreadable {
@@ -89,8 +89,8 @@ impl Store {
         let id = run_id.to_string();
         let path = self.path.clone();
         let wrap = |error| StoreError::from_sqlite(&path, error);
-        // A statement alone is a transaction of its own, and a cheaper one.
-        if also.is_none() && !summary::is_changed_by(&event.event) {
+        // A single statement is its own, cheaper transaction.
+        if with_event.is_none() && !summary::is_changed_by(&event.event) {
             let added = add(&self.connection, &id, seq, event, &body).map_err(wrap)?;
             return added
                 .then_some(())
@@ -105,20 +105,19 @@ impl Store {
             return Err(StoreError::NoSuchRun { wanted: id });
         }
         summary::update(&transaction, &id, event).map_err(wrap)?;
-        if let Some(also) = also {
+        if let Some(with_event) = with_event {
             let run = number(&transaction, &id).map_err(wrap)?;
-            also(&transaction, run).map_err(wrap)?;
+            with_event(&transaction, run).map_err(wrap)?;
         }
         if let Event::RunEnd { .. } = &event.event {
-            // Once, and not at each event: nobody looks for what is still being written.
+            // Index once at the end instead of at each event; `catch_up` indexes unfinished runs on demand.
             let run = number(&transaction, &id).map_err(wrap)?;
             search::index(&transaction, run).map_err(wrap)?;
         }
         transaction.commit().map_err(wrap)
     }
 
-    /// Makes a run that has ended one that goes on, and takes these of its events away: its end, and what came
-    /// of it.
+    /// Reopens a run that has ended, and deletes the given events: its end and what followed from it.
     pub fn reopen(&mut self, run_id: Uuid, void: &[u64]) -> Result<(), StoreError> {
         let path = self.path.clone();
         let mut reopen = || -> rusqlite::Result<()> {
@@ -182,25 +181,25 @@ impl Store {
             .collect()
     }
 
-    /// The runs, the latest first. Reads one small row for each, however long the runs were; words are looked
-    /// up in an index.
+    /// The matching runs, latest first. Reads one small row per run, however long the runs were; words are looked up
+    /// in an index.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
         let wrap = |error| StoreError::from_sqlite(&self.path, error);
-        let sought = match &filter.words {
+        let fts_query = match &filter.words {
             Some(words) => {
-                let sought = search::sought(words).ok_or_else(|| StoreError::NoWords {
+                let fts_query = search::fts_query(words).ok_or_else(|| StoreError::NoWords {
                     wanted: words.clone(),
                 })?;
                 search::catch_up(&self.connection).map_err(wrap)?;
-                Some(sought)
+                Some(fts_query)
             }
             None => None,
         };
-        summary::list(&self.connection, filter, sought.as_deref()).map_err(wrap)
+        summary::list(&self.connection, filter, fts_query.as_deref()).map_err(wrap)
     }
 
-    /// The run that is meant by `last`, by a whole id, or by its beginning or its end. The end tells runs
-    /// apart sooner: an id begins with its time.
+    /// Finds a run by `last`, its whole id, or the beginning or end of the id. The end is more distinctive, because
+    /// an id begins with its time.
     pub fn find(&self, wanted: &str) -> Result<Uuid, StoreError> {
         let wrap = |error| StoreError::from_sqlite(&self.path, error);
         let text = wanted.trim().to_ascii_lowercase();
@@ -213,7 +212,7 @@ impl Store {
                 .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
                 .map_err(wrap)?
         } else {
-            // Nothing but what an id is made of, so that no pattern of GLOB gets in.
+            // Allow only the characters of an id, so that no GLOB pattern gets through.
             if text.is_empty() || !text.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
                 return Err(no_such());
             }
@@ -239,22 +238,22 @@ impl Store {
     }
 }
 
-/// A number as `SQLite` keeps it, which knows none that is larger.
+/// Converts a number for `SQLite`, saturating at its maximum.
 fn to_sql(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
 
-/// What is to be on disk together with an event; it is given the number of the run.
-type Also<'a> = Box<dyn FnOnce(&Transaction<'_>, i64) -> rusqlite::Result<()> + 'a>;
+/// A write in the same transaction as an event; called with the number of the run.
+type WithEvent<'a> = Box<dyn FnOnce(&Transaction<'_>, i64) -> rusqlite::Result<()> + 'a>;
 
-/// The number of the run of this id.
+/// The number of the run with this id.
 fn number(connection: &Connection, run: &str) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT n FROM run WHERE id = ?1")?
         .query_row([run], |row| row.get(0))
 }
 
-/// Adds an event to the run of this id. Says whether there is such a run.
+/// Adds an event to the run with this id; returns whether the run exists.
 fn add(
     connection: &Connection,
     run: &str,

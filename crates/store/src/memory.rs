@@ -1,18 +1,18 @@
-//! What is kept for later runs, and how earlier runs ended.
+//! The memory for later runs, and the outcomes of earlier runs.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::summary::from_word;
+use super::summary::from_json_name;
 use super::{Store, StoreError, to_sql};
 use crate::types::{Knowledge, Memory, MemoryChange, RunOutcome};
 
-/// A row: number, when it was taken in and last touched, the rest as JSON.
+/// A row: number, time added, time last touched, content as JSON.
 type Row = (i64, i64, i64, String);
 
 impl Store {
-    /// All that is kept for later runs, the oldest first.
+    /// All memory entries, oldest first.
     pub fn memories(&self) -> Result<Vec<Memory>, StoreError> {
         let wrap = |error| StoreError::from_sqlite(&self.path, error);
         rows(&self.connection)
@@ -22,20 +22,20 @@ impl Store {
             .collect()
     }
 
-    /// The ids of all that is kept for later runs, also of what cannot be read; the oldest first.
+    /// The ids of all memory entries, including unreadable ones, oldest first.
     pub fn memory_ids(&self) -> Result<Vec<u64>, StoreError> {
         let rows =
             rows(&self.connection).map_err(|error| StoreError::from_sqlite(&self.path, error))?;
-        Ok(rows.into_iter().map(|(id, ..)| known_as(id)).collect())
+        Ok(rows.into_iter().map(|(id, ..)| entry_id(id)).collect())
     }
 
-    /// Changes what is kept for later runs by what is kept now, and says how, with the ids of what is new. No other
-    /// process comes in between. What is replaced or removed is gone from the file.
+    /// Changes memory entries, based on the current ones, in one transaction. Returns what changed, with the ids of
+    /// new entries. Replaced and removed content is erased from the file.
     pub fn change_memories(
         &mut self,
         now: Timestamp,
         change: impl FnOnce(&[Memory]) -> Vec<MemoryChange>,
-    ) -> Result<MemoryChanged, StoreError> {
+    ) -> Result<MemoryChanges, StoreError> {
         let path = self.path.clone();
         let changed = self
             .in_transaction(|connection| {
@@ -53,7 +53,7 @@ impl Store {
         Ok(changed)
     }
 
-    /// Takes these out of memory, also such as cannot be read; says how many there were.
+    /// Removes memory entries, including unreadable ones; returns how many existed.
     pub fn remove_memories(&mut self, ids: &[u64]) -> Result<usize, StoreError> {
         let path = self.path.clone();
         let removed = self
@@ -66,11 +66,15 @@ impl Store {
         Ok(removed)
     }
 
-    /// How this run ended, and the latest runs of the same criteria, model and command that have ended, at most so
-    /// many, this one among them.
-    pub fn outcomes_like(&self, run_id: Uuid, limit: usize) -> Result<Vec<RunOutcome>, StoreError> {
+    /// The outcome of this run and of the latest finished runs with the same criteria, model and command: at most
+    /// `limit`, including this one.
+    pub fn comparable_outcomes(
+        &self,
+        run_id: Uuid,
+        limit: usize,
+    ) -> Result<Vec<RunOutcome>, StoreError> {
         let rows = || -> rusqlite::Result<Vec<RunOutcome>> {
-            // A text that was to be revised is nobody's first draft.
+            // The initial text of a `revise` run was not written by the run.
             self.connection
                 .prepare_cached(
                     "SELECT id, convergence_reason, coalesce(success, 0), iterations,
@@ -98,7 +102,7 @@ impl Store {
                         let remembered: Option<String> = row.get(5)?;
                         Ok(RunOutcome {
                             run_id: Uuid::parse_str(&id).unwrap_or_default(),
-                            reason: reason.and_then(from_word),
+                            reason: reason.and_then(from_json_name),
                             success: row.get(2)?,
                             iterations: row.get(3)?,
                             first_score: row.get(4)?,
@@ -114,14 +118,14 @@ impl Store {
     }
 }
 
-/// What became of changes to memory.
+/// The result of changes to memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MemoryChanged {
-    /// The ids of what is new, in order.
+pub struct MemoryChanges {
+    /// The ids of new entries, in order.
     pub added: Vec<u64>,
-    /// The ids of what has other words or figures.
+    /// The ids of replaced entries.
     pub replaced: Vec<u64>,
-    /// How many are gone.
+    /// The number of removed entries.
     pub removed: usize,
 }
 
@@ -135,7 +139,7 @@ fn rows(connection: &Connection) -> rusqlite::Result<Vec<Row>> {
 }
 
 fn read((id, added, touched, body): Row) -> Result<Memory, StoreError> {
-    let id = known_as(id);
+    let id = entry_id(id);
     let what = serde_json::from_str(&body).map_err(|error| StoreError::UnreadableMemory {
         id,
         reason: error.to_string(),
@@ -153,9 +157,9 @@ fn apply(
     connection: &Connection,
     now: Timestamp,
     changes: Vec<MemoryChange>,
-) -> rusqlite::Result<MemoryChanged> {
+) -> rusqlite::Result<MemoryChanges> {
     let now = now.as_millisecond();
-    let mut done = MemoryChanged::default();
+    let mut done = MemoryChanges::default();
     for change in changes {
         match change {
             MemoryChange::Add(what) => {
@@ -164,7 +168,7 @@ fn apply(
                         "INSERT INTO memory (added, touched, body) VALUES (?1, ?1, ?2)",
                     )?
                     .execute(params![now, body(&what)?])?;
-                done.added.push(known_as(connection.last_insert_rowid()));
+                done.added.push(entry_id(connection.last_insert_rowid()));
             }
             MemoryChange::Replace(id, what) => {
                 connection
@@ -183,14 +187,14 @@ fn apply(
     Ok(done)
 }
 
-/// Removes an entry; says how many there were of it.
+/// Removes an entry; returns how many rows were deleted.
 fn remove(connection: &Connection, id: u64) -> rusqlite::Result<usize> {
     connection
         .prepare_cached("DELETE FROM memory WHERE id = ?1")?
         .execute([to_sql(id)])
 }
 
-/// Takes runs out of what insights rest on. One whose words are those of such a run goes.
+/// Removes runs from the sources of insights. Deletes an insight whose wording comes from such a run.
 pub(super) fn forget_runs(connection: &Connection, runs: &[Uuid]) -> rusqlite::Result<()> {
     let mut changes = Vec::new();
     for memory in rows(connection)?
@@ -210,12 +214,12 @@ pub(super) fn forget_runs(connection: &Connection, runs: &[Uuid]) -> rusqlite::R
             ));
         }
     }
-    // Nothing is touched, so that the time does not matter.
+    // No entry is touched, so the time does not matter.
     apply(connection, Timestamp::UNIX_EPOCH, changes).map(drop)
 }
 
 /// The id of the entry in this row.
-fn known_as(row: i64) -> u64 {
+fn entry_id(row: i64) -> u64 {
     u64::try_from(row).unwrap_or(0)
 }
 
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_kept_changed_and_removed_and_numbers_are_not_used_again() {
+    fn memory_entries_are_changed_and_removed_and_ids_are_not_reused() {
         let (_dir, mut store) = open();
         let one = add(&mut store, fact("one"));
         let two = add(&mut store, fact("two"));
@@ -278,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_or_replaced_is_gone_from_the_file() {
+    fn removed_and_replaced_content_is_erased_from_the_file() {
         let (dir, mut store) = open();
         let holds = |word: &str| {
             std::fs::read_dir(dir.path()).unwrap().any(|entry| {
@@ -296,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_and_can_be_removed() {
+    fn unreadable_entries_are_named_and_can_be_removed() {
         let (_dir, mut store) = open();
         let id = add(&mut store, fact("one"));
         store
@@ -310,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn insights_in_the_words_of_a_run_that_is_removed_go_with_it() {
+    fn insights_that_quote_a_removed_run_are_removed() {
         let (_dir, mut store) = open();
         let runs = [1, 2].map(Uuid::from_u128);
         let insight = |evidence: &[Uuid]| {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{error::StoreError, schema};
 
-/// How long to wait for other processes. Each holds the file for the time of one small write.
+/// How long to wait for other processes. Each locks the file only for a small write.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
@@ -16,8 +16,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match prepare(path) {
-            // Two processes that both turn a new file to WAL can get in each other's way without
-            // SQLite's own waiting; the loser only has to try again.
+            // When two processes switch a new file to WAL at the same time, one may fail without
+            // waiting for SQLite's busy timeout; it only has to try again.
             Err(StoreError::Busy { .. }) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -26,7 +26,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-/// Makes the file and its directory, for the user alone. What is there is left as it is.
+/// Creates the file and its directory with access for the user only. Existing ones stay as they are.
 fn create(path: &Path) -> std::io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.create(true).append(true);
@@ -41,7 +41,7 @@ fn create(path: &Path) -> std::io::Result<()> {
     if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
         dirs.create(parent)?;
     }
-    // SQLite gives the files that it makes beside this one the same permissions.
+    // SQLite creates its auxiliary files with the same permissions.
     options.open(path).map(drop)
 }
 
@@ -51,12 +51,12 @@ fn prepare(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = Connection::open_with_flags(path, flags).map_err(wrap)?;
     connection.busy_timeout(PATIENCE).map_err(wrap)?;
     schema::recognize(&connection, path)?;
-    // A file system without shared memory answers with another mode, which works as well.
+    // On a file system without shared memory this returns another mode, which works too.
     connection
         .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
         .map_err(wrap)?;
-    // With WAL: no commit is lost when the process dies, and the file is never damaged. A power failure
-    // may lose the last events; waiting for the disk at each event would cost more than it is worth.
+    // With WAL, no commit is lost when the process dies, and the file is never corrupted. A power failure may lose
+    // the last events; waiting for the disk at each event would cost too much.
     connection
         .pragma_update(None, "synchronous", "normal")
         .map_err(wrap)?;

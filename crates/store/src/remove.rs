@@ -1,4 +1,4 @@
-//! Taking runs out of the log.
+//! Removal of runs from the log.
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
@@ -6,27 +6,27 @@ use uuid::Uuid;
 
 use super::{Store, StoreError, memory};
 
-/// How often runs that are too old are looked for; also the age at which a run that did not end has surely stopped.
+/// How often to remove old runs, and the age at which an unfinished run has surely stopped.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
-/// Which runs are kept. By default all.
+/// Which runs to keep. Default: all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Those of so many days.
+    /// Keep the runs of this many days.
     pub days: Option<u32>,
-    /// The latest, so many.
+    /// Keep this many of the latest runs.
     pub runs: Option<u32>,
 }
 
 impl Store {
-    /// Takes these runs out of the log for good: nothing of their texts is left in the file, so that insights in
-    /// their words go with them. Says how many there were.
+    /// Removes runs permanently. Nothing of their texts remains in the file, so insights that quote them are removed
+    /// too. Returns how many runs existed.
     pub fn remove(&mut self, runs: &[Uuid]) -> Result<usize, StoreError> {
-        self.take_out(|_| Ok(runs.to_vec()))
+        self.remove_found(|_| Ok(runs.to_vec()))
     }
 
-    /// Takes the runs out that are found, and insights in their words.
-    fn take_out(
+    /// Removes the selected runs, and insights that quote them.
+    fn remove_found(
         &mut self,
         find: impl FnOnce(&Connection) -> rusqlite::Result<Vec<Uuid>>,
     ) -> Result<usize, StoreError> {
@@ -44,7 +44,7 @@ impl Store {
             })
             .map_err(wrap)?;
         if removed > 0 {
-            // The index would keep the words of what is gone until it happens to be tidied.
+            // Otherwise the index would keep the words of removed runs until its next merge.
             self.connection
                 .execute_batch("INSERT INTO words (words) VALUES ('optimize')")
                 .map_err(wrap)?;
@@ -53,8 +53,8 @@ impl Store {
         Ok(removed)
     }
 
-    /// Forgets what judges said: their verdicts quote drafts.
-    pub fn forget_verdicts(&mut self) -> Result<(), StoreError> {
+    /// Clears the verdict cache: verdicts quote drafts.
+    pub fn clear_verdicts(&mut self) -> Result<(), StoreError> {
         let forgotten =
             self.in_transaction(|connection| connection.execute("DELETE FROM verdict", []));
         forgotten.map_err(|error| StoreError::from_sqlite(&self.path, error))?;
@@ -62,13 +62,13 @@ impl Store {
         Ok(())
     }
 
-    /// Takes out the runs that are not to be kept, as [`Self::remove`] does, at most once a day; says how many. A run
-    /// that may still go on is left alone.
+    /// Removes the runs that `retention` does not keep, as [`Self::remove`] does, at most once a day; returns how
+    /// many. Skips runs that may still be in progress.
     pub fn keep(&mut self, retention: Retention) -> Result<usize, StoreError> {
-        self.keep_at(Timestamp::now(), retention)
+        self.apply_retention_at(Timestamp::now(), retention)
     }
 
-    pub(super) fn keep_at(
+    pub(super) fn apply_retention_at(
         &mut self,
         now: Timestamp,
         retention: Retention,
@@ -96,7 +96,7 @@ impl Store {
                 24 * i64::from(days.min(100_000)),
             ))
         });
-        self.take_out(|connection| {
+        self.remove_found(|connection| {
             connection.execute(
                 "INSERT OR REPLACE INTO upkeep (task, done) VALUES ('retention', ?1)",
                 [now.as_millisecond()],
@@ -116,12 +116,12 @@ impl Store {
         })
     }
 
-    /// Makes a change, all of it or nothing. What is replaced or deleted is not left in the file.
+    /// Makes a change in one transaction. Replaced and deleted content is erased from the file.
     pub(super) fn in_transaction<T>(
         &mut self,
         change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
-        // What is deleted is overwritten, not only let go of.
+        // Overwrite deleted content instead of only freeing it.
         self.connection
             .pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
         let transaction = self
@@ -132,8 +132,7 @@ impl Store {
         Ok(result)
     }
 
-    /// Gives room back that nothing stands in any more, if that is most of the file. Another process that is at
-    /// work keeps this from being done now, and it is no harm.
+    /// Shrinks the file if most of it is unused. Skipped, without harm, if another process uses the file.
     pub(super) fn shrink(&self) {
         let pages = |name| -> rusqlite::Result<i64> {
             self.connection
@@ -150,7 +149,7 @@ impl Store {
     }
 }
 
-/// Removes a run; says whether it was there.
+/// Removes a run; returns whether it existed.
 fn remove(connection: &Connection, run: Uuid) -> rusqlite::Result<bool> {
     let run: Option<i64> = connection
         .prepare_cached("SELECT n FROM run WHERE id = ?1")?
@@ -162,7 +161,7 @@ fn remove(connection: &Connection, run: Uuid) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("DELETE FROM words WHERE rowid = ?1")?
         .execute([run])?;
-    // Its events go with it.
+    // The foreign keys delete its events.
     connection
         .prepare_cached("DELETE FROM run WHERE n = ?1")?
         .execute([run])?;

@@ -4,12 +4,12 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::StoreError;
 
-/// Marks the file as ours (`SQLite`'s `application_id`): the letters `rflt`.
+/// The `application_id` that marks the file as a run log: the letters `rflt`.
 const APPLICATION_ID: i64 = 0x7266_6c74;
 
-/// What makes format n+1 of format n. Only ever added to.
+/// The migrations: element n converts format n to n+1. Append only.
 const MIGRATIONS: &[&str] = &[
-    // What `history list` shows is kept beside the events, so that the list reads no event.
+    // The columns of `history list` are stored next to the events, so that the list reads no event.
     "CREATE TABLE run (
         n INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -35,14 +35,14 @@ const MIGRATIONS: &[&str] = &[
         body TEXT NOT NULL,
         UNIQUE (run, seq)
     );",
-    // What judges said, by a hash of all that it depends on.
+    // Cached verdicts, by a hash of everything they depend on.
     "CREATE TABLE verdict (
         key TEXT PRIMARY KEY,
         kept INTEGER NOT NULL,
         body TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX verdict_kept ON verdict (kept DESC);",
-    // The words of runs, and up to which event they are in it; when old runs were last taken out.
+    // The full-text index of runs with the last indexed event, and the time of the last cleanup.
     "ALTER TABLE run ADD COLUMN indexed INTEGER;
     CREATE VIRTUAL TABLE words USING fts5(
         text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
@@ -51,7 +51,7 @@ const MIGRATIONS: &[&str] = &[
         task TEXT PRIMARY KEY,
         done INTEGER NOT NULL
     ) WITHOUT ROWID;",
-    // What models were asked and answered. A message begins with so many bytes of an earlier one of its run.
+    // The model calls. A message may share a prefix with an earlier message of its run.
     "CREATE TABLE call (
         run INTEGER NOT NULL REFERENCES run (n) ON DELETE CASCADE,
         seq INTEGER NOT NULL,
@@ -70,14 +70,14 @@ const MIGRATIONS: &[&str] = &[
         rest TEXT NOT NULL,
         UNIQUE (run, n)
     );",
-    // What is kept for later runs, each as JSON. Numbers are not used again: runs name what they used by them.
+    // The memory entries, as JSON. Numbers are not reused, because runs refer to entries by number.
     "CREATE TABLE memory (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         added INTEGER NOT NULL,
         touched INTEGER NOT NULL,
         body TEXT NOT NULL
     );",
-    // What runs gained and what they took: the list shows it, and reads no event for it.
+    // The totals of runs, so that the list reads no event.
     concat!(
         "ALTER TABLE run ADD COLUMN first_score REAL;
         ALTER TABLE run ADD COLUMN tokens INTEGER;
@@ -87,7 +87,7 @@ const MIGRATIONS: &[&str] = &[
     ),
 ];
 
-/// The newest format that this version knows.
+/// The newest supported format.
 fn newest() -> i64 {
     super::to_sql(MIGRATIONS.len())
 }
@@ -96,10 +96,10 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
-/// Says whether the file is a run log that this version can use, or a new, empty file. Changes nothing.
+/// Checks that the file is a supported run log or a new, empty file. Changes nothing.
 pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let wrap = |error| StoreError::from_sqlite(path, error);
-    // All three as of one moment: another process may be making the file right now.
+    // One transaction for all three reads: another process may be creating the file.
     let connection = connection.unchecked_transaction().map_err(wrap)?;
     let id = pragma(&connection, "application_id").map_err(wrap)?;
     let found = pragma(&connection, "user_version").map_err(wrap)?;
@@ -121,7 +121,7 @@ pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<(), Stor
     Ok(())
 }
 
-/// Brings the file to the newest format. Of several processes one does it, and the others find it done.
+/// Migrates the file to the newest format. One of several processes migrates; the others wait.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let wrap = |error| StoreError::from_sqlite(path, error);
     if pragma(connection, "user_version").map_err(wrap)? == newest() {

@@ -1,12 +1,12 @@
-//! Finding runs by the words of their prompts and drafts: FTS5, without a copy of the texts.
+//! Full-text search of runs in prompts and drafts: FTS5, without a copy of the texts.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// The most of a run's text that is indexed, in bytes.
-const MOST: usize = 1 << 20;
+/// The maximum text of a run that is indexed, in bytes.
+const MAX_INDEXED_BYTES: usize = 1 << 20;
 
-/// Takes the words of a run into the index, in place of those that it had there.
+/// Indexes the words of a run, replacing its earlier entry.
 pub(super) fn index(connection: &Connection, run: i64) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT coalesce(json_extract(body, '$.output'),
@@ -18,7 +18,7 @@ pub(super) fn index(connection: &Connection, run: i64) -> rusqlite::Result<()> {
     let mut text = String::new();
     while let Some(row) = texts.next()? {
         separate(&row.get::<_, String>(0)?, &mut text);
-        if text.len() > MOST {
+        if text.len() > MAX_INDEXED_BYTES {
             break;
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn index(connection: &Connection, run: i64) -> rusqlite::Result<()> {
         .map(drop)
 }
 
-/// Takes in what is not in the index yet: runs that did not end, and those of versions that had no index.
+/// Updates the index: adds the new events of unfinished runs, and runs that were recorded before the index existed.
 pub(super) fn catch_up(connection: &Connection) -> rusqlite::Result<()> {
     let missing: Vec<i64> = connection
         .prepare_cached(
@@ -52,12 +52,12 @@ pub(super) fn catch_up(connection: &Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// What is looked for, in the language of the index: every word as the beginning of one, what stands in double
-/// quotes as it is. `None` if there is no word in it.
-pub(super) fn sought(wanted: &str) -> Option<String> {
+/// Converts a search text to FTS5 syntax: a word matches as a prefix, text in double quotes matches as a phrase.
+/// `None` if it contains no word.
+pub(super) fn fts_query(wanted: &str) -> Option<String> {
     let mut terms = Vec::new();
     for (place, part) in wanted.split('"').enumerate() {
-        // Every second part stands in quotes.
+        // Every second part is in quotes.
         if place % 2 == 1 {
             terms.extend(phrase(part));
         } else {
@@ -68,7 +68,7 @@ pub(super) fn sought(wanted: &str) -> Option<String> {
     (!terms.is_empty()).then(|| terms.join(" "))
 }
 
-/// Words that follow each other. They hold no quotes: those are no part of a word.
+/// A quoted phrase. The words contain no quotes, because quotes separate words.
 fn phrase(text: &str) -> Option<String> {
     let mut words = String::new();
     separate(text, &mut words);
@@ -76,11 +76,11 @@ fn phrase(text: &str) -> Option<String> {
     (!words.is_empty()).then(|| format!("\"{words}\""))
 }
 
-/// The words of a text, one space after each. The index would take a whole sentence of Chinese or Japanese for one
-/// word.
+/// Appends the words of a text, each followed by a space. Otherwise the index would treat a Chinese or Japanese
+/// sentence as one word.
 fn separate(text: &str, into: &mut String) {
     for word in text.unicode_words() {
-        // Within a word, an apostrophe may be written in several ways.
+        // Normalize the variants of an apostrophe inside a word.
         into.extend(
             word.chars()
                 .filter(|c| *c != '"')

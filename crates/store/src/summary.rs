@@ -5,80 +5,80 @@ use uuid::Uuid;
 
 use crate::types::{ConvergenceReason, Event, ExitCode, ModelId, Stamped};
 
-/// The longest title that is kept, in characters.
+/// The maximum length of a title, in characters.
 const TITLE_LENGTH: usize = 200;
 
-/// Adds up the events of the run with an id.
+/// Computes the totals of the run with this id.
 const TOTALS: &str = concat!(include_str!("totals.sql"), " WHERE id = ?1");
 
-/// A run in one line.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// The run's id.
     pub run_id: Uuid,
-    /// When it began.
+    /// The start time.
     pub started: Timestamp,
-    /// When it ended; `None` while it goes on, and for good if its process died.
+    /// The end time; `None` while the run is in progress or if its process died.
     pub ended: Option<Timestamp>,
-    /// `draft`, `revise` or `evaluate`.
+    /// The command: `draft`, `revise` or `evaluate`.
     pub command: String,
-    /// The first line of the prompt; without one, the name of the file.
+    /// The first line of the prompt; if there is none, the name of the file.
     pub title: String,
     /// The name of the criteria.
     pub criteria: String,
-    /// Who writes, as `provider:model`; empty where nothing is written.
+    /// The writer, as `provider:model`; empty if nothing is written.
     pub writer: String,
-    /// Who judges, as `provider:model`; empty where no model does.
+    /// The judge, as `provider:model`; empty if no model judges.
     pub judge: String,
-    /// How many drafts were made so far.
+    /// The number of drafts so far.
     pub iterations: u32,
     /// Why it stopped.
     pub convergence_reason: Option<ConvergenceReason>,
-    /// Whether the criteria are met, or the user accepted.
+    /// Whether the criteria are met, or the user accepted a draft.
     pub success: Option<bool>,
     /// The command's exit code, before `--exit-zero`.
     pub exit_code: Option<ExitCode>,
-    /// The version that is the run's answer.
+    /// The selected version.
     pub selected: Option<u32>,
     /// The selected version's overall score.
     pub score: Option<f64>,
     /// The first version's overall score, once the run has ended.
     pub first_score: Option<f64>,
-    /// Tokens of all its calls, once it has ended; `None` where the server does not count.
+    /// The tokens of all calls, once the run has ended; `None` if the server does not report counts.
     pub tokens: Option<u64>,
-    /// What its calls cost, once it has ended; `None` where that is not known of each.
+    /// The cost of all calls, once the run has ended; `None` if the cost of a call is unknown.
     pub cost: Option<f64>,
 }
 
-/// Which runs to list. By default all.
+/// Which runs to list. Default: all.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunFilter {
-    /// The most runs to list.
+    /// The maximum number of runs.
     pub limit: Option<u32>,
     /// Only runs of this command.
     pub command: Option<String>,
-    /// Only runs with all of these in their prompt, file name or drafts: words that begin so, and phrases in
-    /// double quotes. Case and accents make no difference.
+    /// Only runs whose prompt, file name or drafts contain all of these: prefixes of words, and phrases in double
+    /// quotes. Case and accents are ignored.
     pub words: Option<String>,
-    /// Only runs that began then or later.
+    /// Only runs that started at this time or later.
     pub since: Option<Timestamp>,
-    /// Only runs that began before.
+    /// Only runs that started before this time.
     pub before: Option<Timestamp>,
-    /// Only runs with a model whose `provider:model` has this in it, upper and lower case being the same in ASCII.
+    /// Only runs with a model whose `provider:model` contains this, ignoring ASCII case.
     pub model: Option<String>,
-    /// Only runs with the criteria of this name.
+    /// Only runs with criteria of this name.
     pub criteria: Option<String>,
     /// Only runs that ended with success, or only those that ended without.
     pub success: Option<bool>,
 }
 
-/// The end of a run's id, which is enough to tell runs apart: their beginnings are the time.
+/// The end of a run's id, which distinguishes runs better than the beginning, a time.
 pub fn short_id(run_id: Uuid) -> String {
     let text = run_id.simple().to_string();
     text[text.len() - 8..].to_owned()
 }
 
-/// Begins the row of a run.
+/// Inserts the row of a run.
 pub(super) fn insert(connection: &Connection, event: &Stamped) -> rusqlite::Result<()> {
     let Event::RunStart {
         run_id,
@@ -123,7 +123,7 @@ fn name_of(model: Option<&ModelId>) -> String {
     model.map_or_else(String::new, ToString::to_string)
 }
 
-/// Whether the row of a run is begun or changed by an event.
+/// Whether an event inserts or changes the row of its run.
 pub(super) fn is_changed_by(event: &Event) -> bool {
     matches!(
         event,
@@ -131,7 +131,7 @@ pub(super) fn is_changed_by(event: &Event) -> bool {
     )
 }
 
-/// Brings the row of the run of this id up to date with an event that is stored already.
+/// Updates the row of the run with this id for an event that is already stored.
 pub(super) fn update(connection: &Connection, run: &str, event: &Stamped) -> rusqlite::Result<()> {
     match &event.event {
         Event::Draft { iteration, .. } => connection
@@ -157,7 +157,7 @@ pub(super) fn update(connection: &Connection, run: &str, event: &Stamped) -> rus
             .execute(params![
                 run,
                 event.time.as_millisecond(),
-                convergence_reason.and_then(word),
+                convergence_reason.and_then(json_name),
                 success,
                 u8::from(*exit_code),
                 selected,
@@ -171,7 +171,7 @@ pub(super) fn update(connection: &Connection, run: &str, event: &Stamped) -> rus
 pub(super) fn list(
     connection: &Connection,
     filter: &RunFilter,
-    sought: Option<&str>,
+    fts_query: Option<&str>,
 ) -> rusqlite::Result<Vec<RunSummary>> {
     connection
         .prepare_cached(
@@ -191,13 +191,13 @@ pub(super) fn list(
         .query_map(
             params![
                 filter.command,
-                sought,
+                fts_query,
                 filter.since.map(Timestamp::as_millisecond),
                 filter.before.map(Timestamp::as_millisecond),
                 filter.model,
                 filter.criteria,
                 filter.success,
-                // A negative limit is none.
+                // A negative limit means no limit.
                 filter.limit.map_or(-1, i64::from)
             ],
             read,
@@ -220,7 +220,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         writer: row.get("writer")?,
         judge: row.get("judge")?,
         iterations: row.get("iterations")?,
-        convergence_reason: reason.and_then(from_word),
+        convergence_reason: reason.and_then(from_json_name),
         success: row.get("success")?,
         exit_code: exit_code.and_then(|code| ExitCode::try_from(code).ok()),
         selected: row.get("selected")?,
@@ -233,11 +233,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     })
 }
 
-/// A unit variant's name in JSON, without quotes.
-fn word<T: Serialize>(value: T) -> Option<String> {
+/// The JSON name of a unit variant, without quotes.
+fn json_name<T: Serialize>(value: T) -> Option<String> {
     Some(serde_json::to_value(value).ok()?.as_str()?.to_owned())
 }
 
-pub(super) fn from_word<T: DeserializeOwned>(text: String) -> Option<T> {
+pub(super) fn from_json_name<T: DeserializeOwned>(text: String) -> Option<T> {
     serde_json::from_value(serde_json::Value::String(text)).ok()
 }

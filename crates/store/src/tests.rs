@@ -36,8 +36,8 @@ fn evidence() -> Event {
     }
 }
 
-/// What happens where a run looks back.
-fn looking_back() -> [Event; 4] {
+/// The events of a run with tools, sections and reflections.
+fn tool_and_reflection_events() -> [Event; 4] {
     [
         Event::ToolResult {
             iteration: 2,
@@ -64,7 +64,7 @@ fn looking_back() -> [Event; 4] {
     ]
 }
 
-/// A whole run of two drafts, with every kind of event.
+/// A complete run of two drafts, with every kind of event.
 fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> {
     let model = |name: &str| ModelId {
         provider: "scripted".into(),
@@ -152,7 +152,7 @@ fn run(run_id: Uuid, started: i64, command: &str, prompt: &str) -> Vec<Stamped> 
         },
         evidence(),
     ];
-    events.extend(looking_back());
+    events.extend(tool_and_reflection_events());
     events.push(Event::RunEnd {
         schema_version: SCHEMA_VERSION,
         run_id: Some(run_id),
@@ -179,7 +179,7 @@ fn file(dir: &tempfile::TempDir) -> PathBuf {
 }
 
 #[test]
-fn what_is_stored_comes_back_in_another_connection() {
+fn stored_events_are_read_by_another_connection() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let id = Uuid::now_v7();
@@ -189,7 +189,7 @@ fn what_is_stored_comes_back_in_another_connection() {
     let other = Store::open_existing(&file(&dir)).unwrap().unwrap();
     let lasting: Vec<Stamped> = events
         .iter()
-        .filter(|e| e.event.is_lasting())
+        .filter(|e| e.event.is_recorded())
         .cloned()
         .collect();
     assert_eq!(lasting.len(), events.len() - 1);
@@ -212,7 +212,7 @@ fn what_is_stored_comes_back_in_another_connection() {
             selected: Some(1),
             score: Some(0.75),
             first_score: Some(0.75),
-            // The server of its call counts no totals, and the model has no price.
+            // The server reports no totals, and the model has no price.
             tokens: None,
             cost: None,
         }]
@@ -220,12 +220,12 @@ fn what_is_stored_comes_back_in_another_connection() {
 }
 
 #[test]
-fn a_run_whose_process_died_is_listed_as_far_as_it_got() {
+fn a_crashed_run_is_listed_with_its_progress() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let id = Uuid::now_v7();
     append_all(&mut store, id, &run(id, 0, "draft", "p")[..7]);
-    // No closing: as after a crash.
+    // Keep the store open, as after a crash.
     std::mem::forget(store);
     let store = Store::open(&file(&dir)).unwrap();
     let listed = store.runs(&RunFilter::default()).unwrap();
@@ -235,7 +235,7 @@ fn a_run_whose_process_died_is_listed_as_far_as_it_got() {
 }
 
 #[test]
-fn an_event_belongs_to_a_run_and_has_a_number_of_its_own() {
+fn events_need_a_run_and_a_unique_number() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let id = Uuid::now_v7();
@@ -244,7 +244,7 @@ fn an_event_belongs_to_a_run_and_has_a_number_of_its_own() {
     assert!(matches!(error, StoreError::NoSuchRun { .. }), "{error}");
     store.append(id, 0, &events[0]).unwrap();
     assert!(store.append(id, 0, &events[1]).is_err());
-    assert!(store.append(id, 1, &events[0]).is_err(), "begun twice");
+    assert!(store.append(id, 1, &events[0]).is_err(), "started twice");
     assert_eq!(store.events(id).unwrap().len(), 1);
     assert!(matches!(
         store.events(Uuid::nil()),
@@ -345,7 +345,7 @@ fn runs_are_found_by_either_end_of_the_id() {
 }
 
 #[test]
-fn several_writers_do_not_disturb_each_other() {
+fn concurrent_writers_do_not_interfere() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(&dir);
     let ids: Vec<Uuid> = (0..8).map(|_| Uuid::now_v7()).collect();
@@ -353,7 +353,7 @@ fn several_writers_do_not_disturb_each_other() {
         for id in &ids {
             let path = &path;
             scope.spawn(move || {
-                // All of them make the file at once.
+                // All of them create the file at the same time.
                 let mut store = Store::open(path).unwrap();
                 let events = run(*id, 0, "draft", "p");
                 append_all(&mut store, *id, &events);
@@ -369,7 +369,7 @@ fn several_writers_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_run_that_goes_on_again_has_no_end() {
+fn a_reopened_run_has_no_end() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let (id, other) = (Uuid::now_v7(), Uuid::now_v7());
@@ -390,7 +390,7 @@ fn a_run_that_goes_on_again_has_no_end() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_user_may_read_it() {
+fn only_the_user_can_read_the_log() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
@@ -410,14 +410,14 @@ fn only_the_user_may_read_it() {
 }
 
 #[test]
-fn nothing_is_made_where_only_reading_is_asked_for() {
+fn reading_creates_nothing() {
     let dir = tempfile::tempdir().unwrap();
     assert!(Store::open_existing(&file(&dir)).unwrap().is_none());
     assert!(!file(&dir).exists());
 }
 
 #[test]
-fn files_that_are_no_run_log_are_refused_and_left_alone() {
+fn foreign_files_are_rejected_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let text = dir.path().join("text.db");
     std::fs::write(
@@ -444,7 +444,7 @@ fn files_that_are_no_run_log_are_refused_and_left_alone() {
 }
 
 #[test]
-fn a_log_of_a_newer_version_is_refused() {
+fn a_log_of_a_newer_version_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     drop(Store::open(&file(&dir)).unwrap());
     Connection::open(file(&dir))
@@ -459,7 +459,7 @@ fn a_log_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn a_damaged_log_says_so() {
+fn a_damaged_log_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(&dir);
     let mut store = Store::open(&path).unwrap();
@@ -470,7 +470,7 @@ fn a_damaged_log_says_so() {
     drop(store);
     let mut bytes = std::fs::read(&path).unwrap();
     let end = bytes.len();
-    // The first page says what the file is; the rest is rubbish.
+    // Keep the first page, which identifies the file, and corrupt the rest.
     bytes[4096..end].fill(0x5a);
     std::fs::write(&path, bytes).unwrap();
     let result = Store::open(&path).and_then(|store| store.runs(&RunFilter::default()));
@@ -479,7 +479,7 @@ fn a_damaged_log_says_so() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_says_what_to_do() {
+fn an_unwritable_path_gets_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     let blocked = dir.path().join("file");
     std::fs::write(&blocked, "").unwrap();
@@ -492,20 +492,20 @@ fn a_place_that_cannot_be_written_says_what_to_do() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_read_only_place_says_so_even_to_root() {
-    // A file system on which nobody may make a file.
+fn a_read_only_file_system_is_reported_even_to_root() {
+    // A file system that does not allow new files.
     let error = Store::open(Path::new("/proc/reflect-test/reflect.db")).unwrap_err();
     assert!(matches!(error, StoreError::NotWritable { .. }), "{error:?}");
 }
 
 #[test]
-fn a_full_disk_is_told_apart_and_loses_nothing() {
+fn a_full_disk_is_reported_and_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let id = Uuid::now_v7();
     let events = run(id, 0, "draft", "p");
     append_all(&mut store, id, &events[..2]);
-    // SQLite's own limit on the file gives the same error as a full disk.
+    // SQLite's own limit on the file size causes the same error as a full disk.
     let pages: i64 = store
         .connection
         .pragma_query_value(None, "page_count", |row| row.get(0))
@@ -525,9 +525,9 @@ fn a_full_disk_is_told_apart_and_loses_nothing() {
     assert_eq!(store.events(id).unwrap(), events[..2]);
 }
 
-/// Not a measurement, but a guard: with thousands of runs the list still reads no events.
+/// A safeguard, not a measurement: with thousands of runs the list still reads no events.
 #[test]
-fn the_list_is_fast_over_thousands_of_runs() {
+fn the_list_is_fast_for_thousands_of_runs() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&file(&dir)).unwrap();
     store
@@ -576,7 +576,7 @@ fn cost_of_an_event() {
     }
 }
 
-/// The runs that words find, by their prompts.
+/// The prompts of the runs that match these words.
 fn found(store: &Store, words: &str) -> Vec<String> {
     let filter = RunFilter {
         words: Some(words.into()),
@@ -587,7 +587,7 @@ fn found(store: &Store, words: &str) -> Vec<String> {
 }
 
 #[test]
-fn runs_are_found_by_the_words_of_prompts_and_drafts() {
+fn runs_are_found_by_words_in_prompts_and_drafts() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     for prompt in [
@@ -647,7 +647,7 @@ fn runs_are_found_by_the_words_of_prompts_and_drafts() {
 }
 
 #[test]
-fn runs_that_did_not_end_are_found_as_far_as_they_got() {
+fn unfinished_runs_are_searchable() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let id = Uuid::now_v7();
@@ -662,12 +662,12 @@ fn runs_that_did_not_end_are_found_as_far_as_they_got() {
 }
 
 #[test]
-fn a_log_of_an_older_version_is_searched_as_well() {
+fn a_log_of_an_older_version_can_be_searched() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let id = Uuid::now_v7();
     append_all(&mut store, id, &run(id, 0, "draft", "from before"));
-    // As it was in format 2.
+    // As in format 2.
     store
         .connection
         .execute_batch(
@@ -685,7 +685,7 @@ fn a_log_of_an_older_version_is_searched_as_well() {
 }
 
 #[test]
-fn what_is_removed_is_gone() {
+fn removed_runs_leave_no_trace() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(&dir);
     let mut store = Store::open(&path).unwrap();
@@ -698,8 +698,8 @@ fn what_is_removed_is_gone() {
             &run(*id, 0, "draft", &format!("A {word} solo")),
         );
     }
-    store.keep_verdict("key", "quotes the xylophone").unwrap();
-    // What the models were asked and answered goes as well.
+    store.cache_verdict("key", "quotes the xylophone").unwrap();
+    // The recorded calls are removed too.
     let mut transcript = Transcript::default();
     for (id, word) in [(ids[7], "glockenspiel"), (ids[8], "accordion")] {
         let said = Message::new(Role::User, format!("A {word} solo"));
@@ -720,13 +720,13 @@ fn what_is_removed_is_gone() {
     };
     assert!(holds("xylophone") && holds("glockenspiel"));
     assert_eq!(store.remove(&[ids[7], Uuid::nil()]).unwrap(), 1);
-    store.forget_verdicts().unwrap();
+    store.clear_verdicts().unwrap();
     assert!(!holds("xylophone") && holds("piano"));
     assert!(!holds("glockenspiel") && holds("accordion"));
     assert!(store.events(ids[7]).is_err());
     assert_eq!(found(&store, "xylophone").len(), 0);
     assert_eq!(found(&store, "piano").len(), 19);
-    // A run that comes after it finds nothing of it.
+    // A later run finds nothing of the removed ones.
     assert_eq!(store.remove(&ids).unwrap(), 19);
     let id = Uuid::now_v7();
     append_all(&mut store, id, &run(id, 0, "draft", "organ"));
@@ -735,7 +735,7 @@ fn what_is_removed_is_gone() {
 }
 
 #[test]
-fn runs_are_kept_as_long_as_they_are_to_be() {
+fn retention_keeps_recent_runs() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let day = 86_400_000_i64;
@@ -745,7 +745,7 @@ fn runs_are_kept_as_long_as_they_are_to_be() {
             let id = Uuid::now_v7();
             append_all(store, id, &run(id, (10 - age) * day - 5000, "draft", "p"));
         }
-        // One that goes on, and one whose process died long ago.
+        // A run in progress, and one whose process died long ago.
         for age in [0_i64, 8] {
             let id = Uuid::now_v7();
             let events = run(id, (10 - age) * day - 5000, "draft", "open");
@@ -754,21 +754,21 @@ fn runs_are_kept_as_long_as_they_are_to_be() {
     };
     fill(&mut store);
     let none = Retention::default();
-    assert_eq!(store.keep_at(now, none).unwrap(), 0);
+    assert_eq!(store.apply_retention_at(now, none).unwrap(), 0);
     let week = Retention {
         days: Some(7),
         runs: None,
     };
-    assert_eq!(store.keep_at(now, week).unwrap(), 2);
-    // Not again on the same day.
+    assert_eq!(store.apply_retention_at(now, week).unwrap(), 2);
+    // Not twice on the same day.
     let one = Retention {
         days: None,
         runs: Some(1),
     };
     let later = |hours| now + jiff::SignedDuration::from_hours(hours);
-    assert_eq!(store.keep_at(later(23), one).unwrap(), 0);
-    // The latest is the one that goes on.
-    assert_eq!(store.keep_at(later(-1000), one).unwrap(), 3);
+    assert_eq!(store.apply_retention_at(later(23), one).unwrap(), 0);
+    // The latest run is the one in progress.
+    assert_eq!(store.apply_retention_at(later(-1000), one).unwrap(), 3);
     let left = store.runs(&RunFilter::default()).unwrap();
     assert_eq!(
         left.iter()
@@ -779,7 +779,7 @@ fn runs_are_kept_as_long_as_they_are_to_be() {
 }
 
 #[test]
-fn insights_in_the_words_of_a_run_that_is_too_old_go_with_it() {
+fn insights_that_quote_an_expired_run_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let day = 86_400_000_i64;
@@ -801,7 +801,7 @@ fn insights_in_the_words_of_a_run_that_is_too_old_go_with_it() {
         days: Some(7),
         runs: None,
     };
-    assert_eq!(store.keep_at(now, week).unwrap(), 1);
+    assert_eq!(store.apply_retention_at(now, week).unwrap(), 1);
     let known = store.memories().unwrap();
     assert_eq!((known.len(), known[0].id), (1, added[1]));
     let Knowledge::Insight(left) = &known[0].what else {
@@ -811,7 +811,7 @@ fn insights_in_the_words_of_a_run_that_is_too_old_go_with_it() {
 }
 
 #[test]
-fn runs_are_compared_with_those_of_the_same_kind_that_have_ended() {
+fn outcomes_are_those_of_finished_runs_of_the_same_kind() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&file(&dir)).unwrap();
     let mut add = |started: i64, command: &str, whole: bool, remembered: &[u64]| {
@@ -828,7 +828,7 @@ fn runs_are_compared_with_those_of_the_same_kind_that_have_ended() {
     let second = add(1000, "draft", true, &[3, 1]);
     let revised = add(2000, "revise", true, &[]);
     add(3000, "draft", false, &[]);
-    let outcomes = store.outcomes_like(first, 9).unwrap();
+    let outcomes = store.comparable_outcomes(first, 9).unwrap();
     let ids: Vec<Uuid> = outcomes.iter().map(|outcome| outcome.run_id).collect();
     assert_eq!(ids, [second, first], "the latest first");
     assert_eq!(outcomes[0].remembered, [3, 1]);
@@ -836,9 +836,14 @@ fn runs_are_compared_with_those_of_the_same_kind_that_have_ended() {
     assert_eq!(outcomes[0].first_score, Some(0.75));
     assert_eq!((outcomes[0].iterations, outcomes[0].success), (2, false));
     assert_eq!(outcomes[0].reason, Some(ConvergenceReason::MaxIterations));
-    assert_eq!(store.outcomes_like(first, 1).unwrap().len(), 1);
-    // The first text of a revision is not the run's own.
-    let outcomes = store.outcomes_like(revised, 9).unwrap();
+    assert_eq!(store.comparable_outcomes(first, 1).unwrap().len(), 1);
+    // The initial text of a revision is not the run's own.
+    let outcomes = store.comparable_outcomes(revised, 9).unwrap();
     assert_eq!((outcomes.len(), outcomes[0].first_score), (1, None));
-    assert!(store.outcomes_like(Uuid::nil(), 9).unwrap().is_empty());
+    assert!(
+        store
+            .comparable_outcomes(Uuid::nil(), 9)
+            .unwrap()
+            .is_empty()
+    );
 }

@@ -1,4 +1,4 @@
-//! `reflect bench`, as it is typed.
+//! The arguments of `reflect bench`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,62 +8,54 @@ use clap_complete::engine::ArgValueCompleter;
 use super::{KnowledgeArgs, LoopsArgs, ModelArgs, RateArgs, TasksArgs};
 use crate::batch::Concurrency;
 use crate::bench::Arm;
+use crate::bench::judging::Mode;
 use crate::cli::complete;
 
 /// `reflect bench`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "\
-Examples:
-  reflect bench starter -m ollama:qwen3:8b
-  reflect bench tasks.jsonl -c blog.toml -m ollama:qwen3:8b -o rows.jsonl --report bench.html
-  reflect bench tasks.jsonl --arms reflect,best-of-n --seeds 5 --holdout 1
-
-Exit codes: 0, or 3 if reflect is significantly worse than another arm.",
     after_long_help = BENCH_HELP,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
-    mut_arg("evidence", |arg| arg.hide_short_help(true)),
-    mut_arg("requests_per_minute", |arg| arg.hide_short_help(true)),
-    mut_arg("tokens_per_minute", |arg| arg.hide_short_help(true)),
-    mut_arg("tools", |arg| arg.help("Show the writer of `reflect` what this program says, as `reflect draft` does; repeatable")),
+    mut_arg("tools", |arg| arg.help("Show the writer of the arm `reflect` the output of this program; repeatable")),
     mut_arg("max_total_tokens", |arg| arg.help("Start no more trials once all together have used this many tokens")),
     mut_arg("max_cost", |arg| arg.help("Start no more trials once all together have cost this much, by the prices in your configuration")),
     mut_arg("max_time", |arg| arg.help("Stop after this time, for example 90s or 2h; unfinished trials run again next time"))
 )]
 pub(in crate::cli) struct BenchArgs {
-    /// What else is measured.
+    /// Another measurement.
     #[command(subcommand)]
     pub command: Option<BenchCommand>,
 
-    /// The set `starter` or `ifeval`, or a file with tasks: JSON lines as for `reflect batch`, or CSV
+    /// `starter`, `ifeval`, or a file with tasks as for `reflect batch`
     #[arg(value_name = "SET|TASKS", required = true, value_hint = ValueHint::FilePath)]
     pub tasks: Option<String>,
 
-    /// The criteria for tasks without their own: a file, or a built-in set
+    /// Criteria file or built-in set for tasks without their own
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Option<String>,
 
-    /// The arms to compare: single, best-of-n, append-loop, reflect
+    /// Arms to compare [default: single,best-of-n,append-loop,reflect]
     #[arg(
         long,
         value_name = "ARMS",
         value_delimiter = ',',
         default_value = "single,best-of-n,append-loop,reflect",
+        hide_default_value = true,
         help_heading = "Benchmark"
     )]
     pub arms: Vec<Arm>,
 
-    /// How many seeds to run each arm with, starting at --seed or 1
+    /// Seeds per arm, starting at --seed or 1
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=100), help_heading = "Benchmark")]
     pub seeds: u64,
 
-    /// Limit each arm to this many total tokens per task; by default, arms get the cost of `reflect`
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Benchmark")]
+    /// Token budget per arm and task [default: the cost of `reflect`]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true, help_heading = "Benchmark")]
     pub budget: Option<u64>,
 
-    /// Hide this many checks of each task from the arms, and use them only for scoring
+    /// Use N checks of each task only for scoring, hidden from the arms
     #[arg(
         long,
         value_name = "N",
@@ -76,15 +68,15 @@ pub(in crate::cli) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Benchmark")]
     pub limit: Option<u32>,
 
-    /// Give the models this file as context of every task; repeatable
+    /// Add a file as context of every task; repeatable
     #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Input")]
     pub files: Vec<PathBuf>,
 
-    /// What the models are given to know.
+    /// What the models know.
     #[command(flatten)]
     pub knowledge: KnowledgeArgs,
 
-    /// Instructions for all tasks
+    /// System prompt for all tasks
     #[arg(
         short,
         long,
@@ -94,34 +86,36 @@ pub(in crate::cli) struct BenchArgs {
     )]
     pub system: Option<String>,
 
-    /// How many trials to run at once; `auto`: as many as the server takes without becoming slow
+    /// Concurrent trials [default: auto, as many as the server handles]
     #[arg(
         short = 'j',
         long,
         value_name = "N|auto",
         default_value = "auto",
+        hide_default_value = true,
         help_heading = "Pace"
     )]
     pub concurrency: Concurrency,
 
-    /// How fast requests are made.
+    /// Limits on the rate of requests.
     #[command(flatten)]
     pub rates: RateArgs,
 
-    /// Append the row of each trial to this file; the same command resumes from it
+    /// Append a row per trial to this file; resumes from it
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 
-    /// What to print
+    /// Output format: text, json, markdown or html
     #[arg(
         long,
         value_name = "FORMAT",
         default_value = "text",
+        hide_possible_values = true,
         help_heading = "Output"
     )]
     pub format: BenchFormat,
 
-    /// Also write the report to a file: HTML if its name ends in .html, JSON if in .json, else Markdown
+    /// Also write the report to a .html, .json or .md file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Output")]
     pub report: Option<PathBuf>,
 
@@ -129,7 +123,7 @@ pub(in crate::cli) struct BenchArgs {
     #[arg(long, hide_short_help = true, help_heading = "Output")]
     pub exit_zero: bool,
 
-    /// What its loops are made of.
+    /// The loops.
     #[command(flatten)]
     pub loops: LoopsArgs,
 }
@@ -162,16 +156,16 @@ Examples:
 
 Exit codes: 0, or 3 if reflect is significantly worse than another arm (p < 0.05); 130, 4, 5 as for `reflect batch`.";
 
-/// What `reflect bench` measures besides the loop.
+/// What else `reflect bench` measures.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum BenchCommand {
-    /// Measure how far a judge can be trusted, against people's labels
+    /// Measure a judge against human labels
     Judge(Box<JudgeBenchArgs>),
 }
 
 /// `reflect bench judge`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   reflect bench judge labelled.jsonl -c blog.toml
   reflect bench judge labelled.jsonl -c blog.toml --judge-model openai:gpt-4o-mini --write
@@ -182,13 +176,34 @@ A line is a text with a label (true, false, or 0 to 1), or a pair of texts:
 
 Each text is judged in each judge mode: twice, and once with padding. Each pair is compared in both orders.")]
 pub(in crate::cli) struct JudgeBenchArgs {
-    /// Texts with labels, one JSON object a line
+    /// Labelled texts, one JSON object per line
     #[arg(value_name = "LABELLED", value_hint = ValueHint::FilePath)]
     pub labelled: PathBuf,
 
-    /// The criteria that the judge applies: a file, or a built-in set
+    /// Criteria file or built-in set that the judge applies
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: String,
+
+    /// The judge modes to measure: joint, expected, separate, three-samples
+    #[arg(
+        long,
+        value_name = "MODES",
+        value_delimiter = ',',
+        default_value = "joint,expected,separate,three-samples"
+    )]
+    pub modes: Vec<Mode>,
+
+    /// How many trials to run at once; `auto`: as many as the server takes without becoming slow
+    #[arg(short = 'j', long, value_name = "N|auto", default_value = "auto")]
+    pub concurrency: Concurrency,
+
+    /// How fast requests are made.
+    #[command(flatten)]
+    pub rates: RateArgs,
+
+    /// Append the row of each trial to this file; the same command resumes from it
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
 
     /// Write the recommended [judge] settings and threshold into the criteria file
     #[arg(long)]
@@ -198,11 +213,11 @@ pub(in crate::cli) struct JudgeBenchArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Let the criteria run programs on this machine
+    /// Let the criteria run code on this machine
     #[arg(long, hide_short_help = true)]
     pub allow_exec: bool,
 
-    /// Which model judges, and how it is asked.
+    /// The judge model and its parameters.
     #[command(flatten)]
     pub model: ModelArgs,
 }
@@ -213,8 +228,8 @@ impl BenchArgs {
         self.tasks.as_deref().unwrap_or_default()
     }
 
-    /// Its tasks, and what their loops are made of. Runs are not recorded, and nothing is recalled: trials must not help
-    /// each other.
+    /// Returns the tasks and the options of their loops. Runs are not recorded and use no memory: trials must not help each
+    /// other.
     pub(in crate::cli) fn tasks_args<'a>(&'a self, criteria: Option<&'a str>) -> TasksArgs<'a> {
         TasksArgs {
             criteria,

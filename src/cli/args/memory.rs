@@ -1,4 +1,4 @@
-//! `reflect memory`, as it is typed.
+//! The arguments of `reflect memory`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::{ModelArgs, parse_share};
 
 /// `reflect memory`.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   reflect memory learn --since 30d
   reflect memory add fact \"Migrations are made with drizzle-kit\" --confidence 0.85
@@ -16,33 +16,33 @@ Examples:
   reflect memory list
   reflect memory export > memory.jsonl
 
-It is in the same file as the run log (`reflect history path`), and nothing of it leaves this machine but what a run \
-tells its model.")]
+Memory is in the same file as the run log (`reflect history path`). It leaves this machine only in the prompts of your \
+runs.")]
 pub(in crate::cli) enum MemoryCommand {
-    /// List what is known, with how sure it is now
+    /// List entries with their current confidence
     List(MemoryListArgs),
     /// Add a fact, a procedure or an insight
     #[command(subcommand, arg_required_else_help = true)]
     Add(MemoryAddCommand),
-    /// Remove something for good; what runs were told stays with these runs (`reflect history rm`)
+    /// Delete entries; runs keep what they used (`reflect history rm`)
     Rm {
-        /// The numbers that `memory list` shows
+        /// Ids as in `memory list`
         #[arg(value_name = "ID", required_unless_present_any = ["faded", "all"], conflicts_with_all = ["faded", "all"])]
         ids: Vec<u64>,
-        /// All that has faded and is not offered any more
+        /// Delete all faded entries, which are not offered any more
         #[arg(long, conflicts_with = "all")]
         faded: bool,
-        /// All of it
+        /// Delete everything
         #[arg(long)]
         all: bool,
-        /// Do not ask first
+        /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
-    /// Learn from the runs in the log: what goes wrong again and again, and what fixed it
+    /// Learn from the run log: recurring issues and what fixed them
     Learn(Box<LearnArgs>),
-    /// Take in what another program or machine knows: JSON lines, or a context file
-    #[command(after_help = "\
+    /// Import entries from JSON lines or a context file
+    #[command(after_long_help = "\
 Examples:
   reflect memory import memory.jsonl
   reflect memory import context.json        a file as for `--context`
@@ -51,15 +51,15 @@ Each line is an object:
   fact: {\"content\": \"…\", \"confidence\": 0.85}
   procedure: {\"name\": \"…\", \"content\": \"…\", \"successRate\": 0.9}
   insight: {\"category\": \"…\", \"content\": \"…\", \"confidence\": 0.6, \"criteria\": \"…\"}
-What is there already gets the new figures.")]
+Existing entries get the new values.")]
     Import {
-        /// The file; `-` for standard input
+        /// The file; `-` for stdin
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
-    /// Print everything as JSON lines, which `import` reads
+    /// Print everything as JSON lines, for `import`
     Export {
-        /// Write to a file instead of standard output
+        /// Write to a file instead of stdout
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
     },
@@ -67,13 +67,13 @@ What is there already gets the new figures.")]
 
 /// `reflect memory list`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   reflect memory list migrations
   reflect memory list --kind insight --criteria blog
   reflect memory list --json | jq '.[] | select(.faded)'")]
 pub(in crate::cli) struct MemoryListArgs {
-    /// Only what has to do with these words, the best first
+    /// Only entries that match these words, best first
     pub words: Vec<String>,
 
     /// Only this kind
@@ -84,7 +84,7 @@ pub(in crate::cli) struct MemoryListArgs {
     #[arg(short, long, value_name = "NAME")]
     pub criteria: Option<String>,
 
-    /// Only what has faded and is not offered any more
+    /// Only faded entries, which are not offered any more
     #[arg(long)]
     pub faded: bool,
 
@@ -96,52 +96,52 @@ pub(in crate::cli) struct MemoryListArgs {
 /// A kind of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum MemoryKind {
-    /// Something that is so.
+    /// A statement.
     Fact,
     /// A way to do something.
     Procedure,
-    /// Advice that earlier runs taught.
+    /// Advice from earlier runs.
     Insight,
 }
 
 /// `reflect memory add`.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   reflect memory add fact \"We use Postgres 16\" --confidence 0.9
   reflect memory add procedure \"Generate, then push\" --name Migrate --success-rate 0.9
   reflect memory add insight \"Say in the first line what it is about\" --criteria blog")]
 pub(in crate::cli) enum MemoryAddCommand {
-    /// Something that is so
+    /// Add a fact
     Fact {
-        /// The fact in words
+        /// The fact
         content: String,
-        /// How sure it is, 0 to 1
+        /// Confidence, 0 to 1
         #[arg(long, value_name = "SHARE", value_parser = parse_share)]
         confidence: Option<f64>,
-        /// The claim that it bears on
+        /// The claim that it supports
         #[arg(long, value_name = "TEXT")]
         supports_claim: Option<String>,
     },
-    /// A way to do something
+    /// Add a procedure: a way to do something
     Procedure {
-        /// The procedure in words
+        /// The procedure
         content: String,
-        /// What it is called
+        /// Its name
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
-        /// How often it works, 0 to 1; the runs that use it go on from there
+        /// Initial success rate, 0 to 1; runs that use it update it
         #[arg(long, value_name = "SHARE", value_parser = parse_share)]
         success_rate: Option<f64>,
     },
-    /// Advice for the writer
+    /// Add an insight: advice for the writer
     Insight {
-        /// The advice in words
+        /// The advice
         content: String,
-        /// How sure it is, 0 to 1; the runs that use it go on from there
+        /// Initial confidence, 0 to 1; runs that use it update it
         #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "0.7")]
         confidence: f64,
-        /// What kind of insight
+        /// Category
         #[arg(long, value_name = "WORD", default_value = "general")]
         category: String,
         /// Only for the criteria of this name
@@ -156,25 +156,25 @@ pub(in crate::cli) enum MemoryAddCommand {
 /// `reflect memory learn`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "\
+    after_long_help = "\
 Examples:
   reflect memory learn
   reflect memory learn --since 30d --llm -m ollama:qwen3:8b
 
-It looks at the last 1000 runs, and keeps what at least two of them show and most of them do not refute. What it knows \
-already is not kept twice. No model is asked without --llm.",
+It reads the last 1000 runs and keeps what at least two of them show and most of them do not contradict. It adds nothing \
+twice, and calls no model without --llm.",
     mut_arg("stronger_model", |arg| arg.hide(true)),
 )]
 pub(in crate::cli) struct LearnArgs {
-    /// Only from runs since then: 30d, 12h, or a date
+    /// Only from runs since: 30d, 12h, or a date
     #[arg(long, value_name = "AGE|DATE")]
     pub since: Option<String>,
 
-    /// Let a model word what was learned, in one call; the model sees what judges said about your drafts
+    /// Let a model phrase the insights, in one call; it sees the judges' issues
     #[arg(long)]
     pub llm: bool,
 
-    /// Which model words it, and how it is asked.
+    /// The model and its parameters.
     #[command(flatten)]
     pub model: ModelArgs,
 }

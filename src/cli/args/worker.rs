@@ -1,4 +1,4 @@
-//! `reflect worker`, as it is typed.
+//! The arguments of `reflect worker`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use crate::batch::Concurrency;
-use crate::batch::durable::EngineAddress;
+use crate::batch::EngineAddress;
 use crate::types::HumanDuration;
 
 /// `reflect worker`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   reflect worker --engine restate://localhost --register
   reflect worker --engine restate://queue --listen 0.0.0.0:9080 --advertise balancer:9080 --register
@@ -49,7 +49,7 @@ pub(in crate::cli) struct WorkerArgs {
     #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<String>,
 
-    /// How many calls at once; `auto`: as many as the models' server takes without becoming slow
+    /// Concurrent calls; `auto`: as many as the model server handles without slowing down
     #[arg(short = 'j', long, value_name = "N|auto", default_value = "auto")]
     pub concurrency: Concurrency,
 

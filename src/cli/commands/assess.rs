@@ -63,7 +63,7 @@ pub(in crate::cli) async fn run(
     }
     if !global.quiet {
         printer::say(&format!(
-            "the plan `{}` is no success: exit code 3 (0 with `--exit-zero`)",
+            "the plan `{}` failed: exit code 3 (0 with `--exit-zero`)",
             episode.plan.id
         ));
     }

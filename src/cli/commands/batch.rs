@@ -23,7 +23,7 @@ use self::engine::Engine;
 use self::loops::Loops;
 use self::progress::Progress;
 use crate::batch::{
-    self, Before, Checked, Chronicle, Concurrency, Ending, Gate, Hands, InputFormat, Limits,
+    self, BatchHistory, Before, Checked, Concurrency, Ending, Gate, Hands, InputFormat, Limits,
     Options, Pace, PromptTemplate, Reader, Results, ResultsError, Shape, Status, Stop, Tally,
     Tasks,
 };
@@ -108,7 +108,7 @@ pub(in crate::cli) async fn run(
     let doer = interrupt::unless_cancelled(&drain, Box::pin(opening)).await?;
     let total = checked.as_ref().map(|checked| checked.entries);
     let all = total.map(|total| total + before.tally.rows());
-    let chronicle = Chronicle::new(judged::name(&args.tasks), Some(doer.writer()));
+    let chronicle = BatchHistory::new(judged::name(&args.tasks), Some(doer.writer()));
     let progress = Progress::new(total, global.quiet);
     let mut delivery = Delivery::new(results, progress, chronicle);
     let entries = source.read_ahead(shape);
@@ -161,7 +161,7 @@ impl Doer<'_> {
     }
 
     /// Keeps what the batch teaches, where its tasks were told something.
-    fn learn(&self, batch: &Chronicle, criteria: &ReflectionCriteria, quiet: bool) {
+    fn learn(&self, batch: &BatchHistory, criteria: &ReflectionCriteria, quiet: bool) {
         match self {
             Self::Here(loops) => loops.learn(batch, criteria, quiet),
             #[cfg(feature = "restate")]
@@ -274,7 +274,7 @@ pub(super) fn open_results(
             }
         }
     })?;
-    if before.mended && !quiet {
+    if before.fixed && !quiet {
         printer::say(&format!(
             "the last row of `{}` was not written to its end; its task is done again",
             path.display()

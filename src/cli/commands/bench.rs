@@ -4,15 +4,20 @@ mod judge;
 mod tasks;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::batch::loops::Loops;
 use super::batch::progress::Progress;
 use super::batch::{left_of, open_results, say_why};
 use crate::batch::{
-    self, Entry, Flow, Gate, Hands, Now, Options, Output, Results, Row, Status, Stop, Tally,
+    self, Ending, Entry, Flow, Gate, Hands, Limits, Now, Options, Output, Remote, Results, Row,
+    Status, Stop, Tally,
 };
-use crate::bench::{Arm, Bench, Measured, Plan, Summary};
+use crate::bench::{Arm, Bench, Plan, Summary, TrialRow};
 use crate::cli::args::{BenchArgs, BenchCommand, BenchFormat, GlobalArgs, ReportFormat};
 use crate::cli::error::CliError;
 use crate::cli::output::{self, named_file};
@@ -72,7 +77,7 @@ async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, C
         budget: args.budget,
         holdout: args.holdout,
     };
-    let mut measured = read_rows(rows)?;
+    let mut measured = read_rows(rows, TrialRow::of)?;
     let drain = interrupt::cancel_on_signal();
     let gate = Gate::new(args.rates.with(args.concurrency));
     let longest = tasks.iter().max_by_key(|entry| entry.bytes);
@@ -89,27 +94,18 @@ async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, C
     let loops = interrupt::unless_cancelled(&drain, opening).await?;
     let bench = Bench::prepare(&loops, how.clone(), tasks.clone(), &measured).await;
     let bench = bench.map_err(|error| CliError::usage(error.to_string()))?;
-    let (results, _) = open_results(rows, true, Path::new(args.tasks()), global.quiet)?;
     let keys = bench.keys();
-    let entries = bench.entries(&measured);
-    let mut output = Rows {
-        results,
-        progress: Progress::new(Some(entries.len() as u64), global.quiet),
-        measured: Vec::new(),
-    };
-    let options = Options {
+    let trials = Trials {
+        entries: bench.entries(&measured),
+        remote: &bench,
+        gate: &gate,
         limits: left_of(limits, begun),
-        ..Options::default()
+        input: Path::new(args.tasks()),
+        rows,
+        quiet: global.quiet,
     };
-    let hands = Hands::Elsewhere(&bench);
-    let tally = Tally::default();
-    let ending = batch::run(entries, &gate, options, hands, &mut output, tally, &drain).await;
-    output.progress.end();
-    measured.append(&mut output.measured);
-    if let Some(stop) = &ending.stop {
-        let tasks = Path::new(args.tasks());
-        say_why(stop, "", tasks, rows.is_some(), global.quiet);
-    }
+    let (mut new, ending) = trials.run(TrialRow::of, &drain).await?;
+    measured.append(&mut new);
     let summary = Summary::new(&how, &keys, &measured);
     if let Some((file, format)) = report {
         let format = match format {
@@ -158,8 +154,8 @@ fn own_criteria(tasks: &[Entry]) -> Option<String> {
     tasks.first().filter(|_| all).and_then(of)
 }
 
-/// The rows of trials that are over. Failed ones are run again.
-fn read_rows(path: Option<&Path>) -> Result<Vec<Measured>, CliError> {
+/// The rows of earlier trials. Failed trials have none: they run again.
+fn read_rows<T>(path: Option<&Path>, read: fn(&Row) -> Option<T>) -> Result<Vec<T>, CliError> {
     let text = match path.map(fs_err::read_to_string) {
         Some(Ok(text)) => text,
         Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -171,9 +167,9 @@ fn read_rows(path: Option<&Path>) -> Result<Vec<Measured>, CliError> {
     for (number, line) in text.lines().enumerate() {
         let row = match serde_json::from_str::<Row>(line) {
             Ok(row) if row.status.is_failure() => continue,
-            Ok(row) => Measured::of(&row),
+            Ok(row) => read(&row),
             Err(error) if error.is_data() => None,
-            // A row that was not written to its end is taken out when the file is opened.
+            // A half-written last row is removed when the file is opened for appending.
             Err(_) => continue,
         };
         measured.push(row.ok_or_else(|| {
@@ -186,20 +182,73 @@ fn read_rows(path: Option<&Path>) -> Result<Vec<Measured>, CliError> {
     Ok(measured)
 }
 
-/// Where rows go.
-struct Rows {
-    results: Option<Results>,
-    progress: Progress,
-    measured: Vec<Measured>,
+/// Trials to run as a batch.
+struct Trials<'a> {
+    entries: mpsc::Receiver<std::io::Result<Entry>>,
+    remote: &'a dyn Remote,
+    gate: &'a Arc<Gate>,
+    limits: Limits,
+    /// The file or set that the trials come from.
+    input: &'a Path,
+    /// Where their rows are appended, if anywhere.
+    rows: Option<&'a Path>,
+    quiet: bool,
 }
 
-impl Output for Rows {
+impl Trials<'_> {
+    /// Runs them until all are done or a limit, a signal or the server ends the batch.
+    async fn run<T>(
+        self,
+        read: fn(&Row) -> Option<T>,
+        drain: &CancellationToken,
+    ) -> Result<(Vec<T>, Ending), CliError> {
+        let (results, _) = open_results(self.rows, true, self.input, self.quiet)?;
+        let mut output = Rows {
+            results,
+            progress: Progress::new(Some(self.entries.len() as u64), self.quiet),
+            measured: Vec::new(),
+            read,
+        };
+        let options = Options {
+            limits: self.limits,
+            ..Options::default()
+        };
+        let hands = Hands::Elsewhere(self.remote);
+        let tally = Tally::default();
+        let entries = self.entries;
+        let running = batch::run(
+            entries,
+            self.gate,
+            options,
+            hands,
+            &mut output,
+            tally,
+            drain,
+        );
+        let ending = running.await;
+        output.progress.end();
+        if let Some(stop) = &ending.stop {
+            say_why(stop, "", self.input, self.rows.is_some(), self.quiet);
+        }
+        Ok((output.measured, ending))
+    }
+}
+
+/// Where rows go.
+struct Rows<T> {
+    results: Option<Results>,
+    progress: Progress,
+    measured: Vec<T>,
+    read: fn(&Row) -> Option<T>,
+}
+
+impl<T> Output for Rows<T> {
     fn row(&mut self, row: &Row, now: Now) -> Result<Flow, String> {
         if let Some(results) = &mut self.results {
             results.append(row).map_err(|error| error.to_string())?;
         }
         if !matches!(row.status, Status::Failed | Status::Invalid) {
-            self.measured.extend(Measured::of(row));
+            self.measured.extend((self.read)(row));
         }
         self.progress.row(row, now);
         Ok(Flow::Go)

@@ -30,7 +30,7 @@ pub(in crate::cli) fn run(
 fn path(global: &GlobalArgs) -> Result<ExitCode, CliError> {
     let path = settings::user_file(global)?;
     if !path.exists() && !global.quiet {
-        printer::say("the file is not there yet; `reflect config init` writes it");
+        printer::say("the file does not exist yet; create it with `reflect config init`");
     }
     printer::print(&format!("{}\n", path.display()))?;
     Ok(ExitCode::Success)
@@ -67,8 +67,8 @@ fn prompts(folder: &Path, force: bool) -> Result<ExitCode, CliError> {
         .collect();
     if let Some((path, _)) = files.iter().find(|(path, _)| path.exists() && !force) {
         return Err(
-            CliError::usage(format!("there is a file already: {}", path.display()))
-                .hint("`--force` replaces it"),
+            CliError::usage(format!("the file already exists: {}", path.display()))
+                .hint("overwrite it with `--force`"),
         );
     }
     let failed = |error: std::io::Error| CliError::failure(error.to_string());
@@ -77,7 +77,7 @@ fn prompts(folder: &Path, force: bool) -> Result<ExitCode, CliError> {
         fs_err::write(path, text).map_err(failed)?;
     }
     printer::say(&format!(
-        "wrote {} templates into {}; those that you do not change you can take away",
+        "wrote {} templates to {}; delete those that you do not change",
         files.len(),
         folder.display()
     ));
@@ -88,8 +88,8 @@ fn init(global: &GlobalArgs, force: bool) -> Result<ExitCode, CliError> {
     let path = settings::user_file(global)?;
     if path.exists() && !force {
         return Err(
-            CliError::usage(format!("there is a file already: {}", path.display()))
-                .hint("`--force` replaces it"),
+            CliError::usage(format!("the file already exists: {}", path.display()))
+                .hint("overwrite it with `--force`"),
         );
     }
     write_new(&path)?;
@@ -143,7 +143,7 @@ fn edit(global: &GlobalArgs) -> Result<ExitCode, CliError> {
         };
         let error = CliError::from(error);
         if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-            return Err(error.hint("`reflect config edit` goes on with it"));
+            return Err(error.hint("continue with `reflect config edit`"));
         }
         printer::report(&error);
         printer::say("edit it again? [Y/n]");
@@ -152,9 +152,7 @@ fn edit(global: &GlobalArgs) -> Result<ExitCode, CliError> {
         let read = std::io::stdin().read_line(&mut answer);
         let no = answer.trim().to_lowercase().starts_with('n');
         if no || !read.is_ok_and(|bytes| bytes > 0) {
-            return Err(CliError::usage(
-                "the configuration is left as it is, with its fault",
-            ));
+            return Err(CliError::usage("the configuration file is still invalid"));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::{printer, settings};
 use crate::config::{Config, Settings};
-use crate::criteria::{self, Available};
+use crate::criteria::{self, AvailableCriteria};
 use crate::source::SourceError;
 use crate::text::plural;
 use crate::types::{Criteria, Criterion, ExitCode};
@@ -57,7 +57,7 @@ impl Place {
         })
     }
 
-    fn read(&self, set: &Available) -> Result<Criteria, SourceError> {
+    fn read(&self, set: &AvailableCriteria) -> Result<Criteria, SourceError> {
         set.read(&|file| settings::reach(&self.config, false, file))
     }
 }
@@ -111,7 +111,7 @@ fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
     let mut out = String::new();
     for set in &sets {
         let said = match (&set.description, &set.error) {
-            (_, Some(_)) => "cannot be used",
+            (_, Some(_)) => "invalid",
             (description, None) => description.as_deref().unwrap_or_default(),
         };
         let line = format!(
@@ -136,14 +136,14 @@ fn show(global: &GlobalArgs, spec: &str, format: CriteriaFormat) -> Result<ExitC
         CriteriaFormat::Text => printer::without_controls(&in_words(&set, &criteria)).into_owned(),
         CriteriaFormat::Json => printer::json(&criteria)?,
         CriteriaFormat::Toml => criteria::to_toml(&criteria)
-            .ok_or_else(|| CliError::failure("the criteria cannot be written as TOML"))?,
+            .ok_or_else(|| CliError::failure("cannot write the criteria as TOML"))?,
     };
     printer::print(&text)?;
     Ok(ExitCode::Success)
 }
 
 /// A set for people.
-fn in_words(set: &Available, criteria: &Criteria) -> String {
+fn in_words(set: &AvailableCriteria, criteria: &Criteria) -> String {
     let mut out = criteria.name.clone();
     if let Some(description) = &criteria.description {
         let _ = write!(out, ": {}", description.trim());
@@ -201,12 +201,12 @@ fn check(global: &GlobalArgs, files: &[String]) -> Result<ExitCode, CliError> {
             Ok(criteria) => {
                 let warnings = criteria::warnings(&criteria);
                 for warning in warnings.iter().filter(|_| !global.quiet) {
-                    printer::say(&format!("reflect: warning: {file}: {warning}"));
+                    printer::say(&format!("warning: {file}: {warning}"));
                 }
                 if warnings.is_empty() && !global.quiet {
                     let count = criteria.criteria.len();
                     let noun = plural(count, "criterion", "criteria");
-                    printer::say(&format!("{file}: {count} {noun}, nothing wrong"));
+                    printer::say(&format!("{file}: valid, {count} {noun}"));
                 }
             }
         }
@@ -220,11 +220,8 @@ fn init(file: &Path, task_type: &str, force: bool) -> Result<ExitCode, CliError>
         .and_then(|stem| stem.to_str())
         .filter(|stem| *stem != "-" && !stem.trim().is_empty())
         .unwrap_or("criteria");
-    let text = criteria::starting_file(name.trim(), task_type).ok_or_else(|| {
-        CliError::usage(format!(
-            "there is no built-in set of the name `{task_type}`"
-        ))
-    })?;
+    let text = criteria::starting_file(name.trim(), task_type)
+        .ok_or_else(|| CliError::usage(format!("no built-in criteria named `{task_type}`")))?;
     let output = Output::open(Some(file))?;
     if output.is_stdout() {
         output.write(&text)?;
@@ -232,13 +229,13 @@ fn init(file: &Path, task_type: &str, force: bool) -> Result<ExitCode, CliError>
     }
     if !force && file.exists() {
         return Err(
-            CliError::usage(format!("there is a file already: {}", file.display()))
-                .hint("`--force` replaces it"),
+            CliError::usage(format!("the file already exists: {}", file.display()))
+                .hint("overwrite it with `--force`"),
         );
     }
     output.write(&text)?;
     printer::say(&format!(
-        "wrote {0}; `reflect criteria check {0}` says what is wrong with it",
+        "wrote {0}; check it with `reflect criteria check {0}`",
         file.display()
     ));
     Ok(ExitCode::Success)

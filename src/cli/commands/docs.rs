@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use crate::cli::args::Cli;
+use crate::cli::args;
 use crate::cli::error::CliError;
 use crate::cli::{complete, printer};
 use crate::config::VARIABLES;
@@ -19,28 +18,25 @@ const WIDTH: usize = 100;
 const FOREIGN: [(&str, &str); 13] = [
     (
         "OPENAI_API_KEY",
-        "the key for OpenAI; other providers have such a variable, too",
+        "the key for OpenAI; other providers have a similar variable",
     ),
     (
         "OPENAI_BASE_URL",
         "the address of the provider `openai`; also `OPENAI_API_BASE`",
     ),
-    ("OLLAMA_HOST", "where Ollama is"),
-    ("OLLAMA_API_KEY", "the key for Ollama, where it needs one"),
-    ("HF_ENDPOINT", "where embedded models are fetched from"),
-    ("HF_TOKEN", "the token for it"),
-    ("NO_COLOR", "no colours, if it is not empty"),
-    (
-        "CLICOLOR_FORCE",
-        "colours also where there is no terminal, if it is not 0",
-    ),
-    ("VISUAL", "the editor; before `EDITOR`"),
+    ("OLLAMA_HOST", "address of Ollama"),
+    ("OLLAMA_API_KEY", "the key for Ollama, if it needs one"),
+    ("HF_ENDPOINT", "the server for embedded models"),
+    ("HF_TOKEN", "its token"),
+    ("NO_COLOR", "no colors, if not empty"),
+    ("CLICOLOR_FORCE", "colors without a terminal, if not 0"),
+    ("VISUAL", "the editor; overrides `EDITOR`"),
     ("EDITOR", "the editor"),
     (
         "HTTPS_PROXY",
-        "the proxy for servers that are not on this machine; also `HTTP_PROXY`",
+        "the proxy for servers on other machines; also `HTTP_PROXY`",
     ),
-    ("NO_PROXY", "servers that are reached without it"),
+    ("NO_PROXY", "servers to reach without the proxy"),
     ("SSL_CERT_FILE", "certificates to trust"),
 ];
 
@@ -55,7 +51,7 @@ pub(in crate::cli) fn markdown() -> Result<ExitCode, CliError> {
     let mut out = String::from(
         "# The command line of `reflect`\n\nMade by `reflect man --markdown`; do not edit.\n\n",
     );
-    let mut all = Cli::command().term_width(WIDTH);
+    let mut all = args::command().term_width(WIDTH);
     all.build();
     let mut bodies = String::new();
     describe(&all, &mut out, &mut bodies);
@@ -95,11 +91,11 @@ pub(in crate::cli) fn man(out_dir: Option<&Path>) -> Result<ExitCode, CliError> 
     let failed = |error: std::io::Error| CliError::failure(error.to_string());
     if let Some(folder) = out_dir {
         fs_err::create_dir_all(folder).map_err(failed)?;
-        clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+        clap_mangen::generate_to(args::command(), folder).map_err(failed)?;
         return Ok(ExitCode::Success);
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(Cli::command())
+    clap_mangen::Man::new(args::command())
         .render(&mut page)
         .map_err(failed)?;
     printer::print(&String::from_utf8_lossy(&page))?;

@@ -16,6 +16,8 @@ pub(in crate::cli) async fn run(
         let task = input::read_task(&Sources {
             prompt: args.prompt.as_deref(),
             prompt_file: args.prompt_file.as_deref(),
+            editor: args.editor,
+            vars: &args.vars,
             files: &args.run.files,
             system: args.run.system.as_deref(),
             ignore_stdin: args.ignore_stdin,

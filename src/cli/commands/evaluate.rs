@@ -15,7 +15,7 @@ use crate::cli::progress::Progress;
 use crate::cli::run_inputs::RunInputs;
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{dry_run, interrupt, models, settings};
-use crate::engine::{Critique, Observer, Text};
+use crate::engine::{EvaluateOnce, Observer, Text};
 use crate::evaluate::JudgeModel;
 use crate::report;
 use crate::types::{ExitCode, RunRecord, Stamped, Task};
@@ -44,7 +44,7 @@ pub(in crate::cli) async fn run(
 struct Prepared {
     task: Task,
     texts: Vec<Text>,
-    critique: Critique,
+    critique: EvaluateOnce,
     log: Option<RunLog>,
     output: Output,
     report: Option<Output>,
@@ -73,7 +73,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     } else {
         None
     };
-    let critique = Critique::new(Arc::new(plan.criteria), judge, &inputs.tools)
+    let critique = EvaluateOnce::new(Arc::new(plan.criteria), judge, &inputs.tools)
         .map_err(CliError::usage)?
         .with_evidence(inputs.evidence)
         .with_prices(plan.config.prices().clone())
@@ -101,7 +101,7 @@ fn read_texts(args: &EvaluateArgs, quiet: bool) -> Result<Vec<Text>, CliError> {
     for name in names {
         let input = Input::of(name);
         if matches!(input, Input::Stdin) && texts.iter().any(|text: &Text| text.file.is_none()) {
-            return Err(CliError::usage("standard input can be judged only once"));
+            return Err(CliError::usage("stdin can be evaluated only once"));
         }
         let mut text = input.read_text("judge", quiet)?;
         if args.input_format == InputFormat::Json {
@@ -119,9 +119,9 @@ fn json_text(content: String, file: Option<&str>) -> Result<String, CliError> {
         Ok(_) => Ok(content),
         Err(error) => Err(CliError::usage(format!(
             "{} is not JSON: {error}",
-            file.map_or("standard input".to_owned(), |file| format!("`{file}`"))
+            file.map_or("stdin".to_owned(), |file| format!("`{file}`"))
         ))
-        .hint("leave `--input-format json` out to judge any text")),
+        .hint("remove `--input-format json` to evaluate it as text")),
     }
 }
 
@@ -180,7 +180,11 @@ impl Prepared {
                 Format::Json => (printed.json)(&records),
                 Format::Markdown => each(&records, printed.markdown),
             };
-            self.output.deliver(&text, None)?
+            if args.output.format == Format::Text && self.output.is_stdout() {
+                printer::print_report(&text)?
+            } else {
+                self.output.deliver(&text, None)?
+            }
         };
         reported.transpose()?;
         if ended == Reader::Gone {
@@ -208,7 +212,7 @@ fn worst(records: &[Judged]) -> ExitCode {
 }
 
 fn name_of(file: Option<&str>) -> &str {
-    file.unwrap_or("standard input")
+    file.unwrap_or("stdin")
 }
 
 /// A text's file, and what became of it.

@@ -1,11 +1,11 @@
-//! `reflect models`: what can be used, and fetching embedded models.
+//! `reflect models`: lists models, and downloads embedded ones.
 
 use std::fmt::Write as _;
 
 use console::{Alignment, pad_str};
 use serde::Serialize;
 
-use crate::cli::args::{GlobalArgs, ModelsCommand};
+use crate::cli::args::{GlobalArgs, ModelsArgs, ModelsCommand};
 use crate::cli::error::CliError;
 use crate::cli::models::{Backend, Providers};
 use crate::cli::{printer, settings};
@@ -35,17 +35,18 @@ struct Available {
 
 /// Runs one of the models commands.
 pub(in crate::cli) async fn run(
-    command: &ModelsCommand,
+    args: &ModelsArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
-    match command {
-        ModelsCommand::List {
+    match &args.command {
+        None => list(global, None, None, false).await,
+        Some(ModelsCommand::List {
             provider,
             base_url,
             json,
-        } => list(global, provider.as_deref(), base_url.as_deref(), *json).await,
-        ModelsCommand::Pull { model } => pull(global, model.as_deref()).await,
-        ModelsCommand::Path => path(),
+        }) => list(global, provider.as_deref(), base_url.as_deref(), *json).await,
+        Some(ModelsCommand::Pull { model }) => pull(global, model.as_deref()).await,
+        Some(ModelsCommand::Path) => path(),
     }
 }
 
@@ -79,7 +80,7 @@ async fn list(
             Ok(models) => {
                 if models.is_empty() && !global.quiet {
                     printer::say(
-                        "ollama: no model is installed; get one, for instance with `ollama pull qwen3:4b`",
+                        "ollama: no models installed; download one, for example with `ollama pull qwen3:4b`",
                     );
                 }
                 found.extend(models);
@@ -123,7 +124,9 @@ async fn of_provider(providers: &Providers<'_>, name: &str) -> Result<Vec<Availa
         }
         Backend::Embedded => return embedded(),
         Backend::Scripted => {
-            return Err(CliError::usage("a script has no list of models"));
+            return Err(CliError::usage(
+                "the scripted provider has no list of models",
+            ));
         }
     };
     Ok(listed?
@@ -158,7 +161,7 @@ fn table(models: &[Available]) -> String {
                 .context_window
                 .map(|tokens| format!("{tokens} tokens")),
         );
-        about.extend((!model.fetched).then(|| "not fetched yet".to_owned()));
+        about.extend((!model.fetched).then(|| "not downloaded".to_owned()));
         let name = name(model);
         let name = pad_str(&name, width, Alignment::Left, None);
         let line = format!("{name}  {}", about.join(", "));
@@ -228,13 +231,13 @@ fn embedded() -> Result<Vec<Available>, CliError> {
 )]
 async fn pull(_: &GlobalArgs, _: Option<&str>) -> Result<ExitCode, CliError> {
     Err(CliError::usage(
-        "this build of reflect has no model of its own",
+        "this build of reflect has no embedded model",
     ))
 }
 
 #[cfg(not(feature = "embedded"))]
 fn path() -> Result<ExitCode, CliError> {
     Err(CliError::usage(
-        "this build of reflect has no model of its own",
+        "this build of reflect has no embedded model",
     ))
 }

@@ -28,7 +28,7 @@ pub(in crate::cli) async fn run(
     args: &ResumeArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
-    Box::pin(session::go(
+    Box::pin(session::execute(
         prepare(args, global).await,
         &args.output,
         global,
@@ -46,7 +46,7 @@ pub(super) fn how(record: &RunRecord, id: &str) -> String {
         }
         _ => return String::new(),
     };
-    format!("\ngo on with it with `reflect history resume {id}{more}`")
+    format!("\nresume it with `reflect history resume {id}{more}`")
 }
 
 /// Whether a run that ended can be gone on with.
@@ -101,7 +101,7 @@ impl Limit {
     /// How much of it the run has used, in words.
     fn used(self, record: &RunRecord) -> String {
         match self {
-            Self::Iterations => format!("the run has come to draft {}", record.iterations()),
+            Self::Iterations => format!("the run is at draft {}", record.iterations()),
             Self::Tokens => {
                 let used = record.token_usage.total.unwrap_or_default();
                 format!("the run has used {} tokens", report::thousands(used))
@@ -110,7 +110,7 @@ impl Limit {
                 let used = record.execution_time().unwrap_or_default();
                 format!("the run has taken {}", report::duration(used))
             }
-            Self::Cost => format!("the calls of the run have cost {}", record.known_cost()),
+            Self::Cost => format!("the run has cost {}", record.known_cost()),
         }
     }
 }
@@ -130,15 +130,8 @@ impl Resumable {
             ConvergenceReason::TokenBudget => Self::With(Limit::Tokens),
             ConvergenceReason::TimeLimit => Self::With(Limit::Time),
             ConvergenceReason::CostLimit => Self::With(Limit::Cost),
-            ConvergenceReason::QualityMet
-            | ConvergenceReason::Plateau
-            | ConvergenceReason::Oscillation
-            | ConvergenceReason::Diminishing
-            | ConvergenceReason::Stable
-            | ConvergenceReason::RepeatedIssues
-            | ConvergenceReason::Corrected
-            | ConvergenceReason::UserAccepted
-            | ConvergenceReason::JudgeFailed => Self::No,
+            // It met the criteria, was accepted, could not be judged, or a convergence rule stopped it.
+            _ => Self::No,
         }
     }
 }
@@ -175,28 +168,26 @@ impl Past {
         }) = events.next()
         else {
             return Err(CliError::failure(format!(
-                "the record of the run `{id}` has no beginning"
+                "the record of run `{id}` has no start event"
             )));
         };
         if command == "evaluate" {
-            return Err(
-                CliError::usage(format!("the run `{id}` only judges a text")).hint(
-                    "judge the text again with `reflect evaluate`; verdicts that were given are remembered",
-                ),
-            );
+            return Err(CliError::usage(format!(
+                "run `{id}` is an evaluation, which cannot be resumed"
+            ))
+            .hint("run `reflect evaluate` again; cached verdicts are reused"));
         }
         let Some(setup) = setup else {
             return Err(CliError::usage(format!(
-                "the run `{id}` cannot be resumed: it was recorded without what its models answered"
+                "run `{id}` cannot be resumed: it was recorded without the replies of its models"
             ))
-            .hint("begin it anew"));
+            .hint("start a new run"));
         };
         if setup.prompts != PROMPT_VERSION {
             return Err(CliError::usage(format!(
-                "the run `{id}` was recorded by a version of reflect with other prompts: what its models \
-                 answered is of no use with those of this version"
+                "run `{id}` was recorded by a version of reflect with other prompts"
             ))
-            .hint("resume it with the version that it was started with, or begin it anew"));
+            .hint("resume it with that version, or start a new run"));
         }
         let mut later = events.clone().filter_map(|event| match event {
             Event::Resumed { settings, .. } => Some(settings),
@@ -245,15 +236,15 @@ impl Past {
         match ended {
             Some((code, Resumable::With(limit))) if !limit.is_left(&raised, record, true) => {
                 return Err(self.ended(code).hint(format!(
-                    "to go on with it, raise the limit with `{}`: {}",
+                    "raise the limit with `{}`: {}",
                     limit.flag(),
                     limit.used(record)
                 )));
             }
             Some((code, Resumable::No)) => {
                 return Err(self.ended(code).hint(format!(
-                    "show it with `reflect history show {id}`, or go on from its draft with \
-                     `reflect history show {id} --best | reflect revise …`",
+                    "show it with `reflect history show {id}`, or revise its draft with `reflect history show \
+                     {id} --best | reflect revise …`",
                     id = self.id
                 )));
             }
@@ -265,7 +256,7 @@ impl Past {
             .find(|(limit, is_given)| *is_given && !limit.is_left(&raised, record, false));
         match too_little {
             Some((limit, _)) => Err(CliError::usage(format!(
-                "`{}` is less than what is used already: {}",
+                "`{}` is below what is already used: {}",
                 limit.flag(),
                 limit.used(record)
             ))),
@@ -279,7 +270,7 @@ impl Past {
             (None, Some(error)) => error.clone(),
             (None, None) => format!("exit code {}", u8::from(code)),
         };
-        CliError::usage(format!("the run `{}` has ended: {why}", self.id))
+        CliError::usage(format!("run `{}` has ended: {why}", self.id))
     }
 
     /// How models are reached and asked, and what drafts are measured by.
@@ -290,15 +281,14 @@ impl Past {
 
     /// What models are told, from now on.
     fn templates(&self, plan: &Plan) -> Result<Option<Arc<Templates>>, CliError> {
-        let anew = "put them back as they were, or begin the run anew";
+        let anew = "restore them, or start a new run";
         let templates = settings::templates(plan).map_err(|error| error.hint(anew))?;
         let hash = templates.as_ref().map(|templates| templates.hash());
         if hash == self.setup.templates_hash {
             return Ok(templates);
         }
         Err(CliError::usage(format!(
-            "the templates of the run `{}` have changed since it began: what its models answered is of no use with \
-             others",
+            "the prompt templates of run `{}` have changed since it started",
             self.id
         ))
         .hint(anew))
@@ -307,13 +297,13 @@ impl Past {
     /// What evidence is looked for in, from now on.
     fn evidence(&self, plan: &Plan, quiet: bool) -> Result<Option<Arc<Gatherer>>, CliError> {
         let gatherer = knowledge::look_in(&self.setup.evidence, plan, quiet).map_err(|error| {
-            error.hint("the run looks for evidence there: put it back, or begin the run anew")
+            error.hint("the run searches it for evidence: restore it, or start a new run")
         })?;
         let hash = gatherer.as_ref().map(|gatherer| gatherer.hash());
         if hash != self.setup.evidence_hash {
             printer::say(
-                "warning: the files that evidence is looked for in have changed since the run began; what \
-                 was found before is used as it was",
+                "warning: the evidence files have changed since the run started; earlier results are reused \
+                 unchanged",
             );
         }
         Ok(gatherer)
@@ -328,10 +318,7 @@ fn start<'e>(
     mut events: impl Iterator<Item = &'e Event> + Clone,
 ) -> Result<Start, CliError> {
     let not_yet = || {
-        CliError::usage(format!(
-            "the run `{id}` stopped before it had done anything"
-        ))
-        .hint("begin it anew")
+        CliError::usage(format!("run `{id}` stopped before it made a call")).hint("start a new run")
     };
     let content = events
         .find_map(|event| match event {
@@ -359,12 +346,12 @@ fn check(output: &OutputArgs) -> Result<(), CliError> {
     output.check()?;
     if output.dry_run {
         return Err(CliError::usage(
-            "`--dry-run` shows how a run would begin, and this one has begun",
+            "`--dry-run` cannot be used with a run that has started",
         ));
     }
     if output.no_log {
         return Err(CliError::usage(
-            "a run that is resumed goes on in the log: `--no-log` is of no use here",
+            "`--no-log` cannot be used with `history resume`: the run continues in the log",
         ));
     }
     Ok(())
@@ -385,6 +372,12 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     };
     let (numbers, events): (Vec<u64>, Vec<_>) = events.into_iter().unzip();
     let mut past = Past::read(run_id, &events)?;
+    if !global.set.is_empty() {
+        return Err(
+            CliError::usage("--set cannot change the settings of a recorded run")
+                .hint("`reflect history resume --help` lists what can be changed"),
+        );
+    }
     setup::change(&mut past.setup, &settings::call_limits(&args.limits)?)?;
     let loop_settings = past.raised(args)?;
     let cancel = interrupt::cancel_on_signal();
@@ -394,11 +387,11 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let directory = &past.setup.directory;
     std::env::set_current_dir(directory).map_err(|error| {
         CliError::usage(format!(
-            "the folder that the run `{}` was started in cannot be entered: `{}`: {error}",
+            "cannot enter the folder in which run `{}` was started: `{}`: {error}",
             past.id,
             directory.display()
         ))
-        .hint("put it back, or begin the run anew")
+        .hint("restore it, or start a new run")
     })?;
     let plan = past.plan(global, loop_settings)?;
     let tools = exec::tools(&plan, args.allow_exec)?;
@@ -406,19 +399,19 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let writer_tools = exec::writer_tools(&past.setup.tools, args.allow_exec)?;
     let evidence = past.evidence(&plan, global.quiet)?;
     let given = past.start.text().map(|text| text.content.as_str());
-    let opening = models::open(&plan, &past.task, given, global.quiet);
-    let opened = interrupt::unless_cancelled(&cancel, opening).await?;
     let journal = RunJournal {
         events,
         calls: calls.into_iter().map(|(_, call)| call).collect(),
     };
+    let opening = models::open(&plan, &past.task, given, &journal.calls, global.quiet);
+    let opened = interrupt::unless_cancelled(&cancel, opening).await?;
     let prices = setup::prices(&past.setup, &plan.config);
     let cache = store::verdicts(&plan.criteria, Some(&store));
     let prefetch = args
         .asking
         .prefetch(opened.writer.id(), opened.writer_in_cloud);
     let run = opened
-        .into_loop_of(plan, cache, prices, global.quiet)?
+        .into_loop(&plan, cache, prices, global.quiet)?
         .start(past.start)
         .tools(tools.extracting(args.extract))
         .writer_tools(writer_tools)

@@ -32,10 +32,10 @@ fn start(args: &ReviseArgs, quiet: bool) -> Result<Start, CliError> {
     let text = Input::of(args.text.as_deref().unwrap_or(Path::new("-")));
     let errors = args.errors.as_deref().map(Input::of);
     if matches!((&text, &errors), (Input::Stdin, Some(Input::Stdin))) {
-        return Err(CliError::usage(
-            "the text and its errors cannot both come from standard input",
-        )
-        .hint("name the file of one: `reflect revise FILE --errors -`"));
+        return Err(
+            CliError::usage("the text and its errors cannot both come from stdin")
+                .hint("pass one of them as a file: `reflect revise FILE --errors -`"),
+        );
     }
     let text = text.read_text("revise", quiet)?;
     Ok(match errors {
@@ -53,8 +53,8 @@ fn issues(errors: &Input<'_>, quiet: bool) -> Result<Vec<Issue>, CliError> {
     if issues.is_empty() {
         let name = errors.name();
         return Err(
-            CliError::usage(format!("{name} names no errors: there is nothing to fix"))
-                .hint("write one error a line, or leave `--errors` out to have the text judged"),
+            CliError::usage(format!("{name} lists no errors; there is nothing to fix"))
+                .hint("write one error per line, or remove `--errors` to evaluate the text"),
         );
     }
     Ok(issues)

@@ -162,7 +162,7 @@ fn finish(
         && let Some(met) = expectations.iter().find(|it| it.is_met(outcome))
     {
         printer::say(&format!(
-            "the state has {}={}, which is a failure (`--fail-on-state`)",
+            "the final state has {}={} (`--fail-on-state`)",
             met.path, met.text
         ));
         code = ExitCode::NotMet;
@@ -201,7 +201,7 @@ fn failed(failure: &Failure, node: Option<&str>) -> CliError {
     };
     error.code = failure.code;
     if let (Some(node), None) = (node, &failure.place) {
-        error.message = format!("the node `{node}`: {}", error.message);
+        error.message = format!("node `{node}`: {}", error.message);
     }
     match &failure.hint {
         Some(hint) if failure.place.is_none() => error.hint(hint.clone()),
@@ -223,7 +223,7 @@ fn read_input(args: &WorkflowArgs, quiet: bool) -> Result<Map<String, Value>, Cl
     };
     match serde_json::from_str(&text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(CliError::usage(format!("{name} is no JSON object"))
+        Ok(_) => Err(CliError::usage(format!("{name} is not a JSON object"))
             .hint("for example: --input '{\"request\": \"create a user\"}'")),
         Err(error) => Err(CliError::usage(format!("{name} is not JSON: {error}"))
             .hint("for example: --input '{\"request\": \"create a user\"}', or --input @FILE")),
@@ -269,7 +269,7 @@ impl Expectation {
                 text: value.to_owned(),
             }),
             _ => Err(CliError::usage(format!(
-                "`--fail-on-state {text}`: it must be KEY=VALUE, for example success=false"
+                "`--fail-on-state {text}`: expected KEY=VALUE, for example success=false"
             ))),
         }
     }
@@ -382,7 +382,7 @@ impl Views {
 fn line(event: &Event<'_>) -> Option<String> {
     let mut value = serde_json::to_value(event).unwrap_or_default();
     if let Event::Loop { event, .. } = event {
-        if !event.event.is_lasting() {
+        if !event.event.is_recorded() {
             return None;
         }
         // The end of a loop is not the end of the events.

@@ -33,25 +33,7 @@ pub(super) async fn run(
         return dry_run::of_run(args, global, judged, read);
     }
     let prepared = prepare(args, global, judged, read).await;
-    Box::pin(go(prepared, &args.output, global)).await
-}
-
-/// Runs what is prepared, and prints the answer.
-pub(super) async fn go(
-    prepared: Result<Prepared, CliError>,
-    args: &OutputArgs,
-    global: &GlobalArgs,
-) -> Result<ExitCode, CliError> {
-    match prepared {
-        Ok(prepared) => Box::pin(prepared.run(args, global)).await,
-        Err(error) => {
-            if args.format == Format::Ndjson {
-                // A reader of events waits for exactly one end, also of a run that never began.
-                printer::print(&Lines::end_of_failed(error.code, &error.message))?;
-            }
-            Err(error)
-        }
-    }
+    Box::pin(execute(prepared, &args.output, global)).await
 }
 
 /// A run that can begin: everything that can be wrong beforehand is not.
@@ -88,7 +70,7 @@ async fn prepare(
     let (output, report) = args.output.open()?;
     let store = SharedStore::open(&plan, args.output.no_log)?;
     let given = start.text().map(|text| text.content.as_str());
-    let opening = models::open(&plan, &task, given, global.quiet);
+    let opening = models::open(&plan, &task, given, &[], global.quiet);
     let opened = interrupt::unless_cancelled(&cancel, opening).await?;
     let writer = opened.writer.id().to_string();
     recall::recall(&plan, store.as_ref(), &mut task, &writer, global.quiet)?;
@@ -112,7 +94,7 @@ async fn prepare(
         .asking
         .prefetch(opened.writer.id(), opened.writer_in_cloud);
     let run = opened
-        .into_loop_of(plan, cache, prices, global.quiet)?
+        .into_loop(&plan, cache, prices, global.quiet)?
         .start(start)
         .tools(inputs.tools.extracting(args.extract))
         .writer_tools(inputs.writer_tools)
@@ -136,79 +118,120 @@ async fn prepare(
     })
 }
 
-impl Prepared {
-    async fn run(mut self, args: &OutputArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
-        let deltas = args.stream_deltas;
-        let mut lines =
-            (args.format == Format::Ndjson).then(|| Lines::new(deltas, self.cancel.clone()));
-        let mut progress = Progress::new(global).with_differences(self.diff);
-        let mut kept = self.report.is_some().then(Kept::default);
-        let remembers = !self.task.remembered.is_empty();
-        let record = {
-            // The log goes first: what is shown is on disk already.
-            let mut observers: Vec<&mut dyn Observer> = Vec::new();
-            observers.extend(self.log.as_mut().map(|log| log as &mut dyn Observer));
-            observers.push(&mut progress);
-            observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
-            observers.extend(kept.as_mut().map(|kept| kept as &mut dyn Observer));
-            let (observer, cancel) = (&mut Tee(observers), &self.cancel);
-            let person = self.person.as_mut();
-            let decider = person.map(|person| person as &mut dyn Decider);
-            let run = self
+/// Runs what is prepared, and prints the answer.
+pub(super) async fn execute(
+    prepared: Result<Prepared, CliError>,
+    args: &OutputArgs,
+    global: &GlobalArgs,
+) -> Result<ExitCode, CliError> {
+    let mut prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            if args.format == Format::Ndjson {
+                // A reader of events waits for exactly one end, also of a run that never began.
+                printer::print(&Lines::end_of_failed(error.code, &error.message))?;
+            }
+            return Err(error);
+        }
+    };
+    let deltas = args.stream_deltas;
+    let mut lines =
+        (args.format == Format::Ndjson).then(|| Lines::new(deltas, prepared.cancel.clone()));
+    let outcome_last = args.format == Format::Text
+        && !global.quiet
+        && prepared.output.is_stdout()
+        && is_one_terminal();
+    let mut progress = Progress::new(global)
+        .with_differences(prepared.diff)
+        .without_outcome(outcome_last);
+    let mut kept = prepared.report.is_some().then(Kept::default);
+    let remembers = !prepared.task.remembered.is_empty();
+    let record = {
+        // The log goes first: what is shown is on disk already.
+        let mut observers: Vec<&mut dyn Observer> = Vec::new();
+        observers.extend(prepared.log.as_mut().map(|log| log as &mut dyn Observer));
+        observers.push(&mut progress);
+        observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
+        observers.extend(kept.as_mut().map(|kept| kept as &mut dyn Observer));
+        let (observer, cancel) = (&mut Tee(observers), &prepared.cancel);
+        let person = prepared.person.as_mut();
+        let decider = person.map(|person| person as &mut dyn Decider);
+        let run =
+            prepared
                 .run
-                .run_over(&self.task, self.journal, observer, decider, cancel);
-            run.await
-        };
-        if let (Some(store), Some(run_id), true) = (&self.store, record.run_id, remembers) {
-            recall::measure(store, run_id, global.quiet);
-        }
-        if let Some(error) = &record.error {
-            printer::report(&CliError::failure(error.clone()));
-        }
-        let is_kept = (self.log.as_ref()).is_some_and(|log| log.failure.is_none());
-        if let Some(run_id) = record.run_id.filter(|_| is_kept && !global.quiet) {
-            let id = short_id(run_id);
-            let go_on = resume::how(&record, &id);
-            printer::say(&format!(
-                "show this run again with `reflect history show {id}`{go_on}"
-            ));
-        }
-        // The report first: it is wanted most where the answer cannot be delivered.
-        let reported = self.report.zip(kept).map(|(report, Kept(events))| {
-            let format = args.report_format();
-            // The log knows what was asked and answered as well.
-            let logged = match (format, &self.log) {
-                (ReportFormat::Html, Some(log)) => log.page(),
-                _ => None,
-            };
-            report.write(&logged.unwrap_or_else(|| format.report(&record, &events)))
-        });
-        let kept = record.run_id.filter(|_| is_kept).map(|run_id| {
-            format!(
-                "nothing is lost: `reflect history show {} --best` prints the draft",
-                short_id(run_id)
-            )
-        });
-        let ended = match lines {
-            Some(lines) => lines.end().map_err(|error| match record.selected() {
-                Some(selected) => elsewhere(error, &selected.output, false, kept),
-                None => error,
-            })?,
-            None => deliver(args, self.extract, global.quiet, &record, self.output, kept)?,
-        };
-        reported.transpose()?;
-        if ended == Reader::Gone {
-            return Ok(ExitCode::Success);
-        }
-        let code = record.exit_code.unwrap_or(ExitCode::Failure);
-        Ok(match code {
-            ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
-            code => code,
-        })
+                .run_over(&prepared.task, prepared.journal, observer, decider, cancel);
+        run.await
+    };
+    if let (Some(store), Some(run_id), true) = (&prepared.store, record.run_id, remembers) {
+        recall::measure(store, run_id, global.quiet);
     }
+    if let Some(error) = &record.error {
+        printer::report(&CliError::failure(error.clone()));
+    }
+    let is_kept = (prepared.log.as_ref()).is_some_and(|log| log.failure.is_none());
+    let show = record.run_id.filter(|_| is_kept && !global.quiet);
+    let show = show.map(|run_id| {
+        let id = short_id(run_id);
+        let go_on = resume::how(&record, &id);
+        format!("show this run with `reflect history show {id}`{go_on}")
+    });
+    if let Some(show) = show.as_ref().filter(|_| !outcome_last) {
+        printer::say(show);
+    }
+    // The report first: it is wanted most where the answer cannot be delivered.
+    let reported = prepared.report.zip(kept).map(|(report, Kept(events))| {
+        let format = args.report_format();
+        // The log knows what was asked and answered as well.
+        let logged = match (format, &prepared.log) {
+            (ReportFormat::Html, Some(log)) => log.page(),
+            _ => None,
+        };
+        report.write(&logged.unwrap_or_else(|| format.report(&record, &events)))
+    });
+    let kept = record.run_id.filter(|_| is_kept).map(|run_id| {
+        format!(
+            "the run is recorded: print the draft with `reflect history show {} --best`",
+            short_id(run_id)
+        )
+    });
+    let ended = match lines {
+        Some(lines) => lines.end().map_err(|error| match record.selected() {
+            Some(selected) => elsewhere(error, &selected.output, false, kept),
+            None => error,
+        })?,
+        None => deliver(
+            args,
+            prepared.extract,
+            global.quiet,
+            &record,
+            prepared.output,
+            kept,
+        )?,
+    };
+    reported.transpose()?;
+    if ended == Reader::Gone {
+        return Ok(ExitCode::Success);
+    }
+    if outcome_last && record.run_id.is_some() {
+        printer::say("");
+        progress.line(&report::summary(&record));
+        if let Some(show) = &show {
+            printer::say(show);
+        }
+    }
+    let code = record.exit_code.unwrap_or(ExitCode::Failure);
+    Ok(match code {
+        ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
+        code => code,
+    })
 }
 
-/// Gives the answer to the user: to a file, or to standard output.
+/// Whether stdout and stderr are the same terminal, where a long draft would push the outcome out of sight.
+fn is_one_terminal() -> bool {
+    std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Writes the answer to a file or to stdout.
 fn deliver(
     args: &OutputArgs,
     extract: bool,
@@ -222,7 +245,7 @@ fn deliver(
             Some(selected) if extract => {
                 let block = first_block(&selected.output);
                 if block.is_none() && !quiet {
-                    printer::say("the answer has no fenced code block: all of it is printed");
+                    printer::say("the draft has no fenced code block; printing all of it");
                 }
                 let text = block.unwrap_or_else(|| selected.output.clone());
                 printer::with_final_newline(&text)
@@ -240,7 +263,7 @@ fn deliver(
     if interrupted && args.format != Format::Json && !watched {
         if !quiet {
             let hint = kept.map_or_else(String::new, |kept| format!("; {kept}"));
-            printer::say(&format!("interrupted: the draft was not written{hint}"));
+            printer::say(&format!("interrupted; the draft was not printed{hint}"));
         }
         return Ok(Reader::There);
     }

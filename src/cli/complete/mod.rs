@@ -8,15 +8,14 @@ mod values;
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 use clap_complete::env::{CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
 use self::bash::Bash;
-use super::args::Cli;
+use super::args;
 use super::error::CliError;
 
-pub(super) use self::values::{criteria, models, profiles, providers, runs};
+pub(super) use self::values::{criteria, models, profiles, providers, runs, settings};
 
 /// Says that a shell asks, and which one. The crate's own default, `COMPLETE`, may be set for something else.
 const VARIABLE: &str = "_REFLECT_COMPLETE";
@@ -30,7 +29,7 @@ pub(super) fn answered(args: impl Iterator<Item = OsString>) -> bool {
     }
     let here = std::env::current_dir().ok();
     // A shell has no use for an error.
-    let _ = CompleteEnv::with_factory(Cli::command)
+    let _ = CompleteEnv::with_factory(args::command)
         .var(VARIABLE)
         .shells(SHELLS)
         .try_complete(args, here.as_deref());
@@ -47,7 +46,7 @@ pub(super) fn script(shell: Shell) -> Result<String, CliError> {
         Shell::Zsh => &Zsh,
         other => {
             return Err(CliError::usage(format!(
-                "there is no completion for `{other}`"
+                "no completion script for `{other}`"
             )));
         }
     };

@@ -95,6 +95,17 @@ pub(in crate::cli) fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     fitting(typed, all)
 }
 
+/// Keys of the configuration, for `--set`.
+pub(in crate::cli) fn settings(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let resolved = config().resolve(&Settings::default(), None);
+    let entries = resolved.map(|resolved| resolved.entries());
+    let all = entries.into_iter().flatten().map(|entry| {
+        let value = entry.value.map(|(value, _)| value.to_string());
+        (format!("{}=", entry.key), value.unwrap_or_default())
+    });
+    fitting(typed, all.collect())
+}
+
 /// The configuration; an empty one where it cannot be read.
 fn config() -> Config {
     let here = std::env::current_dir().unwrap_or_default();

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use super::{Area, Check, Level, Report};
 use crate::cli::error::CliError;
-use crate::cli::models::{Backend, Member, Team};
+use crate::cli::models::{Backend, Member, ModelRoles};
 use crate::cli::printer;
 use crate::cli::settings::Plan;
 use crate::model::openai::StructuredOutput;
 use crate::model::{
-    Beginning, ChatModel, ErrorClass, InJson, JsonAnswer, ListedModel, ModelError, Think, Writing,
-    cost, measure_json, measure_writing, ollama, openai,
+    ChatModel, ErrorClass, JsonAnswer, JsonProbe, ListedModel, ModelError, PromptPrefix,
+    SpeedProbe, Think, cost, measure_json, measure_speed, ollama, openai,
 };
 use crate::text::counted;
 use crate::types::JudgeScore;
@@ -30,7 +30,7 @@ const CACHED_SHARE: f64 = 0.5;
 /// Looks at every model that a run would use. Unless `no_calls`, asks each of them two small questions, which is
 /// said before.
 pub(in crate::cli) async fn examine(plan: &Plan, no_calls: bool, quiet: bool, report: &mut Report) {
-    let team = match Team::of(plan).await {
+    let team = match ModelRoles::of(plan).await {
         Ok(team) => team,
         Err(error) => return report.failed(area(None), "choice", &error),
     };
@@ -73,7 +73,7 @@ fn at<E: Into<CliError>>(check: &'static str) -> impl Fn(E) -> Fault {
 /// The examination of one model.
 struct Examination<'a> {
     plan: &'a Plan,
-    team: &'a Team<'a>,
+    team: &'a ModelRoles<'a>,
     member: &'a Member,
     area: Area,
     ask: bool,
@@ -95,11 +95,11 @@ impl Examination<'_> {
                     None if connection.has_authorization() => Check::new(
                         "key",
                         Level::Ok,
-                        "the header `Authorization` of the configuration",
+                        "the header `Authorization` in the configuration",
                     ),
                     None => {
-                        let check = Check::new("key", Level::Note, "none is sent");
-                        match connection.keyless.as_deref() {
+                        let check = Check::new("key", Level::Note, "no key is sent");
+                        match connection.missing_key_hint.as_deref() {
                             Some(why) if why.contains("which is not set") => check.advice(why),
                             _ => check,
                         }
@@ -117,22 +117,22 @@ impl Examination<'_> {
         let model = self.team.open(self.member).await.map_err(at("model"))?;
         let info = model.info().await.map_err(at("model"))?;
         add(if info.known {
-            Check::new("model", Level::Ok, format!("{} is there", model.id()))
+            Check::new("model", Level::Ok, format!("{} is available", model.id()))
         } else {
-            let finding = format!("the server does not say whether it has {}", model.id());
+            let finding = format!("unknown: the server does not list {}", model.id());
             Check::new("model", Level::Note, finding)
         });
         if let Some(host) = &info.remote {
-            let finding = format!("at {host}, not on the server itself: prompts leave it");
-            let check = Check::new("where it runs", Level::Warning, finding)
-                .advice("use a model that Ollama runs itself if your prompts must stay");
+            let finding = format!("{host}: prompts leave the Ollama server");
+            let check = Check::new("location", Level::Warning, finding)
+                .advice("use a model that Ollama runs locally to keep your prompts there");
             add(check);
         }
         let own = match (info.sets_system, info.sets_messages) {
-            (true, true) => Some(
-                "its Modelfile's SYSTEM is replaced by reflect's, and its MESSAGE entries come first",
-            ),
-            (true, false) => Some("its Modelfile's SYSTEM is replaced by reflect's"),
+            (true, true) => {
+                Some("reflect replaces its Modelfile's SYSTEM; its MESSAGE entries come first")
+            }
+            (true, false) => Some("reflect replaces its Modelfile's SYSTEM"),
             (false, true) => Some("its Modelfile's MESSAGE entries come before reflect's prompts"),
             (false, false) => None,
         };
@@ -147,11 +147,11 @@ impl Examination<'_> {
             let local = local && info.remote.is_none();
             self.measure(&*model, local, report).await
         } else {
-            let finding = "how it writes, and JSON, probabilities and the prompt cache";
+            let finding = "speed, JSON, probabilities and prompt cache";
             report.add(
                 &self.area,
                 Check::new("not measured", Level::Note, finding)
-                    .advice("leave out `--no-calls` to have it asked two small questions"),
+                    .advice("remove `--no-calls` to test it with two small calls"),
             );
             Ok(())
         }
@@ -174,24 +174,26 @@ impl Examination<'_> {
             return None;
         }
         if self.plan.settings().offline == Some(true) {
-            let finding = "its weights are not on this machine, and offline nothing is fetched";
+            let finding =
+                "its weights are not on this machine, and --offline prevents the download";
             return Some(
                 Check::new("model", Level::Failed(crate::types::ExitCode::Provider), finding).advice(format!(
-                    "run `reflect models pull {text}` once without `--offline`, or get a model for a local \
-                     Ollama, for instance with `ollama pull qwen3:4b`"
+                    "run `reflect models pull {text}` once without `--offline`, or use a local Ollama, for \
+                     example with `ollama pull qwen3:4b`"
                 )),
             );
         }
         let finding = match spec {
             ModelSpec::Default => format!(
-                "it is not here yet: the first run fetches {} MB",
+                "not downloaded: the first run downloads {} MB",
                 DEFAULT_MODEL_BYTES / 1_000_000
             ),
-            _ => "it is not here yet: the first run fetches it".to_owned(),
+            _ => "not downloaded: the first run downloads it".to_owned(),
         };
-        Some(Check::new("model", Level::Warning, finding).advice(format!(
-            "`reflect models pull {text}` fetches it now, and then it can be measured"
-        )))
+        Some(
+            Check::new("model", Level::Warning, finding)
+                .advice(format!("download it now with `reflect models pull {text}`")),
+        )
     }
 
     #[cfg(not(feature = "embedded"))]
@@ -208,20 +210,20 @@ impl Examination<'_> {
         report: &mut Report,
     ) -> Result<(), Fault> {
         let beginning = if local {
-            Beginning::Short
+            PromptPrefix::Short
         } else {
-            Beginning::Long
+            PromptPrefix::Long
         };
         let (read, written) = cost(beginning);
         if !self.quiet {
             printer::say(&format!(
-                "asking {} two small questions: about {read} tokens to read, at most {written} to write",
+                "testing {} with two small calls: about {read} tokens of input, at most {written} of output",
                 model.id()
             ));
         }
         let settings = self.plan.settings();
         let think = settings.think.unwrap_or_default();
-        let writing = measure_writing(model, beginning, think)
+        let writing = measure_speed(model, beginning, think)
             .await
             .map_err(at("answer"))?;
         report.add(&self.area, speed(&writing));
@@ -266,7 +268,7 @@ async fn endpoint(backend: &Backend) -> Result<Check, ModelError> {
         }
         // A server without a list may still have the model.
         Err(error) if matches!(error.class, ErrorClass::NotFound | ErrorClass::Rejected) => {
-            let finding = format!("{address} answers in {latency} ms, and has no list of models");
+            let finding = format!("{address} responds in {latency} ms and lists no models");
             Check::new("endpoint", Level::Note, finding)
         }
         Err(error) => return Err(error),
@@ -276,16 +278,16 @@ async fn endpoint(backend: &Backend) -> Result<Check, ModelError> {
 
 fn said(models: &[ListedModel], latency: u128, address: &str, encrypted: bool) -> Check {
     let number = counted(models.len(), "model");
-    let finding = format!("{address} answers in {latency} ms, and has {number}");
+    let finding = format!("{address} responds in {latency} ms and has {number}");
     let check = if encrypted {
         Check::new("endpoint", Level::Ok, finding)
     } else {
         Check::new(
             "endpoint",
             Level::Warning,
-            format!("{finding}; nothing is encrypted"),
+            format!("{finding}; not encrypted"),
         )
-        .advice("use its https address: prompts, drafts and the key can be read on the way")
+        .advice("use its https address; others on the network can read prompts, drafts and the key")
     };
     check.figure("models", Some(models.len()))
 }
@@ -293,45 +295,43 @@ fn said(models: &[ListedModel], latency: u128, address: &str, encrypted: bool) -
 fn window(tokens: Option<u64>, num_ctx: Option<u64>) -> Check {
     const NAME: &str = "context window";
     let asked = num_ctx.map_or_else(String::new, |tokens| {
-        format!("; Ollama is asked for {tokens}, or more where the task needs it")
+        format!("; reflect requests {tokens} from Ollama, or more if the task needs it")
     });
     let check = match tokens {
         Some(tokens) if tokens < WINDOW => {
             Check::new(NAME, Level::Warning, format!("{tokens} tokens{asked}")).advice(
-                "enough for short drafts; start the server with a larger window, or use a model with one, for \
-                 drafts of more than some pages",
+                "enough for short drafts; for more than a few pages, use a larger context window",
             )
         }
         Some(tokens) => Check::new(NAME, Level::Ok, format!("{tokens} tokens{asked}")),
-        None => Check::new(NAME, Level::Note, "the server does not say"),
+        None => Check::new(NAME, Level::Note, "unknown: the server does not report it"),
     };
     check
         .figure("context_window", tokens)
         .figure("num_ctx", num_ctx)
 }
 
-fn speed(writing: &Writing) -> Check {
+fn speed(writing: &SpeedProbe) -> Check {
     let first = writing.first_piece;
     let waited = first.map_or_else(
-        || "no piece of an answer came".to_owned(),
-        |first| format!("first piece after {:.1} s", first.as_secs_f64()),
+        || "no tokens received".to_owned(),
+        |first| format!("first token after {:.1} s", first.as_secs_f64()),
     );
     let finding = match writing.tokens_per_second {
-        Some(rate) => format!("{waited}, then {rate:.0} tokens a second"),
+        Some(rate) => format!("{waited}, then {rate:.0} tokens per second"),
         None if first.is_some() => {
-            format!("{waited}; the rest was too short or too quick to be measured")
+            format!("{waited}; the reply was too short to measure the speed")
         }
         None => waited,
     };
     let check = if writing.tokens_per_second.is_some_and(|rate| rate < SLOW) {
         Check::new("speed", Level::Warning, finding).advice(
-            "a draft of 500 words takes more than a minute; a smaller model or a stronger quantization is \
-             faster, and `reflect history` keeps what took long",
+            "a draft of 500 words takes more than a minute; a smaller model or a stronger quantization is faster",
         )
     } else if first.is_some_and(|first| first > LONG_WAIT) {
         Check::new("speed", Level::Warning, finding).advice(
-            "if the model had to be loaded, the next call is faster: ask again; for Ollama a longer \
-             `keep_alive` keeps it loaded",
+            "if the model had to be loaded, the next call is faster; for Ollama, a longer `keep_alive` keeps \
+             it loaded",
         )
     } else {
         Check::new("speed", Level::Ok, finding)
@@ -344,90 +344,85 @@ fn speed(writing: &Writing) -> Check {
     )
 }
 
-fn reasoning(writing: &Writing, think: Think) -> Check {
+fn reasoning(writing: &SpeedProbe, think: Think) -> Check {
     let characters = writing.reasoning;
     let check = match (characters, writing.answered) {
-        (0, true) => Check::new("reasoning", Level::Ok, "it answers without reasoning first"),
-        (0, false) => Check::new("reasoning", Level::Warning, "it answered with nothing").advice(
-            "if it reasons without showing it, give it more room with `--max-tokens`, or try `--think off`",
-        ),
+        (0, true) => Check::new("reasoning", Level::Ok, "it replies without reasoning"),
+        (0, false) => Check::new("reasoning", Level::Warning, "its reply was empty")
+            .advice("if it reasons without showing it, raise `--max-tokens`, or try `--think off`"),
         (characters, answered) => {
             let so = if answered {
-                "then it answers; it is kept apart from the answer"
+                "separate from the reply"
             } else {
-                "and came to no answer within the limit of this test"
+                "without a reply within the limit of this test"
             };
-            let finding = format!("it reasons first, {characters} characters, {so}");
+            let finding = format!("it reasons first ({characters} characters), {so}");
             let check = Check::new("reasoning", Level::Note, finding);
             if think == Think::Off {
-                check.advice("it does so in spite of `think = off`: the server does not obey it")
+                check.advice("the server ignores `think = off`")
             } else {
-                check.advice("`--think off` is faster where the server obeys it")
+                check.advice("`--think off` is faster if the server supports it")
             }
         }
     };
     check.figure("reasoning_characters", Some(characters))
 }
 
-fn json(in_json: &InJson, asked: Option<StructuredOutput>) -> Check {
+fn json(in_json: &JsonProbe, asked: Option<StructuredOutput>) -> Check {
     const NAME: &str = "structured output";
     let asked = match asked {
-        Some(StructuredOutput::JsonSchema) => "asked for the schema",
-        Some(StructuredOutput::JsonObject) => "asked for some JSON object",
-        Some(StructuredOutput::Prompt) => "asked by the prompt alone",
+        Some(StructuredOutput::JsonSchema) => "with the schema enforced",
+        Some(StructuredOutput::JsonObject) => "with a JSON object enforced",
+        Some(StructuredOutput::Prompt) => "with the prompt alone",
         None => "asked",
     };
     match in_json.answer {
-        JsonAnswer::AsTheSchema => {
-            let finding = format!("{asked}, it answers as the schema says");
+        JsonAnswer::FollowsSchema => {
+            let finding = format!("{asked}, the reply matches the schema");
             Check::new(NAME, Level::Ok, finding)
         }
-        JsonAnswer::SomeJson => {
-            let finding = format!("{asked}, it answers in JSON, but not as the schema says");
+        JsonAnswer::OtherJson => {
+            let finding = format!("{asked}, the reply is JSON but does not match the schema");
             Check::new(NAME, Level::Warning, finding).advice(
-                "verdicts rely on what the prompt says about them; a server that enforces schemas is surer",
+                "verdicts rely on the prompt; a server that enforces schemas is more reliable",
             )
         }
-        JsonAnswer::Text => Check::new(NAME, Level::Warning, format!("{asked}, it answers without JSON"))
-            .advice("verdicts may be unreadable: let another model judge with `--judge-model`"),
-        JsonAnswer::CutOff => Check::new(NAME, Level::Warning, "the answer was not complete within 600 tokens")
-            .advice("a judge that reasons long is slow and dear: try `--think off`, or another `--judge-model`"),
+        JsonAnswer::Text => Check::new(NAME, Level::Warning, format!("{asked}, the reply is not JSON"))
+            .advice("verdicts may be unparseable; use another model with `--judge-model`"),
+        JsonAnswer::CutOff => Check::new(NAME, Level::Warning, "the reply was not complete within 600 tokens")
+            .advice("a judge that reasons at length is slow and expensive; try `--think off`, or another `--judge-model`"),
     }
 }
 
-fn probabilities(in_json: &InJson, score: JudgeScore) -> Check {
+fn probabilities(in_json: &JsonProbe, score: JudgeScore) -> Check {
     const NAME: &str = "log-probabilities";
     if in_json.logprobs {
         return Check::new(
             NAME,
             Level::Ok,
-            "they arrive: `--judge-score expected` can be used",
+            "available; `--set judge.score=expected` works",
         );
     }
     match score {
-        JudgeScore::Expected => Check::new(NAME, Level::Warning, "they do not arrive").advice(
-            "`judge.score` is `expected`, but the median of some verdicts will count instead",
+        JudgeScore::Expected => Check::new(NAME, Level::Warning, "not available").advice(
+            "`judge.score` is `expected`, but the median of several verdicts counts instead",
         ),
-        JudgeScore::Verdict => Check::new(
-            NAME,
-            Level::Note,
-            "they do not arrive, and nothing needs them",
-        ),
+        JudgeScore::Verdict => Check::new(NAME, Level::Note, "not available, and not needed"),
     }
 }
 
-fn cache(in_json: &InJson, beginning: Beginning) -> Check {
+fn cache(in_json: &JsonProbe, beginning: PromptPrefix) -> Check {
     const NAME: &str = "prompt cache";
     let usage = &in_json.usage;
     let check = match (usage.cached, usage.prompt) {
         (None, _) => Check::new(
             NAME,
             Level::Note,
-            "the server does not say what it took from a cache",
+            "unknown: the server does not report cached tokens",
         ),
         (Some(cached), prompt) => {
             let of = prompt.map_or_else(String::new, |prompt| format!(" of {prompt}"));
-            let finding = format!("{cached}{of} tokens of the second question came from it");
+            let finding = format!("{cached}{of} tokens of the second call were cached");
             // No count of tokens comes near the precision that a float loses.
             #[expect(clippy::cast_precision_loss, reason = "a few thousand at the most")]
             let share = cached as f64 / f64::from(beginning.tokens());
@@ -435,8 +430,8 @@ fn cache(in_json: &InJson, beginning: Beginning) -> Check {
                 Check::new(NAME, Level::Ok, finding)
             } else {
                 Check::new(NAME, Level::Warning, finding).advice(
-                    "every call of a run begins with the same text: a server that caches it answers sooner and \
-                     for less (llama.cpp: `cache_prompt`; vLLM: `--enable-prefix-caching`)",
+                    "all calls of a run start with the same text; a prompt cache makes them faster and cheaper \
+                     (llama.cpp: `cache_prompt`; vLLM: `--enable-prefix-caching`)",
                 )
             }
         }
@@ -451,9 +446,9 @@ mod tests {
     use super::*;
     use crate::types::TokenUsage;
 
-    fn in_json(cached: Option<u64>) -> InJson {
-        InJson {
-            answer: JsonAnswer::AsTheSchema,
+    fn in_json(cached: Option<u64>) -> JsonProbe {
+        JsonProbe {
+            answer: JsonAnswer::FollowsSchema,
             logprobs: false,
             usage: TokenUsage::new(Some(300), Some(20), cached),
             notices: Vec::new(),
@@ -462,7 +457,7 @@ mod tests {
 
     #[test]
     fn a_cache_is_told_from_none_and_from_silence() {
-        let level = |cached| cache(&in_json(cached), Beginning::Short).level;
+        let level = |cached| cache(&in_json(cached), PromptPrefix::Short).level;
         assert_eq!(level(Some(240)), Level::Ok);
         assert_eq!(level(Some(0)), Level::Warning);
         assert_eq!(level(None), Level::Note);
@@ -478,7 +473,7 @@ mod tests {
     #[test]
     fn slow_and_late_are_said() {
         let level = |first, tokens_per_second| {
-            speed(&Writing {
+            speed(&SpeedProbe {
                 first_piece: Some(Duration::from_secs(first)),
                 tokens_per_second,
                 reasoning: 0,

@@ -42,7 +42,7 @@ pub(in crate::cli) fn configuration(global: &GlobalArgs, report: &mut Report) ->
             (Level::Warning, format!("{path} is ignored: {reason}"))
         }
         (None, None) => {
-            let finding = format!("no {PROJECT_FILE} in this folder or above it");
+            let finding = format!("no {PROJECT_FILE} in this folder or its parents");
             (Level::Note, finding)
         }
     };
@@ -62,21 +62,23 @@ pub(in crate::cli) fn configuration(global: &GlobalArgs, report: &mut Report) ->
 fn user_file(path: Option<&Path>) -> Check {
     const NAME: &str = "user's file";
     let Some(path) = path else {
-        return Check::new(
-            NAME,
-            Level::Warning,
-            "there is no home directory to look in",
-        )
-        .advice("set `REFLECT_CONFIG`");
+        return Check::new(NAME, Level::Warning, "no home directory")
+            .advice("set `REFLECT_CONFIG`");
     };
     let shown = path.display();
     if !path.exists() {
-        return Check::new(NAME, Level::Note, format!("{shown} is not there"))
-            .advice("`reflect config init` writes it, with every setting explained");
+        return Check::new(NAME, Level::Note, format!("{shown} does not exist"))
+            .advice("create it with `reflect config init`");
     }
     if others_may_write(path) {
-        return Check::new(NAME, Level::Warning, format!("others can write to {shown}"))
-            .advice(format!("`chmod go-w {shown}`: it says where keys are sent"));
+        return Check::new(
+            NAME,
+            Level::Warning,
+            format!("other users can write to {shown}"),
+        )
+        .advice(format!(
+            "`chmod go-w {shown}`; the file decides where keys are sent"
+        ));
     }
     Check::new(NAME, Level::Ok, shown.to_string())
 }
@@ -92,16 +94,20 @@ pub(in crate::cli) fn criteria(plan: &Plan, report: &mut Report) {
             _ if !folder.is_dir() => Check::new(
                 "search path",
                 Level::Warning,
-                format!("{shown} is no folder"),
+                format!("{shown} is not a folder"),
             )
-            .advice("make it, or take it out of `criteria_path`"),
+            .advice("create it, or remove it from `criteria_path`"),
             1 => Check::new("search path", Level::Ok, format!("{shown}: 1 file")),
             files => Check::new("search path", Level::Ok, format!("{shown}: {files} files")),
         };
         report.add(&CRITERIA, check);
     }
     if search.is_empty() {
-        let check = Check::new("search path", Level::Note, "none: only the built-in sets");
+        let check = Check::new(
+            "search path",
+            Level::Note,
+            "none; only the built-in criteria",
+        );
         report.add(&CRITERIA, check);
     }
     if let Some(name) = &settings.criteria {
@@ -119,14 +125,16 @@ pub(in crate::cli) fn criteria(plan: &Plan, report: &mut Report) {
     for path in plan.config.trusted() {
         let shown = path.display();
         let check = if !path.exists() {
-            Check::new("trusted", Level::Warning, format!("{shown} is not there"))
-                .advice("take it out of `[trust] exec`")
+            Check::new("trusted", Level::Warning, format!("{shown} does not exist"))
+                .advice("remove it from `[trust] exec`")
         } else if others_may_write(path) {
-            let finding = format!("{shown}: its code runs without asking, and others can write it");
+            let finding = format!(
+                "{shown}: its code runs without confirmation, and other users can write to it"
+            );
             Check::new("trusted", Level::Warning, finding)
                 .advice(format!("`chmod -R go-w {shown}`"))
         } else {
-            let finding = format!("{shown}: its code runs without asking");
+            let finding = format!("{shown}: its code runs without confirmation");
             Check::new("trusted", Level::Ok, finding)
         };
         report.add(&CRITERIA, check);
@@ -143,13 +151,14 @@ pub(in crate::cli) fn storage(report: &mut Report) {
     match Store::open_existing(&path) {
         Err(error) => return report.failed(STORAGE, "run log", &CliError::from(error)),
         Ok(Some(_)) if others_may_read(&path) => {
-            let finding = format!("others can read {shown}, with all your prompts and drafts");
+            let finding =
+                format!("other users can read {shown}, which holds your prompts and drafts");
             let check = Check::new("run log", Level::Warning, finding)
                 .advice(format!("`chmod 600 {shown}`"));
             return report.add(&STORAGE, check);
         }
         Ok(Some(_)) => {
-            let finding = format!("{shown}, for you alone");
+            let finding = format!("{shown}, readable only by you");
             return report.add(&STORAGE, Check::new("run log", Level::Ok, finding));
         }
         Ok(None) => {}
@@ -159,14 +168,15 @@ pub(in crate::cli) fn storage(report: &mut Report) {
     let folder = folder.unwrap_or(Path::new("."));
     let check = match tempfile::tempfile_in(folder) {
         Ok(_) => {
-            let finding = format!("{shown} will be made by the first run");
+            let finding = format!("{shown} (created by the first run)");
             Check::new("run log", Level::Ok, finding)
         }
         Err(error) => {
             let code = Level::Failed(ExitCode::Failure);
-            let finding = format!("{shown} cannot be made: {error}");
-            Check::new("run log", code, finding)
-                .advice("set `REFLECT_STATE_DIR` to a folder that you can write to, or go without the log (`--no-log`)")
+            let finding = format!("cannot create {shown}: {error}");
+            Check::new("run log", code, finding).advice(
+                "set `REFLECT_STATE_DIR` to a writable folder, or disable the log with `--no-log`",
+            )
         }
     };
     report.add(&STORAGE, check);
@@ -176,10 +186,11 @@ pub(in crate::cli) fn storage(report: &mut Report) {
 pub(in crate::cli) fn programs(report: &mut Report) {
     for (language, name) in [(Language::Python, "python3"), (Language::Prolog, "swipl")] {
         let check = if check_interpreter(language).is_ok() {
-            Check::new(name, Level::Ok, format!("found, for scripts in {language}"))
+            Check::new(name, Level::Ok, format!("found; {language} scripts work"))
         } else {
-            let finding = format!("not found: criteria with scripts in {language} cannot be used");
-            Check::new(name, Level::Note, finding).advice("nothing else needs it; Lua is built in")
+            let finding = format!("not found; {language} scripts do not work");
+            Check::new(name, Level::Note, finding)
+                .advice("only such criteria need it; Lua is built in")
         };
         report.add(&PROGRAMS, check);
     }

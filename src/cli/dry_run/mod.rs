@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use self::estimate::{Estimate, Work};
 use super::args::{EvaluateArgs, Format, GlobalArgs, OutputArgs, RunArgs};
 use super::error::CliError;
-use super::models::{self, Foreseen};
+use super::models::{self, ModelPreview};
 use super::run_inputs::RunInputs;
 use super::settings::Plan;
 use super::{printer, recall, settings};
@@ -26,7 +26,7 @@ use crate::types::{Criteria, Evaluator, ExitCode, SCHEMA_VERSION, Task};
 /// What would be done.
 struct DryRun<'a> {
     plan: &'a Plan,
-    models: Foreseen,
+    models: ModelPreview,
     /// Whom the first call asks and what for; `None` if no model is needed.
     first: Option<First>,
     /// What comes after it, a sentence each.
@@ -61,7 +61,7 @@ pub(super) fn of_run(
         templates,
         ..
     } = inputs;
-    let models = models::foresee(&plan)?;
+    let models = models::preview(&plan)?;
     let writer = (models.writer.as_ref()).map(|(name, _)| name.to_string());
     recall::recall(
         &plan,
@@ -111,7 +111,7 @@ pub(super) fn of_run(
                     .templates(shown)
             })?;
             let first = messages.map(|messages| First {
-                whom: "the model that writes".to_owned(),
+                whom: "the writer".to_owned(),
                 what: if corrects { "a correction" } else { "a draft" },
                 messages,
             });
@@ -177,7 +177,7 @@ pub(super) fn of_texts(
     let plan = settings::evaluate(args, global)?;
     let inputs = RunInputs::of_texts(args, &plan, global.quiet)?;
     let texts = read()?;
-    let models = models::foresee(&plan)?;
+    let models = models::preview(&plan)?;
     let mut first = None;
     let mut estimate = Estimate::default();
     let mut lines = Vec::new();
@@ -202,7 +202,7 @@ pub(super) fn of_texts(
         estimate.add(&Estimate::of(&plan.criteria, &work, 0));
     }
     if texts.len() > 1 {
-        lines.push(format!("so it goes for each of the {} texts", texts.len()));
+        lines.push(format!("the same for each of the {} texts", texts.len()));
     }
     let dry = DryRun {
         plan: &plan,
@@ -216,10 +216,10 @@ pub(super) fn of_texts(
 
 fn check(output: &OutputArgs) -> Result<(), CliError> {
     if output.format == Format::Ndjson {
-        return Err(CliError::usage(
-            "`--dry-run` makes no events, which `--format ndjson` would print",
-        )
-        .hint("use `--format json`"));
+        return Err(
+            CliError::usage("`--dry-run` has no events for `--format ndjson`")
+                .hint("use `--format json`"),
+        );
     }
     Ok(())
 }
@@ -270,13 +270,12 @@ fn first_verdict(
     };
     Ok(Some(First {
         whom: call.model.map_or_else(
-            || "the model that judges".to_owned(),
-            |model| format!("{model}, which judges"),
+            || "the judge".to_owned(),
+            |model| format!("{model}, the judge"),
         ),
         what: "a verdict",
-        messages: (prompts.evaluate(text, &Rubric::new(&call.criteria), true)).map_err(
-            |problem| CliError::usage(format!("a prompt cannot be filled in: {problem}")),
-        )?,
+        messages: (prompts.evaluate(text, &Rubric::new(&call.criteria), true))
+            .map_err(|problem| CliError::usage(format!("cannot render a prompt: {problem}")))?,
     }))
 }
 
@@ -292,10 +291,10 @@ fn then(plan: &Plan, work: &Work) -> Vec<String> {
             .count();
         let calls = estimate::verdicts(criteria);
         lines.push(match (hard, calls) {
-            (0, calls) => format!("a draft is judged in {}", counted(calls, "call")),
-            (hard, 0) => format!("a draft is judged by {}, without a model", counted(hard, "hard check")),
+            (0, calls) => format!("each draft: {} to the judge", counted(calls, "call")),
+            (hard, 0) => format!("each draft: {}, no judge", counted(hard, "hard check")),
             (hard, calls) => format!(
-                "a draft is judged by {} first, then in {}; where a required check fails, no model is asked",
+                "each draft: {}, then {} to the judge unless a required check fails",
                 counted(hard, "hard check"),
                 counted(calls, "call")
             ),
@@ -304,8 +303,8 @@ fn then(plan: &Plan, work: &Work) -> Vec<String> {
     let (_, revisions) = work.revisions;
     if revisions > 0 {
         lines.push(format!(
-            "until it meets the criteria, up to {}, each judged in the same way; each call holds the task, the \
-             criteria, the best draft and what is wrong with it",
+            "then up to {}, evaluated in the same way, until the criteria are met; each call contains the \
+             task, the criteria, the best draft and its issues",
             counted(revisions, "revision")
         ));
     }
@@ -325,13 +324,13 @@ impl DryRun<'_> {
 
     /// Each model, with what it does.
     fn models(&self) -> Vec<(&'static str, String)> {
-        const FOUND: &str = "found when the run starts: a running Ollama's, else that of a provider whose key is \
-             set, else the embedded one";
+        const FOUND: &str = "chosen when the run starts: a running Ollama, else a provider whose key is set, else the embedded model";
         let writer = match (&self.models.writer, &self.models.wanted) {
             (Some((name, why)), _) => format!("{name}, {why}"),
             (None, Some(name)) => {
                 format!(
-                    "{name}; whose it is, is found when the run starts: a running Ollama's, else that of a provider whose key is set"
+                    "{name}; the provider is chosen when the run starts: a running Ollama, else a provider \
+                     whose key is set"
                 )
             }
             (None, None) => FOUND.to_owned(),
@@ -349,7 +348,7 @@ impl DryRun<'_> {
 
     fn text(&self) -> String {
         let mut out =
-            String::from("dry run: no model is asked, and nothing is written\n\nsettings\n");
+            String::from("dry run: no model is called, and nothing is written\n\nsettings\n");
         // Writing to a text does not fail.
         for (key, value, origin) in self.settings() {
             let _ = writeln!(out, "  {key} = {value}  # {origin}");
@@ -366,7 +365,7 @@ impl DryRun<'_> {
                 }
                 out.push_str("---\n");
             }
-            None => out.push_str("\nno call is made to begin with\n"),
+            None => out.push_str("\nno first call\n"),
         }
         if !self.then.is_empty() {
             out.push_str("\nthen\n");
@@ -377,8 +376,8 @@ impl DryRun<'_> {
         let estimate = &self.estimate;
         let _ = writeln!(
             out,
-            "\nestimate (a guess, not a limit; calls that fail or cannot be read are made again)\n  \
-             calls           {}\n  tokens read     {}\n  tokens written  {}",
+            "\nestimate (rough; failed calls are retried)\n  calls          {}\n  input tokens   {}\n  output \
+             tokens  {}",
             range(estimate.calls),
             range(estimate.read),
             range(estimate.written)

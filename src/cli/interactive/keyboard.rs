@@ -19,15 +19,14 @@ impl Keyboard {
     /// If standard error is no terminal, or there is none to read keys from.
     pub(super) fn open() -> Result<Self, CliError> {
         let none = |why: &str| {
-            CliError::usage(format!("nobody can be asked: {why}")).hint(
-                "`--interactive` needs a terminal; leave it out, or add `--yes`, to let the loop decide",
-            )
+            CliError::usage(format!("--interactive needs a terminal: {why}"))
+                .hint("remove `--interactive`, or add `--yes` to run without questions")
         };
         if !io::stderr().is_terminal() {
-            return Err(none("standard error is no terminal"));
+            return Err(none("stderr is not a terminal"));
         }
         let terminal = mode::Terminal::open()
-            .map_err(|error| none(&format!("there is no terminal to read keys from ({error})")))?;
+            .map_err(|error| none(&format!("no terminal to read keys from ({error})")))?;
         Ok(Self { terminal })
     }
 
@@ -122,7 +121,7 @@ mod mode {
             if io::stdin().is_terminal() {
                 Ok(Self)
             } else {
-                Err(io::Error::other("standard input is none"))
+                Err(io::Error::other("stdin is not a terminal"))
             }
         }
 

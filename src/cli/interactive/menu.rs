@@ -29,56 +29,51 @@ pub(super) enum Action {
 
 /// Every action: its key, what stands behind the key, what it does.
 const ACTIONS: [(Action, char, &str, &str); 10] = [
-    (
-        Action::Accept,
-        'a',
-        "ccept",
-        "this draft is the answer, and the run ends",
-    ),
+    (Action::Accept, 'a', "ccept", "accept this draft and stop"),
     (
         Action::Continue,
         'c',
         "ontinue",
-        "one more revision of the best draft",
+        "revise the best draft again",
     ),
     (
         Action::Guide,
         'g',
         "uide",
-        "one more revision, with a wish of yours",
+        "revise with an instruction of yours",
     ),
     (
         Action::Edit,
         'e',
         "dit",
-        "change the draft in your editor; it is judged like any other",
+        "edit the draft in your editor; it is evaluated like any other",
     ),
-    (Action::Show, 's', "how", "show all of the draft"),
+    (Action::Show, 's', "how", "show the whole draft"),
     (
         Action::Diff,
         'd',
         "iff",
-        "what differs from the draft that it revises, and from the best one",
+        "show the changes against its base and the best draft",
     ),
     (
         Action::Report,
         'r',
         "eport",
-        "the verdict, criterion by criterion, and the issues",
+        "show scores and issues by criterion",
     ),
     (
         Action::Pick,
         'p',
         "ick",
-        "look at another draft, to accept or edit that one",
+        "pick another draft to accept or edit",
     ),
     (
         Action::Quit,
         'q',
         "uit",
-        "end the run; the best draft so far is printed",
+        "stop; print the best draft so far",
     ),
-    (Action::Help, '?', "", "what the keys do"),
+    (Action::Help, '?', "", "show the keys"),
 ];
 
 /// What stands around the question, as far as the menu depends on it.
@@ -104,11 +99,17 @@ pub(super) struct Menu {
     situation: Situation,
     /// What is asked about, in a few words.
     title: String,
+    /// Lines below the title.
+    issues: Vec<String>,
 }
 
 impl Menu {
-    pub(super) fn new(situation: Situation, title: String) -> Self {
-        Self { situation, title }
+    pub(super) fn new(situation: Situation, title: String, issues: Vec<String>) -> Self {
+        Self {
+            situation,
+            title,
+            issues,
+        }
     }
 
     fn offers(&self, action: Action) -> bool {
@@ -155,6 +156,8 @@ impl Menu {
         let title = console::truncate_str(&self.title, width, "…");
         let title = style(title).for_stderr().bold().to_string();
         let mut rows = vec![String::new(), title];
+        let issues = self.issues.iter();
+        rows.extend(issues.map(|issue| console::truncate_str(issue, width, "…").into_owned()));
         let offered = ACTIONS.iter().filter(|(action, ..)| self.offers(*action));
         let items = offered.map(|(action, key, rest, _)| {
             let key = style(key).for_stderr().bold();
@@ -201,7 +204,7 @@ mod tests {
     };
 
     fn menu(situation: Situation) -> Menu {
-        Menu::new(situation, "draft 2 · score 0.86".to_owned())
+        Menu::new(situation, "draft 2 · score 0.86".to_owned(), Vec::new())
     }
 
     fn plain(menu: &Menu, width: usize) -> String {

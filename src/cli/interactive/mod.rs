@@ -27,7 +27,7 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(200);
 const OWN: [&str; 2] = ["ollama", "embedded"];
 
 /// Rows of the screen that are not for the draft when it is shown unasked: what was said before it, and the menu.
-const OTHER_ROWS: usize = 10;
+const OTHER_ROWS: usize = 10 + view::ISSUES;
 
 impl AskingArgs {
     /// Whether the next revision is made while somebody decides.
@@ -103,7 +103,7 @@ impl Person {
                 Action::Continue => return Ok(UserDecision::Continue),
                 Action::Quit => return Ok(UserDecision::Stop),
                 Action::Guide => {
-                    if let Some(wish) = ask_line(&held, "your wish: ").await? {
+                    if let Some(wish) = ask_line(&held, "instruction: ").await? {
                         return Ok(UserDecision::Guide(wish));
                     }
                 }
@@ -112,7 +112,7 @@ impl Person {
                     drop(held);
                     match editor::edit_text(&version.output).await {
                         Ok(Some(text)) => return Ok(UserDecision::Edit { of: at, text }),
-                        Ok(None) => printer::say("the draft is as it was"),
+                        Ok(None) => printer::say("the draft is unchanged"),
                         Err(error) => printer::say(&format!("{error}")),
                     }
                 }
@@ -157,7 +157,11 @@ impl Person {
             several: judged(moment).nth(1).is_some(),
         };
         let rejected = moment.version().is_none().then_some(moment.iteration);
-        Menu::new(situation, view::title(record, version, incumbent, rejected))
+        Menu::new(
+            situation,
+            view::title(record, version, incumbent, rejected),
+            view::issues(version),
+        )
     }
 
     /// Shows a version that was not shown yet, as much of it as leaves room for the menu.
@@ -180,7 +184,7 @@ impl Decider for Person {
                 std::future::pending().await
             }
             Err(NoAnswer::Gone(error)) => {
-                printer::say(&format!("the terminal cannot be read any more: {error}"));
+                printer::say(&format!("cannot read from the terminal: {error}"));
                 UserDecision::Stop
             }
         }

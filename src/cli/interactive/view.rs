@@ -2,7 +2,11 @@
 
 use crate::cli::{columns, printer};
 use crate::report;
+use crate::text::one_line;
 use crate::types::{RunRecord, Version};
+
+/// How many issues the menu shows.
+pub(super) const ISSUES: usize = 3;
 
 /// A draft in rows of at most so many columns, indented; after `most` rows it is said how much more there is.
 pub(super) fn draft(text: &str, width: usize, most: usize) -> String {
@@ -33,7 +37,7 @@ pub(super) fn draft(text: &str, width: usize, most: usize) -> String {
 }
 
 fn rows_in_words(rows: usize) -> String {
-    format!("… {rows} more rows: [s] shows them")
+    format!("… {rows} more rows; show them with [s]")
 }
 
 /// The version, how good it is, and how it stands. `rejected` is the revision of which no draft came.
@@ -50,6 +54,19 @@ pub(super) fn title(record: &RunRecord, at: &Version, best: u32, rejected: Optio
         });
     }
     parts.join(" · ")
+}
+
+/// The most severe issues of a version, one on each line.
+pub(super) fn issues(version: &Version) -> Vec<String> {
+    let evaluation = version.evaluation.iter();
+    let worst = evaluation.flat_map(|evaluation| report::worst_issues(evaluation, ISSUES));
+    worst
+        .map(|issue| {
+            let text = one_line(&issue.description);
+            let line = format!("  - {}: {text}", issue.severity.as_str());
+            printer::without_controls(&line).into_owned()
+        })
+        .collect()
 }
 
 /// The versions that a version is compared with: the one that it revises, and the best one.
@@ -100,7 +117,7 @@ mod tests {
         );
         assert_eq!(
             draft("1\n\n3\n4\n5\n6", 40, 3),
-            "  1\n\n  3\n  … 3 more rows: [s] shows them"
+            "  1\n\n  3\n  … 3 more rows; show them with [s]"
         );
         assert_eq!(draft("1\n2\n3", 40, 2), "  1\n  2\n  3");
         assert_eq!(draft("a\u{1b}[31mb", 40, 2), "  a^[[31mb");

@@ -23,7 +23,7 @@ const CLOUD: [(&str, &str); 8] = [
     ("together", "meta-llama/Llama-3.3-70B-Instruct-Turbo"),
 ];
 
-const CHANGE: &str = "choose another with `--model PROVIDER:MODEL`";
+const CHANGE: &str = "choose another with `--model PROVIDER:NAME`";
 
 /// A model, and why it was chosen, in words that follow its name.
 pub(super) struct Chosen {
@@ -105,8 +105,8 @@ pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
     match wanted.provider {
         Some(provider) => {
             let why = said_by.map_or_else(
-                || format!("as OPENAI_BASE_URL says; {CHANGE}"),
-                |origin| format!("as {origin} says"),
+                || format!("from OPENAI_BASE_URL; {CHANGE}"),
+                |origin| format!("from {origin}"),
             );
             Ok(Said::Provider(Chosen {
                 name: ModelName {
@@ -201,7 +201,7 @@ async fn found(
 ) -> Result<Chosen, CliError> {
     let Written { model, by, .. } = wanted;
     let change = if model.is_some() {
-        "name another provider with `--model PROVIDER:MODEL`"
+        "choose another provider with `--model PROVIDER:NAME`"
     } else {
         CHANGE
     };
@@ -216,22 +216,22 @@ async fn found(
             at_given_address: false,
         }
     };
-    let mut no_ollama = "no Ollama is running".to_owned();
+    let mut no_ollama = "Ollama is not running".to_owned();
     if let Some((address, installed)) = providers.running_ollama().await? {
         if model.is_some() {
-            let why = format!("since Ollama runs at {address}");
+            let why = format!("Ollama runs at {address}");
             return Ok(chosen("ollama", model, why));
         }
         if let Some(installed) = installed {
             let why = format!("{} (Ollama at {address})", installed.why);
             return Ok(chosen("ollama", Some(installed.name), why));
         }
-        no_ollama = format!("the Ollama at {address} has no model (`ollama pull qwen3:4b`)");
+        no_ollama = format!("Ollama at {address} has no models (`ollama pull qwen3:4b`)");
     }
     if let Some(meant) = misspelt_provider(model.as_deref(), &plan.config) {
         let model = model.unwrap_or_default();
         return Err(
-            CliError::usage(format!("no provider is known that has the model `{model}`"))
+            CliError::usage(format!("no known provider has the model `{model}`"))
                 .hint(format!("did you mean `{meant}`?")),
         );
     }
@@ -241,21 +241,20 @@ async fn found(
             let Some(variable) = variable.filter(|name| paths::env_text(name).is_some()) else {
                 continue;
             };
-            return Ok(chosen(provider, model, format!("since {variable} is set")));
+            return Ok(chosen(provider, model, format!("{variable} is set")));
         }
     }
     if let Some(model) = model {
         return Err(CliError::usage(format!(
-            "it is not known which provider has the model `{model}`"
+            "unknown provider of the model `{model}`"
         ))
         .hint(format!(
-            "{no_ollama} and no provider's key is set; say which one is meant, for instance \
-             `--model openai:NAME`, or give `--base-url`"
+            "{no_ollama}, and no provider's key is set; name the provider, for example `--model openai:NAME`, \
+             or pass `--base-url`"
         )));
     }
     let why = format!(
-        "since {no_ollama} and no provider's key is set; it is tiny, good for trying things out and not \
-         for real drafts"
+        "{no_ollama}, and no provider's key is set; it is tiny: good for trying things out, not for real drafts"
     );
     Ok(chosen("embedded", None, why))
 }

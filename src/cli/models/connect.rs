@@ -20,8 +20,8 @@ use crate::config::{
 use crate::model::ollama::{self, OllamaModel, OllamaOptions};
 use crate::model::openai::{self, OpenAiModel, OpenAiOptions, Preset};
 use crate::model::{
-    ApiKey, BaseUrl, BaseUrlError, ChatModel, Connection, ErrorClass, HttpClient, ModelError,
-    Reasoning, RetryPolicy, ScriptedModel,
+    ApiKey, BaseUrl, BaseUrlError, ChatModel, Connection, ErrorClass, Exchange, HttpClient,
+    ModelError, Reasoning, RetryPolicy, ScriptedModel, trust_certificates,
 };
 use crate::types::{ExitCode, ModelId};
 
@@ -67,6 +67,8 @@ pub(in crate::cli) struct Providers<'a> {
     /// Whether it is a file that sets this address, and not the user.
     address_of_file: bool,
     quiet: bool,
+    /// The calls that a resumed run has made: a script continues after them.
+    answered: &'a [Exchange],
     /// The keys that were looked up, by provider: a command that prints one may ask for a password.
     keys: Mutex<HashMap<String, Option<FoundKey>>>,
     /// The providers that the user chooses: a file that may be somebody else's may name another model of these.
@@ -91,6 +93,11 @@ pub(in crate::cli) enum Backend {
 
 impl<'a> Providers<'a> {
     pub(in crate::cli) fn new(config: &'a Config, settings: &'a Settings) -> Self {
+        if let Some(file) = &settings.ca_file
+            && let Err(problem) = trust_certificates(file)
+        {
+            printer::say(&format!("warning: `ca_file` {} {problem}", file.display()));
+        }
         let mut retries = RetryPolicy::default();
         if let Some(number) = settings.retries {
             retries.max_retries = number;
@@ -103,6 +110,7 @@ impl<'a> Providers<'a> {
             at_given_address: None,
             address_of_file: false,
             quiet: false,
+            answered: &[],
             keys: Mutex::default(),
             accepted: Mutex::new(
                 config
@@ -120,6 +128,12 @@ impl<'a> Providers<'a> {
     /// The same, without a word on standard error.
     pub(super) fn quietly(mut self, quiet: bool) -> Self {
         self.quiet = quiet;
+        self
+    }
+
+    /// The same for a resumed run that has made these calls.
+    pub(super) fn with_answered(mut self, answered: &'a [Exchange]) -> Self {
+        self.answered = answered;
         self
     }
 
@@ -210,9 +224,9 @@ impl<'a> Providers<'a> {
     fn permit_remote(&self, name: &ModelName, host: &str) -> Result<(), CliError> {
         if self.settings.offline == Some(true) {
             return Err(CliError::usage(format!(
-                "`{name}` runs at {host}, and offline only this machine is asked"
+                "`{name}` runs at {host}, which --offline forbids"
             ))
-            .hint("leave out `--offline`, or use a model that Ollama runs itself"));
+            .hint("remove `--offline`, or use a model that Ollama runs locally"));
         }
         match &name.by {
             NamedBy::File {
@@ -263,7 +277,7 @@ impl<'a> Providers<'a> {
         let busy = || {
             if !self.quiet {
                 printer::say(&format!(
-                    "Ollama at {address} accepts connections but does not answer yet; waiting up to {} s",
+                    "Ollama at {address} accepts connections but does not respond yet; waiting up to {} s",
                     late.as_secs().max(1)
                 ));
             }
@@ -272,10 +286,10 @@ impl<'a> Providers<'a> {
         let found = found.map_err(|error| {
             CliError::new(
                 ExitCode::Provider,
-                format!("Ollama at {address} does not answer: {}", error.message),
+                format!("Ollama at {address} does not respond: {}", error.message),
             )
             .hint(
-                "wait until it is idle or restart it; or name a model elsewhere with `--model PROVIDER:MODEL`",
+                "wait until it is idle, restart it, or choose another provider with `--model PROVIDER:NAME`",
             )
         })?;
         Ok(match found {
@@ -295,9 +309,8 @@ impl<'a> Providers<'a> {
 
     /// Whether an address that a file sets is that of the provider anyway.
     pub(super) fn is_at(&self, provider: &str, address: &str) -> Result<bool, CliError> {
-        let unusable = |error: BaseUrlError| {
-            CliError::usage(format!("the address that the file sets: {error}"))
-        };
+        let unusable =
+            |error: BaseUrlError| CliError::usage(format!("the address in the file: {error}"));
         let same = |ours: &BaseUrl, theirs: BaseUrl| ours.is_same(&theirs);
         match self.server_at(provider, None)? {
             Server::Ollama(url) => Ok(same(&url, BaseUrl::ollama(address).map_err(unusable)?)),
@@ -342,7 +355,7 @@ impl<'a> Providers<'a> {
                 let address = address(&openai)
                     .or_else(|| preset.map(|preset| preset.base_url.to_owned()))
                     .ok_or_else(|| {
-                        CliError::usage(format!("the provider `{name}` has no address"))
+                        CliError::usage(format!("provider `{name}` has no address"))
                             .hint(format!("set `base_url` under `[providers.{name}]`"))
                     })?;
                 BaseUrl::openai(&address)
@@ -465,11 +478,12 @@ impl<'a> Providers<'a> {
             }
             Backend::Scripted => {
                 let file = wanted.ok_or_else(|| {
-                    CliError::usage("the scripted provider needs its file")
+                    CliError::usage("the scripted provider needs a file")
                         .hint("write `--provider scripted:FILE`")
                 })?;
                 let model = ScriptedModel::open(Path::new(&file))
                     .map_err(|error| CliError::usage(error.to_string()))?;
+                model.skip(self.answered);
                 Ok(OpenModel {
                     model: Arc::new(model),
                     local: true,
@@ -525,7 +539,7 @@ impl<'a> Providers<'a> {
             && !quiet
         {
             printer::say(&format!(
-                "warning: num_ctx is {wanted}, but {} holds at most {most} tokens; Ollama uses {most}",
+                "warning: num_ctx is {wanted}, but {} supports at most {most} tokens; Ollama uses {most}",
                 model.id()
             ));
         }
@@ -576,9 +590,8 @@ impl<'a> Providers<'a> {
     #[expect(clippy::unused_async, reason = "the same signature as with the model")]
     async fn embedded(&self, _: Option<String>, _: bool) -> Result<OpenModel, CliError> {
         Err(
-            CliError::usage("this build of reflect has no model of its own").hint(
-                "start Ollama, set a provider's key, give `--base-url`, or build with the feature \
-                 `embedded`",
+            CliError::usage("this build of reflect has no embedded model").hint(
+                "start Ollama, set a provider's key, pass `--base-url`, or build with the feature `embedded`",
             ),
         )
     }
@@ -618,7 +631,8 @@ impl<'a> Providers<'a> {
             .transpose()?;
         let mut connection = Connection::new(base_url).with_key(key);
         if connection.key.is_none() {
-            connection.keyless = Some(self.without_key(name, entry, default_env, &connection));
+            connection.missing_key_hint =
+                Some(self.without_key(name, entry, default_env, &connection));
         }
         connection.client = self.client.clone();
         connection.retries = self.retries;
@@ -651,7 +665,7 @@ impl<'a> Providers<'a> {
                 .filter(|name| paths::env_text(name).is_some());
             return match withheld {
                 Some(other) => format!(
-                    "{other} is not sent to {host}, whose address was given: set REFLECT_API_KEY to the key for it"
+                    "{other} is not sent to the custom address {host}; set REFLECT_API_KEY to its key"
                 ),
                 None => format!("no key was sent: set REFLECT_API_KEY to the key for {host}"),
             };
@@ -702,10 +716,10 @@ impl<'a> Providers<'a> {
     fn allowed(&self, provider: &str, connection: &Connection) -> Result<(), CliError> {
         if self.settings.offline == Some(true) && !connection.base_url.is_loopback() {
             return Err(CliError::usage(format!(
-                "`{provider}` is at {}, and offline only this machine is asked",
+                "`{provider}` is at {}, which --offline forbids",
                 connection.base_url
             ))
-            .hint("leave out `--offline`, or use Ollama or the embedded model"));
+            .hint("remove `--offline`, or use Ollama or the embedded model"));
         }
         Ok(())
     }
@@ -728,9 +742,9 @@ async fn installed_model(connection: &Connection) -> Result<ollama::Preferred, C
     preferred.ok_or_else(|| {
         CliError::new(
             ExitCode::Provider,
-            format!("Ollama at {} has no model", connection.base_url),
+            format!("Ollama at {} has no models", connection.base_url),
         )
-        .hint("get one, for instance with `ollama pull qwen3:4b`")
+        .hint("download one, for example with `ollama pull qwen3:4b`")
     })
 }
 
@@ -746,28 +760,20 @@ async fn only_model(connection: &Connection) -> Result<String, CliError> {
     }
     let address = &connection.base_url;
     let message = match names.len() {
-        0 => format!("the server at {address} offers no model"),
-        number => format!("the server at {address} offers {number} models"),
+        0 => format!("the server at {address} has no models"),
+        number => format!("the server at {address} has {number} models"),
     };
     names.truncate(8);
     let hint = if names.is_empty() {
-        "say which is meant with `--model NAME`".to_owned()
+        "choose one with `--model NAME`".to_owned()
     } else {
-        format!(
-            "say which is meant with `--model NAME`: {}",
-            names.join(", ")
-        )
+        format!("choose one with `--model NAME`: {}", names.join(", "))
     };
     Err(CliError::usage(message).hint(hint))
 }
 
 fn no_key(provider: &str, variable: &str) -> CliError {
-    CliError::new(
-        ExitCode::Provider,
-        format!("there is no key for `{provider}`"),
-    )
-    .hint(format!(
-        "looked in the environment variable {variable} and under `[providers.{provider}]` in the \
-         configuration; set the variable, or `api_key_cmd` there"
+    CliError::new(ExitCode::Provider, format!("no key for `{provider}`")).hint(format!(
+        "set {variable}, or `api_key_cmd` under `[providers.{provider}]` in the configuration"
     ))
 }

@@ -27,8 +27,8 @@ pub(in crate::cli) async fn fetch(
     shown.clear();
     fetched.map_err(|error| {
         CliError::new(ExitCode::Provider, error.to_string()).hint(
-            "use another model with `--model`, for instance one of a running Ollama, or a .gguf file \
-             that is on this machine",
+            "choose another model with `--model`, for example of a running Ollama, or a .gguf file on this \
+             machine",
         )
     })
 }
@@ -67,7 +67,7 @@ impl Shown {
                 } else {
                     format!(" ({})", about.join(", "))
                 };
-                printer::say(&format!("fetching {model}{about} from {from}, once"));
+                printer::say(&format!("downloading {model}{about} from {from}, once"));
             }
             FetchEvent::Progress { done, total } => {
                 let bar = self.bar.get_or_insert_with(|| {
@@ -91,12 +91,12 @@ impl Shown {
             }
             FetchEvent::Waiting => {
                 self.clear();
-                printer::say("another process is fetching it; waiting");
+                printer::say("another process is downloading it; waiting");
             }
             FetchEvent::Verifying => self.clear(),
             FetchEvent::Done { path } => {
                 self.clear();
-                printer::say(&format!("it is in {}", path.display()));
+                printer::say(&format!("saved in {}", path.display()));
             }
         }
     }

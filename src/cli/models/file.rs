@@ -104,11 +104,11 @@ impl FileModels {
         let entry = trust_entry("endpoints", file, config.user_path());
         let entry = entry.unwrap_or_else(|| "trust it in your configuration".to_owned());
         Err(CliError::usage(format!(
-            "{place} would send your prompts to {}, which only you may choose",
+            "{place} sends your prompts to {}, which needs your permission",
             redact(address)
         ))
         .hint(format!(
-            "give the address with `--base-url`; or, if you trust the workflow, {entry}"
+            "pass the address with `--base-url`, or, if you trust the workflow, {entry}"
         )))
     }
 

@@ -5,9 +5,9 @@ mod connect;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod file;
-mod foreseen;
 mod name;
-mod team;
+mod preview;
+mod roles;
 mod trust;
 mod window;
 
@@ -20,17 +20,17 @@ use super::{prices, printer};
 use crate::config::Settings;
 use crate::engine::{Loop, LoopBuilder};
 use crate::evaluate::{JudgeModel, OtherModel, VerdictCache};
-use crate::model::{ChatModel, HttpClient, Sampling, Think};
-use crate::types::{Criteria, Evaluator, LoopSettings, ModelId, Prices, Task};
+use crate::model::{ChatModel, Exchange, HttpClient, Sampling, Think};
+use crate::types::{Evaluator, LoopSettings, ModelId, Prices, Task};
 
 use self::connect::OpenModel;
 pub(super) use self::connect::{Backend, Providers};
 #[cfg(feature = "embedded")]
 pub(super) use self::embedded::{fetch, local};
 pub(super) use self::file::FileModels;
-pub(super) use self::foreseen::{Foreseen, foresee};
 pub(super) use self::name::known as known_providers;
-pub(super) use self::team::{Member, Team};
+pub(super) use self::preview::{ModelPreview, preview};
+pub(super) use self::roles::{Member, ModelRoles};
 pub(super) use self::window::likely_draft;
 
 /// The models of a run, and how they are asked.
@@ -63,13 +63,23 @@ impl Opened {
 }
 
 impl Opened {
-    /// Begins a loop in which these models write and judge by these criteria; verdicts are kept in `cache`.
+    /// Begins the loop of a plan with these models and prices; verdicts are kept in `cache`.
+    ///
+    /// # Errors
+    /// If the user limits the cost, and a model has no price.
     pub(super) fn into_loop(
         self,
-        criteria: Criteria,
+        plan: &Plan,
         cache: Option<Arc<dyn VerdictCache>>,
-    ) -> LoopBuilder {
-        Loop::builder(self.writer, Arc::new(criteria))
+        prices: Prices,
+        quiet: bool,
+    ) -> Result<LoopBuilder, CliError> {
+        let max_cost = prices::limit(plan, &prices, self.asked(plan), quiet)?;
+        let settings = LoopSettings {
+            max_cost,
+            ..plan.settings().loop_settings.clone()
+        };
+        Ok(Loop::builder(self.writer, Arc::new(plan.criteria.clone()))
             .sampling(self.writer_sampling)
             .think(self.think)
             .stronger(self.stronger)
@@ -77,26 +87,8 @@ impl Opened {
                 cache,
                 ..self.judge
             })
-    }
-
-    /// Begins the loop of a plan with these models, whose limit on the cost counts at these prices.
-    ///
-    /// # Errors
-    /// If the user limits the cost, and what the models cost is not known.
-    pub(super) fn into_loop_of(
-        self,
-        plan: Plan,
-        cache: Option<Arc<dyn VerdictCache>>,
-        prices: Prices,
-        quiet: bool,
-    ) -> Result<LoopBuilder, CliError> {
-        let max_cost = prices::limit(&plan, &prices, self.asked(&plan), quiet)?;
-        let settings = LoopSettings {
-            max_cost,
-            ..plan.resolved.settings.loop_settings
-        };
-        let begun = self.into_loop(plan.criteria, cache);
-        Ok(begun.settings(settings).prices(prices))
+            .settings(settings)
+            .prices(prices))
     }
 
     /// The models that may be asked in a run, some of them more than once.
@@ -112,19 +104,21 @@ impl Opened {
     }
 }
 
-/// Chooses and opens the models of a run, and says on standard error which they are and why. `given` is the text
-/// that the run begins with. Where nothing is judged, the writer stands for the judge, whom nobody asks.
+/// Chooses and opens the models of a run, and reports on standard error which they are and why. `given` is the text
+/// that the run begins with, and `answered` are the calls that a resumed run has made. Without evaluation the writer
+/// also fills the place of the judge, which is never called.
 pub(super) async fn open(
     plan: &Plan,
     task: &Task,
     given: Option<&str>,
+    answered: &[Exchange],
     quiet: bool,
 ) -> Result<Opened, CliError> {
-    let client = HttpClient::new(plan.settings().timeouts.get());
-    open_on(client, plan, task, given, quiet).await
+    let providers = Providers::new(&plan.config, plan.settings()).with_answered(answered);
+    open_by(providers, plan, task, given, quiet).await
 }
 
-/// The same, over connections that others use as well.
+/// As [`open`], with connections that other runs use as well.
 pub(super) async fn open_on(
     client: HttpClient,
     plan: &Plan,
@@ -132,10 +126,19 @@ pub(super) async fn open_on(
     given: Option<&str>,
     quiet: bool,
 ) -> Result<Opened, CliError> {
+    let providers = Providers::new(&plan.config, plan.settings()).with_client(client);
+    open_by(providers, plan, task, given, quiet).await
+}
+
+async fn open_by(
+    providers: Providers<'_>,
+    plan: &Plan,
+    task: &Task,
+    given: Option<&str>,
+    quiet: bool,
+) -> Result<Opened, CliError> {
     let settings = plan.settings();
-    let mut providers = Providers::new(&plan.config, settings)
-        .with_client(client)
-        .quietly(quiet);
+    let mut providers = providers.quietly(quiet);
     let window = window::RunWindow::of_run(plan, task, given);
     let chosen = choose::writer(plan, &providers).await?;
     let (writer_name, why) = (chosen.name, chosen.why);
@@ -167,7 +170,7 @@ pub(super) async fn open_on(
             let stronger = providers.open_beside(&name, &window, quiet).await?;
             if !quiet {
                 printer::say(&format!(
-                    "stronger model, where there is no progress: {}{}",
+                    "stronger model: {}{}",
                     stronger.model.id(),
                     stronger.about()
                 ));

@@ -95,11 +95,11 @@ pub(super) fn unknown(provider: &str, config: &Config) -> CliError {
     let hint = near.map_or_else(
         || {
             let names = source::list(known.iter().map(String::as_str));
-            format!("known are {names}")
+            format!("known providers: {names}")
         },
         |near| format!("did you mean `{near}`?"),
     );
-    CliError::usage(format!("there is no provider `{provider}`")).hint(hint)
+    CliError::usage(format!("unknown provider `{provider}`")).hint(hint)
 }
 
 /// What is meant by a model's name that begins with the misspelt name of a provider, if it does. Ollama's models have

@@ -98,26 +98,24 @@ impl Refusal {
         };
         match self {
             Self::LocalFile => CliError::usage(format!(
-                "{names}, a file on this machine; only you may choose one"
+                "{names}, a file on this machine, which needs your permission"
             ))
-            .hint("name it with `--model` or `--judge-model`, or in your own configuration"),
+            .hint("pass it with `--model` or `--judge-model`, or set it in your own configuration"),
             #[cfg(feature = "embedded")]
             Self::Download => {
                 let model = name.model.as_deref().unwrap_or_default();
-                CliError::usage(format!("{names}, which would have to be downloaded")).hint(
-                    format!(
-                        "run `reflect models pull {model}` to download it yourself; {}",
-                        trusting()
-                    ),
-                )
+                CliError::usage(format!("{names}, which is not downloaded")).hint(format!(
+                    "download it with `reflect models pull {model}`; {}",
+                    trusting()
+                ))
             }
             Self::NotSetUp => CliError::usage(format!(
-                "{names}, and this worker does not have the provider `{}`",
+                "{names}, but this worker has no provider `{}`",
                 name.provider
             ))
-            .hint("set the provider's key or address in the worker's own configuration"),
+            .hint("set the provider's key or address in the worker's configuration"),
             Self::Elsewhere(address) => CliError::usage(format!(
-                "{names}, which would send your prompt to {address}; you do not use that provider in this run"
+                "{names}, which sends your prompt to {address}; you did not choose that provider"
             ))
             .hint(trusting()),
         }

@@ -9,7 +9,7 @@ use crate::memory;
 use crate::model::ollama::{NumCtx, estimate_tokens, num_ctx_for};
 use crate::model::{ModelInfo, Reasoning, Sampling, Think};
 use crate::prompt::Prompts;
-use crate::types::{Against, CompareConfig, Evaluator, LengthUnit, Strategy, Task};
+use crate::types::{CompareConfig, CompareTarget, Evaluator, LengthUnit, Strategy, Task};
 
 /// Tokens that a draft is taken to have if nothing says how long it is to be.
 const DRAFT: u64 = 1024;
@@ -110,7 +110,7 @@ impl RunWindow {
             .iter()
             .filter_map(|criterion| match &criterion.evaluator {
                 Evaluator::Compare(CompareConfig::Pairwise {
-                    to: Against::Reference(text),
+                    to: CompareTarget::Reference(text),
                 }) => Some(estimate_tokens(text)),
                 _ => None,
             })

@@ -73,6 +73,10 @@ impl Status {
     /// A piece of an answer came.
     pub(super) fn piece(&mut self, text: &str, reasoning: bool) {
         self.answered = true;
+        if self.reasoning != reasoning {
+            // The preview shows the draft, and no end of the reasoning before it.
+            self.tail = Tail::default();
+        }
         self.reasoning = reasoning;
         let (_, characters) = self.answer.get_or_insert((Instant::now(), 0));
         *characters += text.chars().count();
@@ -210,6 +214,11 @@ mod tests {
         assert_eq!(
             shown(&status, 78, 0),
             "draft 2: revising draft 1 · 0 s · reasoning, 1 word\n"
+        );
+        status.piece("Once upon a time", false);
+        assert_eq!(
+            shown(&status, 78, 0),
+            "draft 2: revising draft 1 · 0 s · 4 words\nOnce upon a time"
         );
         status.void();
         assert!(shown(&status, 78, 0).contains("waiting"));

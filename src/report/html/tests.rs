@@ -11,8 +11,8 @@ use crate::types::{
     CandidateStep, Choice, ContextBlock, ConvergenceReason, CriterionResult, EditCounts,
     Evaluation, Evaluator, Event, Evidence, EvidenceSource, ExitCode, Fact, Insight, Issue,
     IssueStatus, IssueType, LlmConfig, LoopSettings, ModelId, Models, PastMessage, Phase, Place,
-    Procedure, Reflection, SCHEMA_VERSION, Severity, Stamped, Status, Strategy as Way, Task,
-    TokenUsage, TrackedIssue, Trigger, UserDecision,
+    Procedure, Reflection, SCHEMA_VERSION, Severity, Stamped, Status, Strategy as JobTemplate,
+    Task, TokenUsage, TrackedIssue, Trigger, UserDecision,
 };
 
 /// What differs from one run of the tests to the other.
@@ -103,7 +103,7 @@ fn run(texts: &Texts) -> Vec<Stamped> {
         iteration,
         output: output.to_owned(),
         based_on: base,
-        strategy: base.map(|_| Way::TargetedEdit),
+        strategy: base.map(|_| JobTemplate::TargetedEdit),
         edits: base.map(|_| EditCounts {
             exact: 2,
             ..EditCounts::default()
@@ -203,7 +203,7 @@ fn run(texts: &Texts) -> Vec<Stamped> {
         decision(1, Choice::Accept, 1),
         Event::Strategy {
             iteration: 2,
-            strategy: Way::TargetedEdit,
+            strategy: JobTemplate::TargetedEdit,
             reason: own(),
         },
         call(Phase::Revise, 2, None),
@@ -376,7 +376,7 @@ fn a_page_says_it_all_and_its_parts_are_in_order() {
         "candidate 1: A word on it; score 0.25",
         "the tool `A word on it`: A word on it",
         "reflection: on what the tool said",
-        "the user decided: wish: A word on it",
+        "the user decided: instruction: A word on it",
         "tried again after 0.5 s",
     ] {
         assert!(text.contains(part), "{part} is not in: {text}");

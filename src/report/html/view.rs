@@ -194,7 +194,7 @@ fn run(events: &[Stamped], id: &str, level: u8, talks: &mut Talks) -> Value {
         outcome => Serde(Mark::of_run(&record)),
         summary => match record.exit_code {
             Some(_) => summary(&record),
-            None => "the run goes on, or its process ended".to_owned(),
+            None => "still running, or its process ended".to_owned(),
         },
         score => chosen.or(first).and_then(Version::score),
         first_score => first.filter(is_later).and_then(Version::score),

@@ -169,8 +169,12 @@ impl AtTerminal {
         self.until_screen(title, |screen| {
             let rows: Vec<&str> = screen.lines().collect();
             let menu = rows.iter().rposition(|row| row.contains("[a]ccept"));
-            menu.is_some_and(|row| row > 0 && rows[row - 1].contains(title))
-                && screen.trim_end().ends_with("[?]")
+            // Between the title and the keys stand the most severe issues.
+            let title_row = menu.and_then(|row| {
+                let mut above = rows[..row].iter();
+                above.rfind(|row| !row.trim_start().starts_with("- "))
+            });
+            title_row.is_some_and(|row| row.contains(title)) && screen.trim_end().ends_with("[?]")
         })
     }
 

@@ -46,11 +46,11 @@ fn templates_that_are_others_now_are_refused() {
     fs::write(&file, "In two lines.\n{{ task }}").expect("a file");
     resume(&killed)
         .code(2)
-        .stderr_has("have changed since it began")
-        .stderr_has("hint: put them back as they were")
+        .stderr_has("have changed since it started")
+        .stderr_has("hint: restore them")
         .run();
     fs::remove_dir_all(&folder).expect("a folder");
-    resume(&killed).code(2).stderr_has("put them back").run();
+    resume(&killed).code(2).stderr_has("restore them").run();
     fs::create_dir(&folder).expect("a folder");
     fs::write(&file, TEMPLATE).expect("a file");
     resume(&killed).stdout(LAST).run();
@@ -75,7 +75,7 @@ fn a_run_that_became_too_dear_goes_on_with_more() {
     resume(&stopped)
         .args(["--max-cost", "0.0005"])
         .code(2)
-        .stderr_has("the calls of the run have cost ")
+        .stderr_has("the run has cost ")
         .run();
     let ran = resume(&stopped)
         .args(["--max-cost", "1"])

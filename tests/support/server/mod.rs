@@ -113,7 +113,12 @@ impl Server {
     /// Starts on a free port of the loopback interface. It has one model, `test`, with a window of
     /// 8192.
     pub fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        Self::start_on(Ipv4Addr::LOCALHOST)
+    }
+
+    /// Starts on a free port of this interface.
+    pub fn start_on(interface: Ipv4Addr) -> Self {
+        let listener = TcpListener::bind((interface, 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
         let shared = Arc::new(Shared {
             state: Mutex::new(State {

@@ -7,22 +7,22 @@ use toml::{
     de::{DeValue, ValueDeserializer},
 };
 
-use super::{Reach, Source, SourceError, json_span, pointer, read, table, yaml_text};
+use super::{FileAccess, Source, SourceError, json_span, pointer, read, table, yaml_text};
 
-/// How data is written down.
+/// A data format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataFormat {
     /// JSON.
     Json,
-    /// YAML 1.2, one document.
+    /// YAML 1.2, a single document.
     Yaml,
     /// TOML.
     Toml,
 }
 
 impl DataFormat {
-    /// The format that a file's ending says: `.json`, `.yaml`, `.yml` or `.toml`.
-    pub fn of(path: &Path) -> Option<Self> {
+    /// The format of a file by its extension: `.json`, `.yaml`, `.yml` or `.toml`.
+    pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "json" => Some(Self::Json),
             "yaml" | "yml" => Some(Self::Yaml),
@@ -32,7 +32,7 @@ impl DataFormat {
     }
 }
 
-/// A JSON value that a person wrote down, in whatever format, and the places of its parts.
+/// A JSON value parsed from a file in any format, with the position of each of its parts.
 #[derive(Debug, Clone)]
 pub struct Data {
     value: Value,
@@ -42,27 +42,30 @@ pub struct Data {
 
 #[derive(Debug, Clone)]
 enum Places {
-    /// The text is JSON: places are looked for where they are wanted.
+    /// The text is JSON; positions are computed on demand.
     Json,
-    /// By JSON Pointer.
+    /// The byte range of each part, by JSON Pointer.
     Listed(HashMap<String, Range<usize>>),
 }
 
 impl Data {
-    /// Reads a file, in the format that its ending says.
+    /// Reads and parses a file in the format given by its extension.
+    ///
+    /// # Errors
+    /// If the extension is unknown, or the file is unreadable or invalid.
     pub fn read(path: &Path) -> Result<Self, SourceError> {
-        let Some(format) = DataFormat::of(path) else {
-            return Err(SourceError::whole(
+        let Some(format) = DataFormat::from_path(path) else {
+            return Err(SourceError::for_file(
                 &path.display().to_string(),
-                "the file's ending does not say what it is written in",
+                "unknown file extension",
             )
             .help("use .json, .yaml, .yml or .toml"));
         };
         Self::parse(&read(path)?, format)
     }
 
-    /// Reads a text. YAML's aliases are followed within bounds; a word like `yes` or `no` is a text.
-    /// A date of TOML becomes a text.
+    /// Parses a text. YAML aliases are expanded up to a limit, and YAML words such as `yes` and `no` stay strings. A
+    /// TOML date becomes a string.
     pub fn parse(source: &Source, format: DataFormat) -> Result<Self, SourceError> {
         match format {
             DataFormat::Json => Ok(Self {
@@ -81,7 +84,7 @@ impl Data {
             DataFormat::Toml => {
                 let table = table(source)?;
                 let span = table.span();
-                Self::of_toml(
+                Self::from_toml(
                     source,
                     Spanned::new(span, DeValue::Table(table.into_inner())),
                 )
@@ -89,16 +92,16 @@ impl Data {
         }
     }
 
-    /// A value within a TOML text.
-    pub fn of_toml(source: &Source, value: Spanned<DeValue<'_>>) -> Result<Self, SourceError> {
+    /// Takes a value out of a parsed TOML text.
+    pub fn from_toml(source: &Source, value: Spanned<DeValue<'_>>) -> Result<Self, SourceError> {
         let mut places = HashMap::new();
         list_toml(&value, String::new(), &mut places);
         let span = value.span();
         let value = toml::Value::deserialize(ValueDeserializer::from(value))
             .map_err(|error| source.error(error.span().unwrap_or(span.clone()), error.message()))?;
-        let value = of_toml_value(value, "").map_err(|pointer| {
+        let value = toml_to_json(value, "").map_err(|pointer| {
             let span = places.get(&pointer).cloned().unwrap_or(span);
-            source.error(span, "no JSON number is infinite, or not a number")
+            source.error(span, "JSON cannot represent `inf` or `nan`")
         })?;
         Ok(Self {
             value,
@@ -112,26 +115,26 @@ impl Data {
         &self.value
     }
 
-    /// The same data, whose text may refer to the files that this says of its full path.
+    /// Sets which files the text may refer to, by its absolute path.
     #[must_use]
-    pub fn with_reach(self, reach: &dyn Fn(&Path) -> Reach) -> Self {
+    pub fn with_file_access(self, access: &dyn Fn(&Path) -> FileAccess) -> Self {
         Self {
-            source: self.source.with_reach(reach),
+            source: self.source.with_file_access(access),
             ..self
         }
     }
 
-    /// The text it stands in.
+    /// The text that the value was parsed from.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// The value under a key of an object, with its places.
+    /// The value of an object's key, with its positions.
     pub fn get(&self, key: &str) -> Option<Self> {
         self.at(&pointer::join("", key))
     }
 
-    /// The value that a JSON Pointer leads to, with its places.
+    /// The value at a JSON Pointer, with its positions.
     pub fn at(&self, from: &str) -> Option<Self> {
         let value = self.value.pointer(from)?.clone();
         let places = match &self.places {
@@ -156,7 +159,7 @@ impl Data {
         })
     }
 
-    /// The same data, but for these keys of the object that it is.
+    /// The same object without these keys.
     #[must_use]
     pub fn without(mut self, keys: &[&str]) -> Self {
         if let Value::Object(object) = &mut self.value {
@@ -165,7 +168,7 @@ impl Data {
         self
     }
 
-    /// The place of the value that a JSON Pointer leads to, or of the nearest one around it.
+    /// The byte range of the value at a JSON Pointer, or of its nearest existing ancestor.
     pub fn span(&self, pointer: &str) -> Range<usize> {
         let mut pointer = Some(pointer);
         while let Some(at) = pointer {
@@ -181,7 +184,7 @@ impl Data {
         0..0
     }
 
-    /// An error at the value that a JSON Pointer leads to.
+    /// An error that points to the value at a JSON Pointer.
     pub fn error(&self, pointer: &str, message: &str) -> SourceError {
         self.source.error(self.span(pointer), message)
     }
@@ -192,11 +195,11 @@ fn json(source: &Source) -> Result<Value, SourceError> {
         let text = error.to_string();
         let reason = text.split(" at line ").next().unwrap_or(&text);
         let at = offset(source.text(), error.line(), error.column());
-        source.error(at..at + 1, &format!("this is not JSON: {reason}"))
+        source.error(at..at + 1, &format!("invalid JSON: {reason}"))
     })
 }
 
-/// The byte at a line and a column as `serde_json` counts them: from 1, the column in bytes.
+/// Converts the line and column of a `serde_json` error (both from 1, the column in bytes) to a byte offset.
 fn offset(text: &str, line: usize, column: usize) -> usize {
     let before: usize = text
         .split_inclusive('\n')
@@ -251,9 +254,11 @@ fn list_toml(
     places.insert(pointer, value.span());
 }
 
+/// Converts a TOML value to JSON.
+///
 /// # Errors
-/// The place of a number that JSON does not know.
-fn of_toml_value(value: toml::Value, pointer: &str) -> Result<Value, String> {
+/// Returns the JSON Pointer of a number that JSON cannot represent.
+fn toml_to_json(value: toml::Value, pointer: &str) -> Result<Value, String> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text),
         toml::Value::Integer(number) => Value::from(number),
@@ -265,13 +270,13 @@ fn of_toml_value(value: toml::Value, pointer: &str) -> Result<Value, String> {
         toml::Value::Array(items) => items
             .into_iter()
             .enumerate()
-            .map(|(index, item)| of_toml_value(item, &pointer::join(pointer, &index.to_string())))
+            .map(|(index, item)| toml_to_json(item, &pointer::join(pointer, &index.to_string())))
             .collect::<Result<_, _>>()?,
         toml::Value::Table(table) => Value::Object(
             table
                 .into_iter()
                 .map(|(key, value)| {
-                    let value = of_toml_value(value, &pointer::join(pointer, &key))?;
+                    let value = toml_to_json(value, &pointer::join(pointer, &key))?;
                     Ok((key, value))
                 })
                 .collect::<Result<_, String>>()?,

@@ -14,7 +14,7 @@ fn shown(data: &Data, pointer: &str) -> (usize, usize) {
 }
 
 #[test]
-fn the_three_formats_read_as_the_same_value_with_its_places() {
+fn all_formats_parse_to_the_same_value_with_positions() {
     let json = parse(
         DataFormat::Json,
         "{\n  \"a\": {\n    \"b\": [1, \"x\"]\n  }\n}\n",
@@ -28,7 +28,7 @@ fn the_three_formats_read_as_the_same_value_with_its_places() {
     assert_eq!(shown(&json, "/a/b/1"), (3, 14));
     assert_eq!(shown(&yaml, "/a/b/1"), (3, 10));
     assert_eq!(shown(&toml, "/a/b/1"), (2, 9));
-    // The nearest one around what is not there.
+    // A missing path resolves to its nearest existing ancestor.
     assert_eq!(shown(&json, "/a/b/7/c"), (3, 10));
     for data in [json, yaml, toml] {
         let part = data.get("a").unwrap();
@@ -39,7 +39,7 @@ fn the_three_formats_read_as_the_same_value_with_its_places() {
 }
 
 #[test]
-fn yaml_words_stay_words_and_null_is_null() {
+fn yaml_words_stay_strings_and_null_is_null() {
     let data = parse(DataFormat::Yaml, "no: yes\nn: null\nt: true\nz:\n").unwrap();
     assert_eq!(
         data.value(),
@@ -48,7 +48,7 @@ fn yaml_words_stay_words_and_null_is_null() {
 }
 
 #[test]
-fn a_date_of_toml_is_a_text_and_an_infinite_number_an_error() {
+fn toml_dates_become_strings_and_infinite_numbers_are_errors() {
     let data = parse(DataFormat::Toml, "d = 2024-05-01\n").unwrap();
     assert_eq!(data.value(), &json!({ "d": "2024-05-01" }));
     let error = parse(DataFormat::Toml, "a = 1\nb = [inf]\n").unwrap_err();
@@ -56,19 +56,19 @@ fn a_date_of_toml_is_a_text_and_an_infinite_number_an_error() {
 }
 
 #[test]
-fn what_cannot_be_read_says_where() {
+fn parse_errors_have_positions() {
     for (format, text, place, words) in [
-        (DataFormat::Json, "{\n \"a\": }", (2, 7), "this is not JSON"),
-        (DataFormat::Json, "", (1, 1), "this is not JSON"),
-        (DataFormat::Yaml, "a: 1\na: 2\n", (2, 1), "this is not YAML"),
-        (DataFormat::Yaml, "a: ]\n", (1, 4), "this is not YAML"),
+        (DataFormat::Json, "{\n \"a\": }", (2, 7), "invalid JSON"),
+        (DataFormat::Json, "", (1, 1), "invalid JSON"),
+        (DataFormat::Yaml, "a: 1\na: 2\n", (2, 1), "invalid YAML"),
+        (DataFormat::Yaml, "a: ]\n", (1, 4), "invalid YAML"),
         (
             DataFormat::Yaml,
             "a: 1\n---\nb: 1\n",
             (3, 1),
-            "expected one YAML document, not several",
+            "expected a single YAML document",
         ),
-        (DataFormat::Toml, "a = ", (1, 5), "this is not TOML"),
+        (DataFormat::Toml, "a = ", (1, 5), "invalid TOML"),
     ] {
         let error = parse(format, text).unwrap_err();
         assert!(error.message().starts_with(words), "{error}");
@@ -77,7 +77,7 @@ fn what_cannot_be_read_says_where() {
 }
 
 #[test]
-fn aliases_that_unfold_without_end_are_refused_in_no_time() {
+fn alias_bombs_are_rejected_quickly() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..12 {
         let last = n - 1;
@@ -96,15 +96,18 @@ fn aliases_that_unfold_without_end_are_refused_in_no_time() {
 }
 
 #[test]
-fn the_ending_says_the_format() {
-    assert_eq!(DataFormat::of(Path::new("a/b.YML")), Some(DataFormat::Yaml));
-    assert_eq!(DataFormat::of(Path::new("b.txt")), None);
-    assert_eq!(DataFormat::of(Path::new("json")), None);
+fn the_extension_determines_the_format() {
+    assert_eq!(
+        DataFormat::from_path(Path::new("a/b.YML")),
+        Some(DataFormat::Yaml)
+    );
+    assert_eq!(DataFormat::from_path(Path::new("b.txt")), None);
+    assert_eq!(DataFormat::from_path(Path::new("json")), None);
 }
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in "[\\[\\]{}:,\"'&*|>#%!a1é \n-]{0,40}") {
+    fn arbitrary_text_never_panics(text in "[\\[\\]{}:,\"'&*|>#%!a1é \n-]{0,40}") {
         for format in [DataFormat::Json, DataFormat::Yaml, DataFormat::Toml] {
             match parse(format, &text) {
                 Ok(data) => { let _ = data.error("/a/0", "x").render(false); }

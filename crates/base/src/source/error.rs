@@ -4,9 +4,9 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, rendere
 
 use super::{Source, redact};
 
-/// What is wrong with a file that a person wrote, and where.
+/// An error in a file that a person wrote, with its position.
 ///
-/// `Display` is one line, `file:3:9: message (hint)`; [`SourceError::render`] shows the place itself.
+/// `Display` prints one line, `file:3:9: message (hint)`. [`SourceError::render`] also shows the affected line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceError(Box<Inner>);
 
@@ -14,44 +14,44 @@ pub struct SourceError(Box<Inner>);
 struct Inner {
     name: String,
     message: String,
-    place: Option<Place>,
+    location: Option<Location>,
     help: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct Location {
     source: Source,
     span: Range<usize>,
     label: Option<String>,
-    /// Another place that belongs to the error, with what it is.
-    other: Option<(Range<usize>, String)>,
+    /// A second position that belongs to the error, with its label.
+    secondary: Option<(Range<usize>, String)>,
 }
 
 impl SourceError {
-    /// An error about the whole of a file, or about the lack of it.
-    pub fn whole(name: &str, message: &str) -> Self {
+    /// An error about a whole or missing file.
+    pub fn for_file(name: &str, message: &str) -> Self {
         Self(Box::new(Inner {
             name: printable(name, false),
             message: printable(&redact(message), false),
-            place: None,
+            location: None,
             help: Vec::new(),
         }))
     }
 
-    /// An error at a place. A span outside of the text is drawn in.
+    /// An error at a position. The span is clamped to the text.
     pub(super) fn at(source: &Source, span: Range<usize>, message: &str) -> Self {
-        let span = within(source.text(), span);
-        let mut error = Self::whole(source.name(), message);
-        error.0.place = Some(Place {
+        let span = clamp_span(source.text(), span);
+        let mut error = Self::for_file(source.name(), message);
+        error.0.location = Some(Location {
             source: source.clone(),
             span,
             label: None,
-            other: None,
+            secondary: None,
         });
         error
     }
 
-    /// Adds a hint: what to do about it. May have several lines.
+    /// Adds a hint: what to do about it. It may have several lines.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.0.help.push(printable(&text.into(), true));
@@ -67,67 +67,67 @@ impl SourceError {
         }
     }
 
-    /// Says a few words beside the caret.
+    /// Adds a label next to the caret.
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
-        if let Some(place) = &mut self.0.place {
-            place.label = Some(printable(&text.into(), false));
+        if let Some(location) = &mut self.0.location {
+            location.label = Some(printable(&text.into(), false));
         }
         self
     }
 
-    /// Shows another place of the same text, with what it is.
+    /// Adds a second position in the same text, with its label.
     #[must_use]
     pub fn also(mut self, span: Range<usize>, text: impl Into<String>) -> Self {
-        if let Some(place) = &mut self.0.place {
-            let span = within(place.source.text(), span);
-            place.other = Some((span, printable(&text.into(), false)));
+        if let Some(location) = &mut self.0.location {
+            let span = clamp_span(location.source.text(), span);
+            location.secondary = Some((span, printable(&text.into(), false)));
         }
         self
     }
 
-    /// Shows this text, of the same length, in place of the one that the error is about. A part of a line that differs
-    /// is a secret, and not in the message either.
+    /// Displays `text`, a masked copy of the source with the same length, instead of the source. The parts that
+    /// differ are secrets; they are removed from the message, hints and labels as well.
     #[must_use]
-    pub fn shown_as(mut self, text: &str) -> Self {
-        let Some(place) = &mut self.0.place else {
+    pub fn masked_as(mut self, text: &str) -> Self {
+        let Some(location) = &mut self.0.location else {
             return self;
         };
-        let secret = secrets(place.source.text(), text, place.span.start);
-        place.source.text = text.into();
+        let secret = secrets(location.source.text(), text, location.span.start);
+        location.source.text = text.into();
         let conceal = |text: &str| {
             let hide = |text: String, secret: &String| text.replace(secret, "…");
             secret.iter().fold(text.to_owned(), hide)
         };
-        place.label = place.label.as_deref().map(conceal);
+        location.label = location.label.as_deref().map(conceal);
         self.0.message = conceal(&self.0.message);
         self.0.help = self.0.help.iter().map(|help| conceal(help)).collect();
         self
     }
 
-    /// The file's name.
+    /// The name of the file.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What is wrong, in one line, without the place.
+    /// The message: one line, without the position.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do about it.
+    /// The hints: what to do about it.
     pub fn hints(&self) -> &[String] {
         &self.0.help
     }
 
-    /// Line and column, counted from 1.
+    /// The line and column, both counted from 1.
     pub fn position(&self) -> Option<(usize, usize)> {
-        let place = self.0.place.as_ref()?;
-        Some(place.source.position(place.span.start))
+        let location = self.0.location.as_ref()?;
+        Some(location.source.position(location.span.start))
     }
 
-    /// The error with the line it is in, a caret under the place, and the hints, in several lines
-    /// without a newline at the end. Begins with `error: `.
+    /// Renders the message, the affected line with a caret, and the hints. The result begins with `error: ` and has
+    /// no final newline.
     pub fn render(&self, color: bool) -> String {
         let inner = &*self.0;
         let renderer = if color {
@@ -135,7 +135,7 @@ impl SourceError {
         } else {
             Renderer::plain()
         };
-        let shown = inner.place.as_ref();
+        let shown = inner.location.as_ref();
         let title = match (shown, self.position()) {
             (Some(_), _) => inner.message.clone(),
             (None, Some((line, column))) => {
@@ -146,15 +146,15 @@ impl SourceError {
         let title = Level::ERROR.primary_title(title.as_str());
         let mut group = match shown {
             None => Group::with_title(title),
-            Some(place) => {
-                let mut mark = AnnotationKind::Primary.span(place.span.clone());
-                if let Some(label) = &place.label {
+            Some(location) => {
+                let mut mark = AnnotationKind::Primary.span(location.span.clone());
+                if let Some(label) = &location.label {
                     mark = mark.label(label.as_str());
                 }
-                let mut snippet = Snippet::source(redact(place.source.text()))
+                let mut snippet = Snippet::source(redact(location.source.text()))
                     .path(inner.name.as_str())
                     .annotation(mark);
-                if let Some((span, label)) = &place.other {
+                if let Some((span, label)) = &location.secondary {
                     snippet = snippet.annotation(
                         AnnotationKind::Context
                             .span(span.clone())
@@ -164,7 +164,7 @@ impl SourceError {
                 title.element(snippet)
             }
         };
-        // The word that all errors of the tool use.
+        // All error messages of the program say `hint` where this crate says `help`.
         let hint = Level::HELP.with_name("hint");
         for help in &inner.help {
             group = group.element(hint.clone().message(help.as_str()));
@@ -193,7 +193,7 @@ impl fmt::Display for SourceError {
 
 impl std::error::Error for SourceError {}
 
-/// Escapes what could drive a terminal: files are other people's, and their keys are quoted in messages.
+/// Escapes control characters: files are untrusted, and messages quote their keys.
 fn printable(text: &str, newlines: bool) -> String {
     text.chars().fold(String::new(), |mut out, c| {
         if c.is_control() && !(newlines && c == '\n') {
@@ -205,8 +205,8 @@ fn printable(text: &str, newlines: bool) -> String {
     })
 }
 
-/// What a text has and another one of the same length masks, on the line with this place and on those that go on with
-/// its value: every part of at least four bytes.
+/// The parts of `text` that `masked` (a copy of the same length) hides on the line at `at` and on the lines that
+/// continue its value. Parts shorter than four bytes are ignored.
 fn secrets(text: &str, masked: &str, at: usize) -> Vec<String> {
     const BETWEEN: &[u8] = b"'\"[]{}(),= \t\r\n";
     const SHORTEST: usize = 4;
@@ -232,8 +232,8 @@ fn secrets(text: &str, masked: &str, at: usize) -> Vec<String> {
         .collect()
 }
 
-/// The span, made to lie within the text and on the borders of characters, and not empty if it can be.
-fn within(text: &str, span: Range<usize>) -> Range<usize> {
+/// Clamps a span to the text and to character boundaries, and makes it non-empty where possible.
+fn clamp_span(text: &str, span: Range<usize>) -> Range<usize> {
     let mut start = span.start.min(text.len());
     while !text.is_char_boundary(start) {
         start -= 1;
@@ -242,7 +242,7 @@ fn within(text: &str, span: Range<usize>) -> Range<usize> {
     while !text.is_char_boundary(end) {
         end += 1;
     }
-    // A place that goes over several lines (a table) is shown by its first one.
+    // A range of several lines, such as a table, is represented by its first line.
     if let Some(newline) = text[start..end].find('\n')
         && newline > 0
     {
@@ -284,7 +284,7 @@ mod tests {
             .error(0..3, "bad \u{1b}[2J\nkey")
             .label("\u{7}")
             .help("a\nb\u{8}");
-        // Those of our own colours aside.
+        // Strip our own colours first.
         let coloured = console::strip_ansi_codes(&error.render(true)).into_owned();
         assert_eq!(coloured, error.render(false));
         for text in [coloured, error.to_string()] {

@@ -6,11 +6,11 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-/// The keys that a struct is deserialized from, in the order of its definition; nothing for other
-/// types. They come from the type itself, so a list of known keys never goes stale.
+/// The keys that a struct is deserialized from, in order of definition; empty for other types. Taken from the type
+/// itself, so the list is always up to date.
 pub fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut found: &'static [&'static str] = &[];
-    // It always fails: the probe only looks at what is asked for.
+    // This always fails: the probe only records the requested fields.
     let _ = T::deserialize(Probe(&mut found));
     found
 }

@@ -2,21 +2,22 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-/// Bytes as hexadecimal digits, in lower case.
+/// Formats bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-/// A hash (SHA-256) of a list of parts, as hexadecimal digits. Stored runs refer to such: it stays as it is.
+/// The SHA-256 hash of a list of strings, as hexadecimal digits. Stored runs contain such hashes, so the algorithm
+/// must not change.
 pub fn hash_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
-        // With its length, so that no two lists of parts are the same bytes.
+        // The length prefix keeps `["ab", "c"]` and `["a", "bc"]` apart.
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part);
     }
@@ -28,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_told_apart_and_hashes_stay_what_they_are() {
+    fn hashes_distinguish_parts_and_are_stable() {
         assert_ne!(hash_of(["ab", "c"]), hash_of(["a", "bc"]));
         assert_eq!(
             hash_of(["a", "b"]),

@@ -2,11 +2,10 @@ use std::ops::Range;
 
 use super::pointer;
 
-/// The place of the value that a JSON Pointer leads to, in a text that begins (after white space) with a
-/// valid JSON value; `None` if it leads nowhere. Of a key that is there twice, the last counts, as it
-/// does for readers.
+/// The byte range of the value at a JSON Pointer. The text must begin (after white space) with a valid JSON value.
+/// Returns `None` if there is no such value. Of duplicate keys the last one counts, as in JSON parsers.
 pub fn json_span(text: &str, pointer: &str) -> Option<Range<usize>> {
-    let walker = Walker { text };
+    let walker = JsonScanner { text };
     let mut at = walker.blank(0);
     for step in pointer::steps(pointer) {
         at = match walker.byte(at)? {
@@ -18,28 +17,28 @@ pub fn json_span(text: &str, pointer: &str) -> Option<Range<usize>> {
     Some(at..walker.end(at)?)
 }
 
-struct Walker<'a> {
+struct JsonScanner<'a> {
     text: &'a str,
 }
 
-impl Walker<'_> {
+impl JsonScanner<'_> {
     fn byte(&self, at: usize) -> Option<u8> {
         self.text.as_bytes().get(at).copied()
     }
 
-    /// The first place from here that is no white space.
+    /// The first position from `at` that is not white space.
     fn blank(&self, at: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         at + rest.len() - rest.trim_start_matches([' ', '\n', '\r', '\t']).len()
     }
 
-    /// Where the value that begins here ends.
+    /// The end of the value that begins at `at`.
     fn end(&self, at: usize) -> Option<usize> {
         let mut at = at;
         let mut depth = 0_usize;
         loop {
             match self.byte(at)? {
-                b'"' => at = self.end_of_string(at)?,
+                b'"' => at = self.string_end(at)?,
                 b'{' | b'[' => {
                     depth += 1;
                     at += 1;
@@ -49,7 +48,7 @@ impl Walker<'_> {
                     at += 1;
                 }
                 b',' | b':' | b' ' | b'\n' | b'\r' | b'\t' => at += 1,
-                _ => at = self.end_of_word(at),
+                _ => at = self.word_end(at),
             }
             if depth == 0 {
                 return Some(at);
@@ -57,7 +56,7 @@ impl Walker<'_> {
         }
     }
 
-    fn end_of_string(&self, at: usize) -> Option<usize> {
+    fn string_end(&self, at: usize) -> Option<usize> {
         let mut at = at + 1;
         loop {
             match self.byte(at)? {
@@ -68,19 +67,19 @@ impl Walker<'_> {
         }
     }
 
-    /// A number, `true`, `false` or `null`.
-    fn end_of_word(&self, at: usize) -> usize {
+    /// The end of a number, `true`, `false` or `null`.
+    fn word_end(&self, at: usize) -> usize {
         let ends = |b: &u8| b",:]} \n\r\t".contains(b);
         let rest = self.text.as_bytes().get(at..).unwrap_or_default();
         at + rest.iter().position(ends).unwrap_or(rest.len()).max(1)
     }
 
-    /// Where the value under a key of the object that begins here begins.
+    /// The start of the value of `key` in the object that begins at `at`.
     fn member(&self, at: usize, key: &str) -> Option<usize> {
         let mut at = self.blank(at + 1);
         let mut found = None;
         while self.byte(at)? == b'"' {
-            let end = self.end_of_string(at)?;
+            let end = self.string_end(at)?;
             let name: String = serde_json::from_str(self.text.get(at..end)?).ok()?;
             let value = self.blank(self.blank(end) + 1);
             if name == key {
@@ -95,7 +94,7 @@ impl Walker<'_> {
         found
     }
 
-    /// Where an item of the array that begins here begins.
+    /// The start of an item in the array that begins at `at`.
     fn item(&self, at: usize, index: usize) -> Option<usize> {
         let mut at = self.blank(at + 1);
         for _ in 0..index {
@@ -121,10 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn values_are_found_where_they_stand() {
+    fn values_are_found_by_pointer() {
         let text =
             r#" {"a": [1, {"b/c": "x\"]"}, -2.5e3], "d" : null, "a": [true , [ ]]} and more"#;
-        assert_eq!(at(text, "/a/0"), Some("true"), "the last of a double key");
+        assert_eq!(at(text, "/a/0"), Some("true"), "the last of duplicate keys");
         assert_eq!(at(text, "/a/1"), Some("[ ]"));
         assert_eq!(at(text, "/d"), Some("null"));
         assert_eq!(at(text, "/e"), None);
@@ -138,12 +137,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in r#"[\[\]{}",:\\a1é \n]{0,40}"#, pointer in "(/[a01~]{0,2}){0,3}") {
+        fn arbitrary_text_never_panics(text in r#"[\[\]{}",:\\a1é \n]{0,40}"#, pointer in "(/[a01~]{0,2}){0,3}") {
             let _ = json_span(&text, &pointer);
         }
 
         #[test]
-        fn what_is_found_is_the_value(items in proptest::collection::vec("[a-z\"\\\\{\\[é]{0,6}", 1..6), at in 0_usize..6) {
+        fn the_span_contains_the_value(items in proptest::collection::vec("[a-z\"\\\\{\\[é]{0,6}", 1..6), at in 0_usize..6) {
             let text = serde_json::json!({ "k": items }).to_string();
             let pointer = format!("/k/{at}");
             let whole: Value = serde_json::from_str(&text).unwrap();

@@ -8,11 +8,11 @@ use super::{
     toml_text::{found_in_words, unknown, unknown_key},
 };
 
-/// Reads a whole JSON text as a `T`. Errors show the place, and say what is wanted there.
+/// Deserializes a whole JSON text. Errors give the position and the expected type.
 pub fn json<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
     serde_json::from_str(source.text()).map_err(|error| {
         let whole = error.to_string();
-        // The place is shown in our own way.
+        // The position is rendered separately.
         let message = whole
             .rfind(" at line ")
             .map_or(whole.as_str(), |end| &whole[..end]);
@@ -20,7 +20,7 @@ pub fn json<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
         let span = value_that_ends_at(source.text(), at);
         if error.classify() != Category::Data {
             return source
-                .error(span, &format!("this is not JSON: {message}"))
+                .error(span, &format!("invalid JSON: {message}"))
                 .help("check commas, quotes and brackets before this place");
         }
         if let Some(name) = message
@@ -54,13 +54,13 @@ pub fn json<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
             Some((found, wanted)) => source
                 .error(span, &format!("expected {}", in_words(wanted)))
                 .label(format!("this is {}", found_in_words(found, "an object"))),
-            // Said by a type of ours about a value that is read already, with the bracket behind it.
+            // One of our own types rejected a complete value; serde reports the character after it.
             None => source.error(value_that_ends_before(source.text(), at), message),
         }
     })
 }
 
-/// Where serde's reader stood: the offset of the last byte that it had taken in.
+/// The byte offset of a serde error: the last byte that the parser consumed.
 fn offset(text: &str, error: &serde_json::Error) -> usize {
     let line_start = match error.line() {
         0 | 1 => 0,
@@ -72,11 +72,11 @@ fn offset(text: &str, error: &serde_json::Error) -> usize {
     line_start + error.column().saturating_sub(1)
 }
 
-/// The value whose last byte is at this place, or that begins behind it.
+/// The value whose last byte is at `at`, or that begins right after it.
 fn value_that_ends_at(text: &str, at: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let mut last = at.min(bytes.len().saturating_sub(1));
-    // A list or an object is reported before its bracket is taken in.
+    // serde reports a list or object before it consumes the bracket.
     while bytes
         .get(last)
         .is_some_and(|byte| b" \t\r\n:,".contains(byte))
@@ -111,7 +111,7 @@ fn value_that_ends_at(text: &str, at: usize) -> Range<usize> {
     first..(last + 1).min(text.len())
 }
 
-/// The value that ends at this place, or before the bracket at this place.
+/// The value that ends at `at`, or before the bracket at `at`.
 fn value_that_ends_before(text: &str, at: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let mut last = at.min(bytes.len().saturating_sub(1));
@@ -129,7 +129,7 @@ fn value_that_ends_before(text: &str, at: usize) -> Range<usize> {
 
 fn in_words(wanted: &str) -> &str {
     match wanted {
-        "a string" | "string" => "a text in quotes",
+        "a string" | "string" => "a string",
         "f64" | "f32" => "a number",
         "a sequence" => "an array `[...]`",
         other if other.starts_with("struct ") => "an object `{...}`",
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    #[expect(dead_code, reason = "only errors are looked at")]
+    #[expect(dead_code, reason = "the test only checks errors")]
     struct Top {
         name: String,
         #[serde(default)]
@@ -155,15 +155,15 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize)]
-    #[expect(dead_code, reason = "only errors are looked at")]
+    #[expect(dead_code, reason = "the test only checks errors")]
     struct Inner {
         text: String,
     }
 
     #[test]
-    fn errors_show_the_place_and_what_is_wanted() {
+    fn errors_show_the_position_and_expected_type() {
         let cases = [
-            ("{\"name\": 1}", "t:1:10: expected a text in quotes"),
+            ("{\"name\": 1}", "t:1:10: expected a string"),
             (
                 "{\"name\": \"a\",\n \"share\": \"x\\\"y\"}",
                 "t:2:11: expected a number",
@@ -180,11 +180,11 @@ mod tests {
             ("\"x\"", "t:1:1: expected an object `{...}`"),
             (
                 "{\"name\": \"a\",}",
-                "t:1:14: this is not JSON: trailing comma (check commas, quotes and brackets before this place)",
+                "t:1:14: invalid JSON: trailing comma (check commas, quotes and brackets before this place)",
             ),
             (
                 "",
-                "t:1:1: this is not JSON: EOF while parsing a value (check commas, quotes and brackets before this place)",
+                "t:1:1: invalid JSON: EOF while parsing a value (check commas, quotes and brackets before this place)",
             ),
         ];
         for (text, wanted) in cases {
@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "[\\[\\]{}\",:a-z0-9\\\\\n é]{0,40}") {
+        fn arbitrary_text_never_panics(text in "[\\[\\]{}\",:a-z0-9\\\\\n é]{0,40}") {
             if let Err(error) = json::<Top>(&Source::new("t", &text)) {
                 prop_assert!(!error.render(false).is_empty());
             }

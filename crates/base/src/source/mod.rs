@@ -1,7 +1,7 @@
-//! Texts that people write as files (TOML; data in JSON and YAML, too), and errors in them that show the
-//! place: file, line, column,
-//! the line itself with a caret, and what was probably meant. This room knows nothing of what the files
-//! are about.
+//! Parsing of files that people write (TOML, and data in JSON and YAML).
+//!
+//! Errors show the file, line and column, the affected line with a caret, and a suggestion. This module knows nothing
+//! about the content of the files.
 
 mod data;
 mod error;
@@ -23,8 +23,8 @@ pub use fields::fields;
 pub use hash::{hash_of, hex};
 pub use json_text::json_span;
 pub use json_typed::json;
-pub use read::neighbour;
-pub use read::{MAX_BYTES, is_path, read, read_beside};
+pub use read::similar_file_hint;
+pub use read::{MAX_BYTES, is_path, read, read_relative};
 pub use redact::redact;
 pub use schema::schema_of;
 pub use suggest::{list, similar};
@@ -33,50 +33,50 @@ pub use toml_text::{parse, table, table_into, value_span};
 
 use std::{fmt, ops::Range, path::Path, sync::Arc};
 
-/// A text with the name it is announced under. Cheap to clone.
+/// A text with a display name. Cheap to clone.
 ///
-/// `Debug` leaves the text out: it may hold keys.
+/// `Debug` omits the text, because it may contain keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source {
     name: Arc<str>,
     text: Arc<str>,
     path: Option<Arc<Path>>,
-    reach: Reach,
+    file_access: FileAccess,
 }
 
-/// Which files a text may refer to for data.
+/// The files that a text may refer to for data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reach {
-    /// Those in its own folder, and in folders within it.
+pub enum FileAccess {
+    /// Files in its own folder and below.
     #[default]
     Folder,
-    /// All that can be read: only where the user allowed it. Never the network.
+    /// Every readable file. Requires the user's permission. Never covers the network.
     Anywhere,
 }
 
 impl Source {
-    /// A text that is already here. The name is a path, or what stands for one (`<stdin>`, `built-in code`).
-    /// A byte order mark at the beginning is dropped.
+    /// Wraps an existing text. The name is a path or a placeholder (`<stdin>`, `built-in code`). Removes a leading
+    /// byte order mark.
     pub fn new(name: &str, text: &str) -> Self {
         Self {
             name: name.into(),
             text: text.strip_prefix('\u{feff}').unwrap_or(text).into(),
             path: None,
-            reach: Reach::default(),
+            file_access: FileAccess::default(),
         }
     }
 
-    /// The same text, which may refer to the files that this says of its full path. One that is no file
-    /// keeps to what it had.
+    /// Sets which files the text may refer to, by its absolute path. Has no effect on a text that was not read from a
+    /// file.
     #[must_use]
-    pub fn with_reach(self, reach: &dyn Fn(&Path) -> Reach) -> Self {
+    pub fn with_file_access(self, access: &dyn Fn(&Path) -> FileAccess) -> Self {
         Self {
-            reach: self.path().map_or(self.reach, reach),
+            file_access: self.path().map_or(self.file_access, access),
             ..self
         }
     }
 
-    /// The same text up to this byte, with all places as they are.
+    /// The text truncated at byte `end`; all positions stay the same.
     #[must_use]
     pub fn until(&self, end: usize) -> Self {
         Self {
@@ -85,19 +85,18 @@ impl Source {
         }
     }
 
-    /// Which files it may refer to for data. Default: those in its folder.
-    pub fn reach(&self) -> Reach {
-        self.reach
+    /// The files that the text may refer to for data. Default: those in its folder.
+    pub fn file_access(&self) -> FileAccess {
+        self.file_access
     }
 
-    /// The file that it was read from: absolute, with symbolic links resolved. `None` for a text that
-    /// comes from elsewhere.
+    /// The file that the text was read from: absolute, symbolic links resolved. `None` if the text does not come from
+    /// a file.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The folder of the file that it was read from: other files that the text names are looked for
-    /// there.
+    /// The folder of that file. Relative file names in the text are resolved against it.
     pub fn folder(&self) -> Option<&Path> {
         self.path()?.parent()
     }
@@ -112,26 +111,26 @@ impl Source {
         &self.text
     }
 
-    /// Whether there is nothing in it but white space and comments.
+    /// Whether the text contains only white space and comments.
     pub fn is_blank(&self) -> bool {
         self.text
             .lines()
             .all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#'))
     }
 
-    /// Line and column of a byte offset, both counted from 1, the column in characters.
+    /// The line and column of a byte offset, both counted from 1, the column in characters.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         position(&self.text, offset)
     }
 
-    /// An error at a place of this text.
+    /// An error at a position in this text.
     pub fn error(&self, span: Range<usize>, message: &str) -> SourceError {
         SourceError::at(self, span, message)
     }
 
     /// An error about the whole text.
-    pub fn error_of_whole(&self, message: &str) -> SourceError {
-        SourceError::whole(&self.name, message)
+    pub fn file_error(&self, message: &str) -> SourceError {
+        SourceError::for_file(&self.name, message)
     }
 }
 
@@ -158,13 +157,13 @@ mod tests {
         assert_eq!(source.position(0), (1, 1));
         assert_eq!(source.position(2), (1, 3));
         assert_eq!(source.position(3), (2, 1));
-        assert_eq!(source.position(4), (2, 1), "inside of a character");
+        assert_eq!(source.position(4), (2, 1), "inside a character");
         assert_eq!(source.position(5), (2, 2));
         assert_eq!(source.position(99), (3, 2));
     }
 
     #[test]
-    fn blank_means_nothing_but_comments() {
+    fn comments_and_white_space_are_blank() {
         assert!(Source::new("x", "").is_blank());
         assert!(Source::new("x", " \n# a\n\t#b\r\n").is_blank());
         assert!(!Source::new("x", "#\na = 1").is_blank());

@@ -1,6 +1,6 @@
 //! JSON Pointers (RFC 6901).
 
-/// The steps of a JSON Pointer (RFC 6901), unescaped.
+/// The unescaped segments of a JSON Pointer.
 pub fn steps(pointer: &str) -> impl Iterator<Item = String> {
     pointer
         .split('/')
@@ -8,12 +8,12 @@ pub fn steps(pointer: &str) -> impl Iterator<Item = String> {
         .map(|step| step.replace("~1", "/").replace("~0", "~"))
 }
 
-/// A JSON Pointer with one more step.
+/// Appends a segment to a JSON Pointer.
 pub fn join(pointer: &str, step: &str) -> String {
     format!("{pointer}/{}", step.replace('~', "~0").replace('/', "~1"))
 }
 
-/// The pointer without its last step; `None` at the top.
+/// The pointer without its last segment; `None` for the root.
 pub(crate) fn parent(pointer: &str) -> Option<&str> {
     pointer.rsplit_once('/').map(|(parent, _)| parent)
 }

@@ -5,25 +5,25 @@ use std::{
 
 use super::{Source, SourceError, similar};
 
-/// The largest file that is read: 1 MB. What people write by hand is a thousand times smaller; more is
-/// a mistake, such as the wrong file.
+/// The size limit for files, in bytes (1 MB). Handwritten files are far smaller, so a larger file is most likely the
+/// wrong one.
 pub const MAX_BYTES: u64 = 1_000_000;
 
-/// Reads a text file. It must be a file (or a pipe), at most [`MAX_BYTES`] long, and UTF-8 text.
+/// Reads a text file. It must be a regular file or a pipe, at most [`MAX_BYTES`] long, and valid UTF-8.
 pub fn read(path: &Path) -> Result<Source, SourceError> {
     let name = path.display().to_string();
-    let fail = |message: &str| SourceError::whole(&name, message);
+    let fail = |message: &str| SourceError::for_file(&name, message);
     if name.is_empty() {
-        return Err(SourceError::whole("``", "the path is empty"));
+        return Err(SourceError::for_file("``", "the path is empty"));
     }
     let io = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => fail("there is no such file").help_if(neighbour(path)),
+        ErrorKind::NotFound => fail("no such file").help_if(similar_file_hint(path)),
         ErrorKind::PermissionDenied => {
-            fail("the file may not be read").help("check its permissions and its owner")
+            fail("permission denied").help("check the permissions and the owner of the file")
         }
-        _ => fail(&format!("the file cannot be read: {}", reason(&error))),
+        _ => fail(&format!("cannot read the file: {}", reason(&error))),
     };
-    // Asked first, since opening a directory is an error of its own on some systems.
+    // Checked before opening, because opening a directory fails differently on each system.
     if std::fs::metadata(path).map_err(io)?.is_dir() {
         return Err(fail("this is a directory, not a file"));
     }
@@ -34,7 +34,7 @@ pub fn read(path: &Path) -> Result<Source, SourceError> {
         .map_err(io)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(fail(&format!(
-            "the file is larger than {} MB, which no such file is",
+            "the file is larger than {} MB",
             MAX_BYTES / 1_000_000
         ))
         .help("is it the right file?"));
@@ -42,7 +42,7 @@ pub fn read(path: &Path) -> Result<Source, SourceError> {
     let not_text = |at: usize, what: &str| {
         let line = bytes[..at].split(|b| *b == b'\n').count();
         fail(&format!(
-            "this is not a text file: {what} in line {line}, at byte {at}"
+            "not a text file: {what} in line {line}, at byte {at}"
         ))
         .help("the file must be UTF-8 text")
     };
@@ -56,22 +56,18 @@ pub fn read(path: &Path) -> Result<Source, SourceError> {
         }),
         Err(error) => Err(not_text(
             error.valid_up_to(),
-            &format!(
-                "byte 0x{:02x}, which is no UTF-8,",
-                bytes[error.valid_up_to()]
-            ),
+            &format!("invalid UTF-8 byte 0x{:02x}", bytes[error.valid_up_to()]),
         )),
     }
 }
 
-/// Reads a text file that another one names at this place of it: one in the folder of that other file, or in a
-/// folder within it, once all symbolic links are followed. What people pass on is a folder; a file that
-/// reaches out of it could carry anything that the user can read to a model. No [`Reach`](super::Reach)
-/// changes that.
+/// Reads a text file named at a position in another file. After all symbolic links are resolved, it must be in that
+/// file's folder or below it: a criteria folder from somebody else must not be able to send arbitrary files of the
+/// user to a model. [`FileAccess`](super::FileAccess) does not lift this rule.
 ///
 /// # Errors
-/// At this place, if the file lies elsewhere, is not there, or is no text file that can be read.
-pub fn read_beside(
+/// An error at that position if the file is outside the folder, missing, or not a readable text file.
+pub fn read_relative(
     source: &Source,
     span: std::ops::Range<usize>,
     file: &Path,
@@ -83,26 +79,23 @@ pub fn read_beside(
     }
     let Some(folder) = source.path().and_then(Path::parent) else {
         return Err(wrong(&format!(
-            "`{shown}` is seen from the folder of this file, and this is no file"
+            "`{shown}` is relative to the folder of this file, but this text has no file"
         )));
     };
     let wanted = folder.join(file);
     let found = wanted.canonicalize().map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
-            wrong(&format!("there is no file `{shown}`")).help_if(neighbour(&wanted))
+            wrong(&format!("no such file: `{shown}`")).help_if(similar_file_hint(&wanted))
         }
-        _ => wrong(&format!(
-            "the file `{shown}` cannot be read: {}",
-            reason(&error)
-        )),
+        _ => wrong(&format!("cannot read `{shown}`: {}", reason(&error))),
     })?;
     if !found.starts_with(folder) {
-        return Err(wrong(&format!(
-            "`{shown}` lies outside of the folder of this file"
-        ))
-        .help(format!("put a copy of it into `{}`", folder.display())));
+        return Err(
+            wrong(&format!("`{shown}` is outside the folder of this file"))
+                .help(format!("copy it into `{}`", folder.display())),
+        );
     }
-    // Nothing that one would wait for.
+    // Refuse pipes and devices, which could block.
     if !found.is_file() {
         return Err(wrong(&format!("`{shown}` is not a file")));
     }
@@ -113,13 +106,13 @@ pub fn read_beside(
     })
 }
 
-/// Whether what a person gave is a path and not a name: it has a directory in it, or ends with `.toml`.
+/// Whether the argument is a path rather than a name: it contains a directory separator or ends with `.toml`.
 pub fn is_path(spec: &str) -> bool {
     let is_toml = |e: &std::ffi::OsStr| e.eq_ignore_ascii_case("toml");
     spec.contains(std::path::is_separator) || Path::new(spec).extension().is_some_and(is_toml)
 }
 
-/// An operating system's message without Rust's `(os error 13)`.
+/// The operating system's message without Rust's `(os error 13)` suffix.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -128,8 +121,8 @@ fn reason(error: &std::io::Error) -> String {
     }
 }
 
-/// A file in the same directory whose name is nearly the same.
-pub fn neighbour(path: &Path) -> Option<String> {
+/// A hint that names a file in the same directory with a similar name.
+pub fn similar_file_hint(path: &Path) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
     let parent = path.parent()?;
     let dir = if parent.as_os_str().is_empty() {
@@ -143,7 +136,7 @@ pub fn neighbour(path: &Path) -> Option<String> {
             dir.display()
         ));
     }
-    // A few hundred names are enough for a hint; a directory may have millions.
+    // A directory may hold millions of names; a few hundred are enough for a hint.
     let names: Vec<String> = std::fs::read_dir(dir)
         .ok()?
         .take(500)
@@ -165,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_be_no_text_file_has_its_own_message() {
+    fn each_kind_of_invalid_file_has_its_own_message() {
         assert_eq!(
             message(b"a = 1\nb\0"),
-            "this is not a text file: a zero byte in line 2, at byte 7"
+            "not a text file: a zero byte in line 2, at byte 7"
         );
         assert_eq!(
             message(b"a = \"\xff\""),
-            "this is not a text file: byte 0xff, which is no UTF-8, in line 1, at byte 5"
+            "not a text file: invalid UTF-8 byte 0xff in line 1, at byte 5"
         );
         let large = vec![b'#'; usize::try_from(MAX_BYTES).unwrap() + 1];
         assert!(message(&large).contains("larger than 1 MB"));
@@ -183,11 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_named_with_its_neighbour() {
+    fn a_missing_file_suggests_a_similar_one() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("code.toml"), "").unwrap();
         let error = read(&dir.path().join("cdoe.toml")).unwrap_err();
-        assert_eq!(error.message(), "there is no such file");
+        assert_eq!(error.message(), "no such file");
         assert!(error.hints()[0].contains("code.toml"), "{error}");
         let error = read(&dir.path().join("no/where.toml")).unwrap_err();
         assert!(error.hints()[0].contains("does not exist either"));
@@ -211,9 +204,9 @@ mod tests {
         let path = dir.path().join("f");
         std::fs::write(&path, "a = 1").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
-        // Root may read everything; then there is nothing to see.
+        // Root can read every file; then the test has nothing to check.
         if let Err(error) = read(&path) {
-            assert_eq!(error.message(), "the file may not be read");
+            assert_eq!(error.message(), "permission denied");
         }
     }
 }

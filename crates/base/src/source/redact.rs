@@ -1,13 +1,13 @@
-//! Secrets that a text shows by its form: in an address a user, a password and the values of its query; and the values
-//! of fields that are called like a key.
+//! Masks secrets that are recognizable by their form: the user name, password and query values of a URL, fields named
+//! like a key, and keys with a well-known prefix.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// The part of an address before its host, a parameter with its value, a field with its value, and keys by the
-/// beginning that their providers give them.
+/// Matches user information before a host, a query parameter, a field with its value, and a key with a provider's
+/// prefix.
 static PARTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r#"(?P<user>[^\s/"'`<>@=]*:[^\s/"'`<>@]*|(?:://)[^\s/"'`<>@]+)@"#,
@@ -19,7 +19,8 @@ static PARTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The text with `*` for every byte of such a secret; a parameter that names a version stays. The text keeps its length in bytes: places in it stay where they are.
+/// Replaces every byte of such a secret with `*`. The length in bytes stays the same, so positions stay valid. A
+/// parameter that names a version is left alone.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let Some(parts) = &*PARTS else {
         return Cow::Owned("*".repeat(text.len()));

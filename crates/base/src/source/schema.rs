@@ -1,6 +1,6 @@
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-/// The JSON Schema of a type, with everything it refers to in it.
+/// The JSON Schema of a type, with all referenced definitions inlined.
 pub fn schema_of<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12()
         .with(|s| {

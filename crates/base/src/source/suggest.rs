@@ -1,22 +1,22 @@
-/// Which of the known names was probably meant: the most alike one, if it is alike enough.
+/// The known name that is most similar to `name`, if it is similar enough to be a typo.
 pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     known
         .into_iter()
         .map(|k| {
             let k_lower = k.to_lowercase();
-            // A beginning (`desc`) is meant as a whole, whatever the distance.
+            // A prefix (`desc`) matches at any edit distance.
             let begun = lower.len() >= 3 && k_lower.starts_with(&lower);
             let score = strsim::damerau_levenshtein(&lower, &k_lower);
             (k, if begun { 0 } else { score })
         })
-        // One letter in three may be wrong; more is guesswork.
+        // Allow one wrong letter in three.
         .filter(|(k, distance)| *distance <= k.chars().count().max(3) / 3)
         .min_by_key(|(_, distance)| *distance)
         .map(|(k, _)| k)
 }
 
-/// Names in backticks: `` `a`, `b` and `c` ``.
+/// A list of names in backticks: `` `a`, `b` and `c` ``.
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
     match names.split_last() {
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suggests_what_is_near_and_nothing_else() {
+    fn suggests_only_similar_names() {
         let known = ["name", "description", "weight", "threshold"];
         assert_eq!(similar("wieght", known), Some("weight"));
         assert_eq!(similar("desc", known), Some("description"));

@@ -8,12 +8,12 @@ use toml::{
 
 use super::{Source, SourceError, list, similar};
 
-/// Reads a whole TOML text as a `T`.
+/// Deserializes a whole TOML text.
 pub fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, SourceError> {
     table_into(source, table(source)?)
 }
 
-/// The text as a table that knows the place of each key and value.
+/// Parses the text into a table that records the position of each key and value.
 pub fn table(source: &Source) -> Result<Spanned<DeTable<'_>>, SourceError> {
     DeTable::parse(source.text()).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
@@ -23,17 +23,17 @@ pub fn table(source: &Source) -> Result<Spanned<DeTable<'_>>, SourceError> {
         if message.contains("duplicate key") && !found.is_empty() {
             return new(&format!("the key `{found}` is set twice"));
         }
-        let error = new(&format!("this is not TOML: {message}"));
+        let error = new(&format!("invalid TOML: {message}"));
         if message.starts_with("string values must be quoted") {
-            error.help("put the text in quotes: \"...\", or '...' if it holds backslashes")
+            error.help("put the string in quotes: \"...\", or '...' if it contains backslashes")
         } else {
             error
         }
     })
 }
 
-/// Reads a table (of this source) as a `T`. Errors name the key, what was found and what is wanted, and
-/// suggest a known key or value where one is near.
+/// Deserializes a table of this source. Errors name the key, the value found and the expected type, and suggest a
+/// similar key or value.
 pub fn table_into<T: DeserializeOwned>(
     source: &Source,
     table: Spanned<DeTable<'_>>,
@@ -47,7 +47,7 @@ pub fn table_into<T: DeserializeOwned>(
     })
 }
 
-/// The place of the value under a path of keys, if it is there.
+/// The byte range of the value at a path of keys; `None` if it does not exist.
 pub fn value_span(table: &DeTable<'_>, path: &[&str]) -> Option<Range<usize>> {
     let (key, rest) = path.split_first()?;
     let value = table.get(*key)?;
@@ -60,7 +60,7 @@ pub fn value_span(table: &DeTable<'_>, path: &[&str]) -> Option<Range<usize>> {
     }
 }
 
-/// Finds the keys that lead to the value at a place.
+/// Finds the keys that lead to the value at `span`.
 fn locate(table: &DeTable<'_>, span: &Range<usize>, path: &mut Vec<String>) -> bool {
     table.iter().any(|(key, value)| {
         path.push(key.get_ref().to_string());
@@ -82,8 +82,7 @@ fn locate_in(value: &DeValue<'_>, span: &Range<usize>, path: &mut Vec<String>) -
     }
 }
 
-/// Turns serde's words into ours. The names of what was expected are taken from serde's message, which
-/// has them from the types.
+/// Rewrites a serde message in our wording. The expected names come from serde, which takes them from the type.
 fn translate(source: &Source, span: Range<usize>, path: &str, message: &str) -> SourceError {
     let subject = if path.is_empty() {
         String::new()
@@ -118,7 +117,7 @@ fn translate(source: &Source, span: Range<usize>, path: &str, message: &str) -> 
     source.error(span, &format!("{subject}{message}"))
 }
 
-/// The error for a key that is not known in its table.
+/// The error for an unknown key of a table.
 pub fn unknown_key(source: &Source, span: Range<usize>, name: &str, known: &[&str]) -> SourceError {
     let near = similar(name, known.iter().copied());
     source
@@ -127,7 +126,7 @@ pub fn unknown_key(source: &Source, span: Range<usize>, name: &str, known: &[&st
         .help(format!("known keys: {}", list(known.iter().copied())))
 }
 
-/// Splits serde's ``unknown field `x`, expected one of `a`, `b` ``.
+/// Parses serde's ``unknown field `x`, expected one of `a`, `b` `` into the name and the known names.
 pub(super) fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)> {
     let rest = message.strip_prefix(prefix)?;
     let (name, known) = rest
@@ -139,30 +138,30 @@ pub(super) fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Ve
 
 fn in_words(wanted: &str) -> &str {
     match wanted {
-        "a string" | "string" => "a text in quotes",
+        "a string" | "string" => "a string",
         "a boolean" => "`true` or `false`",
         "f64" | "f32" => "a number",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number (0 or above)",
-        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "an integer, at least 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "an integer",
         "a sequence" => "an array `[...]`",
         "a map" => "a table",
         other if other.starts_with("struct ") => "a table",
-        other if other.starts_with("enum ") => "one of a few words in quotes",
+        other if other.starts_with("enum ") => "one of a fixed set of strings",
         other => other,
     }
 }
 
-/// What serde says it found, in words; `map` is the format's word for one.
+/// Describes the value that serde found. `map` is the format's term for a map.
 pub(super) fn found_in_words(found: &str, map: &str) -> String {
     match found.split_once(' ') {
-        Some(("string", text)) => format!("the text {text}"),
+        Some(("string", text)) => format!("the string {text}"),
         Some(("integer" | "floating", number)) => {
             format!(
                 "the number {}",
                 number.trim_start_matches("point ").trim_matches('`')
             )
         }
-        Some(("boolean", value)) => format!("the word {value}"),
+        Some(("boolean", value)) => format!("the boolean {value}"),
         _ => match found {
             "sequence" => "an array".to_owned(),
             "map" => map.to_owned(),
@@ -209,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_is_a_number() {
+    fn integers_are_accepted_as_numbers() {
         let top: Top = parse(&Source::new("t", "share = 2\ninner.limit = 3")).unwrap();
         assert!((top.share - 2.0).abs() < f64::EPSILON);
         assert_eq!(top.inner.limit, 3);
     }
 
     #[test]
-    fn errors_name_the_key_the_place_and_what_is_wanted() {
+    fn errors_name_the_key_position_and_expected_type() {
         let cases = [
             (
                 "cuont = 1",
@@ -232,19 +231,19 @@ mod tests {
             ),
             (
                 "count = 'x'",
-                "t.toml:1:9: `count`: expected a whole number (0 or above)",
+                "t.toml:1:9: `count`: expected an integer, at least 0",
             ),
             (
                 "count = -1",
-                "t.toml:1:9: `count`: expected a whole number (0 or above)",
+                "t.toml:1:9: `count`: expected an integer, at least 0",
             ),
             ("share = 'x'", "t.toml:1:9: `share`: expected a number"),
-            ("name = 1", "t.toml:1:8: `name`: expected a text in quotes"),
+            ("name = 1", "t.toml:1:8: `name`: expected a string"),
             ("flag = 1", "t.toml:1:8: `flag`: expected `true` or `false`"),
             ("inner = 1", "t.toml:1:9: `inner`: expected a table"),
             (
                 "[inner]\nlimit = 'x'",
-                "t.toml:2:9: `inner.limit`: expected a whole number",
+                "t.toml:2:9: `inner.limit`: expected an integer",
             ),
             (
                 "items = 1",
@@ -254,10 +253,10 @@ mod tests {
             ("a = 1\na = 2", "t.toml:2:1: the key `a` is set twice"),
             (
                 "name = hello",
-                "t.toml:1:8: this is not TOML: string values must be quoted",
+                "t.toml:1:8: invalid TOML: string values must be quoted",
             ),
-            ("name", "t.toml:1:5: this is not TOML: key with no value"),
-            ("= 1", "t.toml:1:1: this is not TOML"),
+            ("name", "t.toml:1:5: invalid TOML: key with no value"),
+            ("= 1", "t.toml:1:1: invalid TOML"),
         ];
         for (text, start) in cases {
             let shown = error(text).to_string();
@@ -266,9 +265,9 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_shown() {
+    fn the_position_is_shown() {
         insta::assert_snapshot!(error("name = 'x'\r\n[inner]\r\nlimit = 1.5 # why\r\n").render(false), @r"
-        error: `inner.limit`: expected a whole number (0 or above)
+        error: `inner.limit`: expected an integer, at least 0
          --> t.toml:3:9
           |
         3 | limit = 1.5 # why
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn backticks_in_a_key_do_no_harm() {
+    fn backticks_in_a_key_are_handled() {
         let shown = error("\"a`, expected one of `count\" = 1");
         assert!(shown.message().starts_with("unknown key"), "{shown}");
     }
@@ -295,7 +294,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC{0,60}|[a-z\\[\\]=\"'.{}#\n,0-9 -]{0,80}") {
+        fn arbitrary_text_never_panics(text in "\\PC{0,60}|[a-z\\[\\]=\"'.{}#\n,0-9 -]{0,80}") {
             if let Err(error) = parse::<Top>(&Source::new("t", &text)) {
                 let _ = error.render(false);
             }

@@ -9,7 +9,7 @@ use serde_saphyr::{Budget, Error, Location, Options, Spanned};
 
 use super::{Source, SourceError, pointer};
 
-/// Reads a YAML text, and lists the places of its parts by JSON Pointer.
+/// Parses a YAML text and records the byte range of each part by JSON Pointer.
 pub(super) fn parse(
     source: &Source,
 ) -> Result<(Value, HashMap<String, Range<usize>>), SourceError> {
@@ -19,9 +19,9 @@ pub(super) fn parse(
         let reason = text.lines().next().unwrap_or_default();
         let reason = reason.split(" at line ").next().unwrap_or(reason);
         if reason.starts_with("multiple YAML documents") {
-            return source.error(span, "expected one YAML document, not several");
+            return source.error(span, "expected a single YAML document");
         }
-        source.error(span, &format!("this is not YAML: {reason}"))
+        source.error(span, &format!("invalid YAML: {reason}"))
     };
     let value = serde_saphyr::from_str_with_options(source.text(), options())
         .map_err(|error| fail(&error))?;
@@ -34,9 +34,9 @@ pub(super) fn parse(
 
 fn options() -> Options {
     let mut options = Options::default();
-    // Else `no` and `on` would be booleans, also as a country and as a key.
+    // YAML 1.1 would read `no` and `on` as booleans, even as country codes and keys.
     options.strict_booleans = true;
-    // Aliases can make a file of some lines as large as one likes: what they unfold to is bounded.
+    // Aliases can make a short file expand without bound, so the expansion is limited.
     options.alias_limits.max_total_replayed_events = 20_000;
     options.budget = Some(budget());
     options
@@ -64,7 +64,7 @@ fn span(source: &Source, place: Location) -> Range<usize> {
     start..start + usize::try_from(length).unwrap_or(1)
 }
 
-/// A value's place, and those of its parts.
+/// The position of a value and its parts.
 struct Node {
     place: Location,
     parts: Parts,

@@ -1,4 +1,4 @@
-//! Several drafts for one version, of which the best becomes it.
+//! Candidates: several drafts for one version, of which the best becomes the version.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,21 +9,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{evaluation::Evaluation, settings::Strategy, version::EditCounts};
 
-/// The most candidates for one version: each is written and judged in full.
+/// The most candidates for one version. Each one is written and evaluated in full.
 pub const MAX_CANDIDATES: u32 = 8;
 
-/// How many candidates there are for each version but the first: a number from 1 to [`MAX_CANDIDATES`], or
-/// `auto`.
+/// The number of candidates for each version after the first: 1 to [`MAX_CANDIDATES`], or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Candidates {
-    /// So many.
+    /// A fixed number.
     Number(u32),
-    /// One; two after a version that was no gain.
+    /// One, and two after a version that did not improve.
     Auto,
 }
 
 impl Candidates {
-    /// Whether it is a number of its range, or `auto`.
+    /// Whether the number is in range; `auto` always is.
     pub fn is_valid(self) -> bool {
         match self {
             Self::Number(number) => (1..=MAX_CANDIDATES).contains(&number),
@@ -111,77 +110,77 @@ impl JsonSchema for Candidates {
     }
 }
 
-/// What becomes of a candidate, step by step. In JSON the variant's name is the field `step`.
+/// What happens to a candidate, step by step. In JSON the variant name is the field `step`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum CandidateStep {
-    /// It is being written.
+    /// The candidate is being written.
     Begun {
-        /// How many there are for this version.
+        /// The number of candidates for this version.
         of: u32,
-        /// How it differs from the others, in words.
+        /// A description of how it differs from the others.
         difference: String,
     },
-    /// It is written, and is a draft.
+    /// The candidate is written and is a valid draft.
     Written {
         /// The text.
         output: String,
-        /// How it was revised in the end; `None` for a draft of its own.
+        /// The strategy that was used in the end; `None` for a fresh draft.
         strategy: Option<Strategy>,
-        /// How the edits applied, if edits were tried.
+        /// How the edits applied, if the strategy used edits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edits: Option<EditCounts>,
     },
-    /// It came to nothing: its model failed, or what it wrote is no draft; or it could not be judged.
+    /// The candidate failed: a model error, a rejected reply, or a failed evaluation.
     Lost {
-        /// Why, in words.
+        /// The reason, as a message.
         reason: String,
-        /// What there is of it, where it is no draft.
+        /// The rejected text, if a reply was rejected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// Whether we ended it early, because it could no longer become a draft of use.
+        /// Whether `reflect` stopped the reply early, because it could no longer become a usable draft.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stopped_early: bool,
     },
-    /// It is judged.
+    /// The candidate is evaluated.
     Judged {
-        /// The verdict.
+        /// The evaluation.
         evaluation: Evaluation,
     },
-    /// It becomes the version.
+    /// The candidate becomes the version.
     Chosen {
-        /// Why, in words.
+        /// The reason, as a message.
         reason: String,
     },
 }
 
-/// A draft that was written for a version, whether it became it or not.
+/// A draft written for a version, chosen or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// The version that it was written for.
+    /// The version it was written for.
     pub iteration: u32,
     /// Its number among the candidates for that version, from 1.
     pub candidate: u32,
-    /// How it differs from the others, in words.
+    /// A description of how it differs from the others.
     pub difference: String,
     /// Whether it became the version.
     pub chosen: bool,
-    /// The text; `None` if it came to nothing.
+    /// The text; `None` if the candidate failed.
     pub output: Option<String>,
-    /// How it was revised in the end.
+    /// The strategy that was used in the end; `None` for a fresh draft.
     pub strategy: Option<Strategy>,
-    /// How the edits applied, if edits were tried.
+    /// How the edits applied, if the strategy used edits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<EditCounts>,
-    /// The verdict; `None` if there is none.
+    /// Its evaluation, if there is one.
     pub evaluation: Option<Evaluation>,
-    /// Why it came to nothing, if it did.
+    /// Why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }
 
 impl Candidate {
-    /// Takes one more step into a list of candidates: the fold over [`CandidateStep`]s.
+    /// Applies one step to a list of candidates.
     pub(super) fn apply(
         list: &mut Vec<Self>,
         iteration: u32,
@@ -202,7 +201,7 @@ impl Candidate {
             });
             return;
         }
-        // The last of that number: a version that came to nothing may be tried again.
+        // Use the last one with that number: a failed version may be tried again.
         let known = list
             .iter_mut()
             .rfind(|known| (known.iteration, known.candidate) == (iteration, candidate));
@@ -230,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_of_its_range_or_auto() {
+    fn candidates_are_a_number_in_range_or_auto() {
         for (text, read) in [
             ("1", Candidates::Number(1)),
             ("8", Candidates::Number(8)),
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_add_up_to_what_became_of_a_candidate() {
+    fn steps_fold_into_candidates() {
         let mut all = Vec::new();
         let begun = |difference: &str| CandidateStep::Begun {
             of: 2,
@@ -281,7 +280,7 @@ mod tests {
         assert_eq!(all[0].lost.as_deref(), Some("refused"));
         assert_eq!((all[0].chosen, all[1].chosen), (false, true));
         assert_eq!(all[1].output.as_deref(), Some("text"));
-        // A step of a candidate that nobody knows changes nothing.
+        // A step of an unknown candidate is ignored.
         let before = all.clone();
         Candidate::apply(&mut all, 4, 1, &lost);
         assert_eq!(all, before);

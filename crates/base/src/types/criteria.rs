@@ -4,43 +4,56 @@ use super::evaluator::Evaluator;
 use super::judging::{JudgeSettings, ProbeTexts};
 use super::settings::LoopSettings;
 
-/// The overall threshold where a criteria file names none.
+/// The overall threshold of a criteria file that does not set one.
 pub const DEFAULT_THRESHOLD: f64 = 0.8;
-/// The floor of a criterion that names none.
+/// The default minimum score of a criterion.
 pub const DEFAULT_FLOOR: f64 = 0.7;
-/// The floor of a hard check that names none and that measures one plain fact: it is met or it is not. A poem of four lines is no haiku, though
-/// it is three quarters of one; who wants to allow that sets a lower floor.
+/// The default minimum score of a check that measures a single fact, which is either met or not. A poem of four lines
+/// is not a haiku, however close it comes. Set a lower threshold to allow partial success.
 pub const DEFAULT_HARD_FLOOR: f64 = 1.0;
 
-/// What drafts are measured by: the set of criteria with an overall threshold.
+/// What drafts are evaluated on: a set of criteria with an overall threshold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Criteria {
-    /// The set's name, as shown to people.
+    /// The display name of the set.
     pub name: String,
-    /// One sentence about the set.
+    /// A one-sentence description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The weighted mean of the criteria's scores must reach this, 0 to 1.
+    /// The minimum for the weighted mean of the criteria's scores, 0 to 1.
     pub threshold: f64,
-    /// Defaults of the loop for these criteria; flags and environment go before them.
+    /// Loop settings for these criteria. Flags and environment variables override them.
     #[serde(default, rename = "loop")]
     pub loop_settings: LoopSettings,
-    /// How the judge is asked for these criteria; flags and environment go before it.
+    /// Judge settings for these criteria. Flags and environment variables override them.
     #[serde(
         default,
         rename = "judge",
         skip_serializing_if = "JudgeSettings::is_empty"
     )]
     pub judge_settings: JudgeSettings,
-    /// Texts that the judge is tried on.
+    /// Texts of known quality for testing the judge.
     #[serde(default, skip_serializing_if = "ProbeTexts::is_empty")]
     pub probe: ProbeTexts,
-    /// At least one, names unique.
+    /// The criteria: at least one, with unique names.
     pub criteria: Vec<Criterion>,
 }
 
 impl Criteria {
-    /// Whether one of them is a matter of judgement: then a model must judge.
+    /// Criteria with the default threshold and settings.
+    pub fn new(name: impl Into<String>, criteria: Vec<Criterion>) -> Self {
+        Self {
+            name: name.into(),
+            description: None,
+            threshold: DEFAULT_THRESHOLD,
+            loop_settings: LoopSettings::default(),
+            judge_settings: JudgeSettings::default(),
+            probe: ProbeTexts::default(),
+            criteria,
+        }
+    }
+
+    /// Whether at least one criterion needs a model as its judge.
     pub fn need_judge(&self) -> bool {
         self.criteria
             .iter()
@@ -48,25 +61,25 @@ impl Criteria {
     }
 }
 
-/// One thing a draft is measured by.
+/// One property that a draft is evaluated on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Criterion {
-    /// Unique in its set; the key of `criteria_scores`.
+    /// The name: unique in its set, and the key in `criteria_scores`.
     pub name: String,
-    /// What is measured, in words; the judge and the writer read it. Empty for a hard check that
-    /// speaks for itself.
+    /// What the criterion requires; the judge and the writer read it. May be empty for a check whose configuration says it
+    /// all.
     #[serde(default)]
     pub description: String,
-    /// Share in the weighted mean; above 0, default 1.
+    /// The weight in the weighted mean; above 0, default 1.
     pub weight: f64,
-    /// The floor: a draft with a lower score is not satisfactory, whatever the mean. 0 to 1; default
-    /// [`DEFAULT_FLOOR`] or [`DEFAULT_HARD_FLOOR`], see [`Evaluator::default_floor`].
+    /// The minimum score of this criterion, 0 to 1: a draft below it is not satisfactory, whatever the mean. Default:
+    /// see [`Evaluator::default_floor`].
     pub threshold: f64,
-    /// Whether nothing else counts where it is not met: the judge is not asked then, and no revision
-    /// that loses it is taken. Default: false.
+    /// Whether this criterion is required. If it is not met, the judge is skipped. A revision that breaks it is
+    /// rejected. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// What gives the score.
+    /// What computes the score.
     #[serde(flatten)]
     pub evaluator: Evaluator,
 }

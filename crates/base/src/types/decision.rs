@@ -1,27 +1,26 @@
 use serde::{Deserialize, Serialize};
 
-/// What somebody decides after a version was judged.
+/// What a user (or another decision maker) decides after a version is evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UserDecision {
-    /// The loop's own rule decides.
+    /// Let the loop decide.
     #[default]
     Auto,
-    /// One more revision of the best version, also where the criteria are met or nothing gets better any more.
+    /// Revise the best version again, even if the criteria are met or the score has stopped improving.
     Continue,
-    /// The run ends here, and its settings say which version it returns.
+    /// End the run. The settings decide which version it returns.
     Stop,
-    /// The run ends here, and the version of this number is the answer, whatever its score. It must be one that
-    /// was judged.
+    /// End the run and return this version, whatever its score. It must be an evaluated version.
     Accept(u32),
-    /// One more revision of the best version, which is told this wish; so are all later ones. The evaluators
-    /// are not: drafts are measured by the criteria.
+    /// Revise the best version again, with this instruction. The instruction applies to all later revisions too. The
+    /// evaluators do not see it: drafts are evaluated on the criteria.
     Guide(String),
-    /// A text of the user's own is the next version. It is judged like any other. By the word of who wrote it it
-    /// is the best so far, whatever its score: later revisions start from it, and one takes its place only if
-    /// it is better than this text is.
+    /// Use a text of the user's as the next version. It is evaluated like any other. Because the user wrote it, it
+    /// becomes the best version whatever its score: later revisions start from it, and a draft must score higher to
+    /// replace it.
     Edit {
-        /// The version that it was made of.
+        /// The version that the user edited.
         of: u32,
         /// The text.
         text: String,
@@ -29,18 +28,18 @@ pub enum UserDecision {
 }
 
 impl UserDecision {
-    /// The decision in words, on one line.
+    /// A one-line description of the decision.
     pub fn describe(&self) -> String {
         match self {
             Self::Auto => "the loop decides".to_owned(),
             Self::Continue => "revising again".to_owned(),
-            Self::Stop => "the run is to end".to_owned(),
-            Self::Accept(version) => format!("draft {version} is accepted"),
+            Self::Stop => "stop".to_owned(),
+            Self::Accept(version) => format!("draft {version} accepted"),
             Self::Guide(wish) => {
                 let words: Vec<&str> = wish.split_whitespace().collect();
-                format!("wish: {}", words.join(" "))
+                format!("instruction: {}", words.join(" "))
             }
-            Self::Edit { .. } => "a text of the user's own is the next draft".to_owned(),
+            Self::Edit { .. } => "the next draft is edited by the user".to_owned(),
         }
     }
 }

@@ -2,43 +2,44 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The verdict on one draft.
+/// The evaluation of one draft.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// Weighted mean of the scores that there are, 0 to 1; `None` if there are none. What it leaves out
-    /// is said by `status` and by the criteria one by one.
+    /// The weighted mean of the known scores, 0 to 1; `None` if no score is known. `status` and the results per
+    /// criterion say which scores are missing.
     pub overall_score: Option<f64>,
-    /// Score per criterion, in the order of the criteria file; `None` where there is no verdict.
+    /// The score per criterion, in the order of the criteria file; `None` if the criterion has no verdict.
     pub criteria_scores: IndexMap<String, Option<f64>>,
-    /// Whether the draft is good enough. Decided by our own rule, never by a model.
+    /// Whether the draft meets the criteria. Computed by `reflect`, never by a model.
     pub satisfactory: bool,
-    /// Weaknesses, most severe first.
+    /// The issues found, most severe first.
     pub issues: Vec<Issue>,
-    /// What to do about them, in the same order.
+    /// The suggested fixes, in the same order as the issues.
     pub suggestions: Vec<String>,
-    /// How sure the judge says it is, 0 to 1; 1 where only hard checks spoke.
+    /// The judge's confidence, 0 to 1; 1 if only checks ran.
     pub confidence: Option<f64>,
     /// Whether every criterion has a verdict.
     pub status: Status,
-    /// Highest minus lowest overall score of several judgements of this draft; `None` with one.
+    /// The highest minus the lowest overall score of several evaluations of this draft; `None` for a single one.
     pub spread: Option<f64>,
-    /// The verdicts one by one, in the order of the criteria file.
+    /// The result per criterion, in the order of the criteria file.
     #[serde(default)]
     pub criteria: Vec<CriterionResult>,
-    /// Why the text is not a proper draft, if it is not: it was cut off, or repeats itself. It ranks below every
-    /// text without a flaw, and never meets the criteria.
+    /// Why the whole text is flawed, if it is: truncated, or looping. Such a draft ranks below every draft without a
+    /// flaw and never meets the criteria.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw: Option<String>,
 }
 
-/// How good a judged draft is, the best last: whether it is free of flaws, whether it is good enough, whether it has all that is required,
-/// then its score. A floor or a severe issue is not outweighed by a mean, and a mean without the judge's
-/// part, who is not asked where something required is missing, is not compared with one that has it.
+/// The rank of an evaluated draft, best last. Drafts are ordered by flaws, then by whether they are satisfactory,
+/// then by whether they meet the required criteria, then by score. So a high mean never outweighs a missed minimum or
+/// a severe issue. A mean without the judge's part (the judge is skipped if a required criterion is not met) is never
+/// compared with a full one.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Rank {
-    /// Whether the text has no flaw as a whole.
+    /// Whether the whole text is free of flaws.
     pub clean: bool,
-    /// Whether it is good enough.
+    /// Whether the draft is satisfactory.
     pub satisfactory: bool,
     /// Whether every required criterion is met.
     pub required_met: bool,
@@ -47,14 +48,14 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// What no score outweighs.
+    /// The part of the rank that no score outweighs.
     pub fn class(&self) -> (bool, bool, bool) {
         (self.clean, self.satisfactory, self.required_met)
     }
 }
 
 impl Evaluation {
-    /// How good the draft is; `None` without a verdict on all of it.
+    /// The draft's rank; `None` if a criterion has no verdict.
     pub fn rank(&self) -> Option<Rank> {
         let score = self.overall_score.filter(|_| self.status == Status::Ok)?;
         Some(Rank {
@@ -65,7 +66,7 @@ impl Evaluation {
         })
     }
 
-    /// Takes in what is wrong with the text as a whole.
+    /// Records a flaw of the whole text.
     pub fn mark_flawed(&mut self, flaw: &str, fix: &str) {
         self.flaw = Some(flaw.to_owned());
         self.satisfactory = false;
@@ -81,7 +82,7 @@ impl Evaluation {
         self.suggestions.insert(0, fix.to_owned());
     }
 
-    /// Why there is no verdict on all of it; `None` if there is one.
+    /// Why the evaluation is incomplete; `None` if it is complete.
     pub fn problem(&self) -> Option<&str> {
         self.criteria
             .iter()
@@ -89,7 +90,7 @@ impl Evaluation {
             .map(|result| result.evidence.as_deref().unwrap_or("no verdict"))
     }
 
-    /// The evaluator that failed itself, if one did, and why: a sentence. No other draft would fare better.
+    /// The message for an evaluator that failed itself, if one did. Evaluating another draft would fail the same way.
     pub fn failure(&self) -> Option<String> {
         let failed = |result: &&CriterionResult| result.status == Status::Failed;
         self.criteria.iter().find(failed).map(|result| {
@@ -109,127 +110,126 @@ impl Evaluation {
     }
 }
 
-/// The verdict of one criterion.
+/// The result for one criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CriterionResult {
     /// The criterion's name.
     pub name: String,
-    /// The evaluator's kind.
+    /// The kind of evaluator.
     pub evaluator: String,
-    /// 0 to 1; `None` without a verdict.
+    /// The score, 0 to 1; `None` without a verdict.
     pub score: Option<f64>,
-    /// The criterion's floor.
+    /// The criterion's minimum score.
     pub threshold: f64,
-    /// Whether the criterion is met: by the evaluator's own word, else because the score reaches the
-    /// floor; false without a verdict.
+    /// Whether the criterion is met: the evaluator's own verdict if it gives one, otherwise score ≥ threshold. False
+    /// without a verdict.
     pub passed: bool,
-    /// Whether nothing else counts where it is not met.
+    /// Whether the criterion is required.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
     /// Whether there is a verdict.
     pub status: Status,
-    /// What the verdict rests on: the judge's reason, the value measured, or why there is no verdict.
+    /// The justification: the judge's rationale, the measured value, or why there is no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
-    /// What the evaluator made of the draft, where that is a value: what a `schema` check has read and
-    /// coerced, what a script returned.
+    /// A value derived from the draft: what a `schema` check parsed and coerced, or what a script returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Highest minus lowest score of several judgements of this draft; `None` with one.
+    /// The highest minus the lowest score of several evaluations of this draft; `None` for a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
-    /// Whether the verdict was not asked for again, but remembered from an earlier judgement of this draft.
+    /// Whether the verdict was reused from an earlier evaluation of the same draft.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
 }
 
-/// Whether a verdict could be had. Anything but `ok` is neither a pass nor a zero.
+/// The status of a verdict. Any status other than `ok` counts as neither pass nor fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// There is a verdict.
     #[default]
     Ok,
-    /// The judge answered, but its answer could not be read.
+    /// The judge's reply could not be parsed.
     Unparsed,
     /// The evaluator itself failed.
     Failed,
-    /// Not asked, since a required criterion is not met.
+    /// The evaluator was skipped, because a required criterion is not met.
     Skipped,
 }
 
-/// One weakness of a draft.
+/// One issue of a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
-    /// What kind of weakness.
+    /// The type of issue.
     #[serde(rename = "type")]
     pub kind: IssueType,
-    /// How severe it is; major and critical ones keep a draft from being satisfactory.
+    /// The severity. A draft with a major or critical issue is not satisfactory.
     pub severity: Severity,
     /// What is wrong, and where.
     pub description: String,
-    /// What would fix it.
+    /// How to fix it.
     pub suggested_fix: Option<String>,
-    /// The criterion it belongs to, if the judge named one that exists.
+    /// The criterion it belongs to; `None` if the judge named none or an unknown one.
     pub criterion: Option<String>,
-    /// Where it is, as far as that is known.
+    /// Where it is, as far as known.
     #[serde(flatten)]
     pub place: Place,
 }
 
 impl Issue {
-    /// The description of a suggestion that comes without an error.
+    /// The description of a suggestion that comes without an issue.
     pub const ONLY_SUGGESTED: &str = "It could be better.";
 
-    /// Whether it says nothing but what it suggests.
+    /// Whether the issue contains only a suggestion.
     pub fn is_suggestion(&self) -> bool {
         let fix = self.suggested_fix.as_ref();
         fix.is_some_and(|fix| [fix, Self::ONLY_SUGGESTED].contains(&self.description.as_str()))
     }
 }
 
-/// Where in a draft an issue is, and by which rule it is one. In JSON its keys stand in the issue
-/// itself; those that are not known are left out.
+/// Where an issue is in the draft, and which rule it violates. In JSON its keys are part of the issue; unknown ones
+/// are omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Place {
-    /// Line of the draft, counted from 1.
+    /// The line of the draft, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// JSON Pointer (RFC 6901) into the draft's JSON value; empty for the whole.
+    /// The JSON Pointer (RFC 6901) into the draft's JSON value; empty for the whole value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// JSON Pointer into the schema.
+    /// The JSON Pointer into the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema_path: Option<String>,
-    /// The schema's keyword that is violated.
+    /// The violated keyword of the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyword: Option<String>,
-    /// The passage of the draft that shows it, word for word.
+    /// The passage of the draft that shows the issue, verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
-    /// The claim of the draft that nothing backs; of unsupported issues only.
+    /// The claim that no evidence supports; only for unsupported issues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// Whether the draft bears it out: false where the quote is not in the draft, and where a judge ought to
-    /// have quoted and did not; `None` where there is nothing to quote.
+    /// Whether the quote is in the draft. Also false if the judge should have quoted a passage and did not; `None` if
+    /// no quote is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
 }
 
-/// What kind of weakness an issue is.
+/// The type of an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IssueType {
-    /// Something the task asks for is not there.
+    /// Something that the task requires is missing.
     Missing,
-    /// A claim that nothing backs.
+    /// No evidence supports a claim.
     Unsupported,
     /// Something is wrong.
     Incorrect,
 }
 
 impl IssueType {
-    /// The word for it, as in JSON.
+    /// The name, as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -239,20 +239,20 @@ impl IssueType {
     }
 }
 
-/// How severe an issue is, the most severe last.
+/// The severity of an issue, most severe last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth mentioning; does not keep a draft from being satisfactory.
+    /// Worth mentioning; the draft can still be satisfactory.
     Minor,
     /// Must be fixed.
     Major,
-    /// Makes the draft useless.
+    /// Makes the draft unusable.
     Critical,
 }
 
 impl Severity {
-    /// The word for it, as in JSON.
+    /// The name, as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Minor => "minor",

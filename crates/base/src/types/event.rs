@@ -19,320 +19,318 @@ use super::{
     version::EditCounts,
 };
 
-/// Version of the event stream and of the JSON result. It grows when a field changes its meaning or
-/// goes away, not when one is added.
+/// The version of the event stream and of the JSON result. It is incremented when a field changes its meaning or is
+/// removed, not when one is added.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// An event with the moment it happened.
+/// An event with its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stamped {
-    /// When it happened.
+    /// The time.
     pub time: Timestamp,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What happens in a run, in order. The run log, the progress display, every output format and the
-/// result are folds over these; there is no other state of a run.
+/// The events of a run, in order. The run log, the progress display, every output format and the result are folds
+/// over them. A run has no other state.
 ///
-/// In JSON the variant's name is the field `event`.
+/// In JSON the variant name is the field `event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// The run begins. Holds all that the loop depends on, so that a run can be understood and resumed
-    /// from its log alone.
+    /// The run begins. Contains everything the loop depends on, so that the run can be understood and resumed from
+    /// its log alone.
     RunStart {
         /// See [`SCHEMA_VERSION`].
         schema_version: u32,
         /// The run's id.
         run_id: Uuid,
-        /// `draft`, `revise` or `evaluate`.
+        /// The command: `draft`, `revise` or `evaluate`.
         command: String,
-        /// The file whose text is judged or revised, as it was named.
+        /// The evaluated or revised file, as given on the command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
-        /// What is to be written.
+        /// The task.
         task: Box<Task>,
-        /// What it is measured by.
+        /// The criteria.
         criteria: Box<Criteria>,
-        /// How the loop behaves, all layers laid over each other.
+        /// The effective loop settings, after all layers are merged.
         settings: LoopSettings,
-        /// Who writes and who judges.
+        /// The writer and the judge.
         models: Models,
-        /// What else it takes to go on with the run later; `None` where nobody can.
+        /// What else is needed to resume the run; `None` if it cannot be resumed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         setup: Option<Box<Setup>>,
     },
-    /// A run that had stopped goes on from here. What it had done before is not done again.
+    /// A stopped run continues. Its completed steps are not repeated.
     Resumed {
         /// The run's id.
         run_id: Uuid,
-        /// The version that was being worked on.
+        /// The version in progress.
         iteration: u32,
-        /// How the loop behaves from here on; limits may have been raised.
+        /// The settings from here on; limits may have been raised.
         settings: LoopSettings,
     },
-    /// A step begins.
+    /// A phase begins.
     Phase {
         /// Which step.
         phase: Phase,
-        /// Of which version.
+        /// The version it belongs to.
         iteration: u32,
     },
-    /// Evidence was found. What is found for the first version is shown with every call of the run; what is
-    /// found for a later one, with the calls that write and judge that version.
+    /// Evidence was found. Evidence for the first version is part of every call of the run. Evidence for a later
+    /// version is part of the calls that write and judge that version.
     Evidence {
-        /// The version that it was looked for.
+        /// The version it was retrieved for.
         iteration: u32,
-        /// What was found, the most relevant first, after what came with the task; never empty.
+        /// The evidence, most relevant first, after the evidence that came with the task; never empty.
         evidence: Vec<Evidence>,
     },
-    /// A piece of what a model is writing. For live views only: it is neither stored nor, unless asked
-    /// for, printed, since the finished text follows in [`Event::Draft`].
+    /// A piece of a model's output while it is generated. For live display only: it is not stored, and printed only
+    /// on request, because [`Event::Draft`] follows with the complete text.
     Delta {
-        /// The step it belongs to.
+        /// The phase it belongs to.
         phase: Phase,
         /// The version it belongs to.
         iteration: u32,
         /// Answer or reasoning.
         kind: DeltaKind,
-        /// The piece.
+        /// The text.
         text: String,
     },
-    /// A model call failed in a way that may pass, and is made again. What its deltas said is void.
+    /// A model call failed with a transient error and is retried. Its deltas so far are void.
     Retry {
-        /// The step it belongs to.
+        /// The phase it belongs to.
         phase: Phase,
         /// The version it belongs to.
         iteration: u32,
-        /// What went wrong.
+        /// The error message.
         message: String,
-        /// How long is waited before the next try, in milliseconds.
+        /// The wait before the retry, in milliseconds.
         wait_ms: u64,
     },
-    /// A model call ended. Each try that reached a server counts as one call.
+    /// A model call ended. Each attempt that reached a server counts as one call.
     Call {
-        /// The step it belongs to.
+        /// The phase it belongs to.
         phase: Phase,
         /// The version it belongs to.
         iteration: u32,
-        /// Who answered.
+        /// The model that answered.
         model: ModelId,
-        /// Tokens, as far as the server told.
+        /// The token counts, as far as the server reports them.
         usage: TokenUsage,
-        /// What it cost, in the unit of the user's prices; `None` where the model has no price or the server did not
-        /// count tokens.
+        /// The cost in the unit of the user's prices; `None` if the model has no price or the server did not report
+        /// token counts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
-        /// From the request to the end of the answer, waits included, in milliseconds.
+        /// The time from the request to the end of the reply, including waits, in milliseconds.
         duration_ms: u64,
-        /// Requests that were made, retries included; at least 1.
+        /// The number of requests, including retries; at least 1.
         attempts: u32,
-        /// Why it failed, if it did.
+        /// The error message, if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// A reply that is no draft: empty, cut off, refused. It is kept here and never wins.
+    /// A reply was rejected: empty, truncated or refused. It is recorded and never selected.
     Rejected {
-        /// The version it was to become.
+        /// The version it was meant to become.
         iteration: u32,
-        /// Why it is no draft.
+        /// Why it was rejected.
         reason: String,
-        /// What there is of it.
+        /// The rejected text.
         text: String,
-        /// Whether we ended it early, because it could no longer become a draft of use.
+        /// Whether `reflect` stopped the reply early, because it could no longer become a usable draft.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stopped_early: bool,
     },
-    /// A reply had something around the draft that was taken away: talk, or a code fence. The draft itself is
-    /// untouched; it follows.
+    /// Text around the draft was removed: boilerplate or a code fence. The draft itself is unchanged and follows.
     Cleaned {
         /// The version it becomes.
         iteration: u32,
-        /// What kind of thing it was, in words.
+        /// A description of the removed text.
         what: String,
-        /// The text that was taken away.
+        /// The removed text.
         removed: String,
     },
-    /// Several drafts are written for one version, and something became of one of them. The best one becomes the
-    /// version: it follows as [`Event::Draft`], with its evaluation. The calls of all of them are those of the version.
+    /// Something happened to one of several candidates for a version. The best one becomes the version and follows as
+    /// [`Event::Draft`], with its evaluation. The calls of all candidates belong to the version.
     Candidate {
         /// The version.
         iteration: u32,
-        /// Its number among the candidates for that version, from 1.
+        /// The candidate's number for that version, from 1.
         candidate: u32,
-        /// What became of it.
+        /// What happened.
         #[serde(flatten)]
         step: CandidateStep,
     },
-    /// A new version is written; its evaluation follows.
+    /// A new version is complete; its evaluation follows.
     Draft {
-        /// Its number; the first draft, or the text that the run began with, is 1.
+        /// Its number. The first draft, or the text that the run started with, is 1.
         iteration: u32,
         /// The text.
         output: String,
         /// The version it revises.
         based_on: Option<u32>,
-        /// How it was revised in the end.
+        /// The strategy that was used in the end.
         strategy: Option<Strategy>,
-        /// How the edits applied, if edits were tried.
+        /// How the edits applied, if the strategy used edits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edits: Option<EditCounts>,
     },
-    /// How a version is revised was chosen, or is changed because it did not work.
+    /// The strategy for a revision was chosen, or changed because the first one failed.
     Strategy {
-        /// The version that is to be written.
+        /// The version that is written next.
         iteration: u32,
-        /// How.
+        /// The strategy.
         strategy: Strategy,
-        /// Why, in words.
+        /// The reason, as a message.
         reason: String,
     },
-    /// A tool of the user's was run; the writer is shown what it wrote.
+    /// A user tool ran; the writer sees its output.
     ToolResult {
-        /// The version that is to be written next.
+        /// The version that is written next.
         iteration: u32,
-        /// What the tool is called.
+        /// The name of the tool.
         tool: String,
-        /// How it ended, in words.
+        /// A description of how it ended.
         end: String,
-        /// Its exit code; `None` if it did not end by itself.
+        /// Its exit code; `None` if it was killed.
         exit_code: Option<i32>,
-        /// What it wrote, standard error first, cut if it is long.
+        /// Its output, standard error first, truncated if it is long.
         output: String,
     },
-    /// The outline of a draft that is written in steps.
+    /// The outline of a draft that is written section by section.
     Outline {
-        /// The version that it is to become.
+        /// The version it becomes.
         iteration: u32,
-        /// Its sections, one line each.
+        /// The sections, one line each.
         sections: Vec<String>,
     },
-    /// A section of such a draft is written.
+    /// A section of such a draft is complete.
     Step {
-        /// The version that it belongs to.
+        /// The version it belongs to.
         iteration: u32,
-        /// Its number, from 1.
+        /// The section's number, from 1.
         step: usize,
-        /// How many there are.
+        /// The number of sections.
         of: usize,
-        /// What it is called.
+        /// The section's title.
         title: String,
     },
-    /// The model looked back at what has happened so far; the writer is told what it said.
+    /// The model reflected on the run so far; the writer sees the result.
     Reflection(Reflection),
-    /// A version is judged.
+    /// A version is evaluated.
     Evaluation {
         /// The version's number.
         iteration: u32,
-        /// The verdict.
+        /// The evaluation.
         evaluation: Evaluation,
     },
-    /// What became of the issues with this version; follows its evaluation, or stands for it where a text is only to
-    /// be corrected.
+    /// The issues after a version. Follows its evaluation, or replaces it for a correction without evaluation.
     Issues {
         /// The version's number.
         iteration: u32,
-        /// Those that it has, those that came back among them, most severe first.
+        /// The issues that the version has, including those that came back, most severe first.
         open: Vec<TrackedIssue>,
-        /// Those that the version it revises had and that it has no longer.
+        /// The issues of the version it revises that are now fixed.
         resolved: Vec<TrackedIssue>,
     },
-    /// The loop chose, and why.
+    /// The loop made a decision.
     Decision {
-        /// The version that the choice is about.
+        /// The version that the decision is about.
         iteration: u32,
-        /// What was chosen.
+        /// The decision.
         choice: Choice,
-        /// The best version after the choice.
+        /// The best version after the decision.
         incumbent: u32,
-        /// Why, in words.
+        /// The reason, as a message.
         reason: String,
     },
-    /// Somebody who may decide for the loop did, after a version was judged; what follows from it follows. Never
-    /// [`UserDecision::Auto`].
+    /// A user, or another decision maker, decided after a version was evaluated. The consequences follow as events.
+    /// Never [`UserDecision::Auto`].
     UserDecision {
-        /// The version that was judged.
+        /// The evaluated version.
         iteration: u32,
-        /// What was decided.
+        /// The decision.
         decision: UserDecision,
     },
-    /// Something that people should know and that does not stop the run.
+    /// A warning that does not stop the run.
     Warning {
-        /// What, and what to do about it.
+        /// The problem, and what to do about it.
         message: String,
     },
-    /// The run is over. The last event, always, and only once.
+    /// The run is over. Always the last event, exactly once.
     RunEnd {
         /// See [`SCHEMA_VERSION`].
         schema_version: u32,
         /// The run's id; `None` if the command failed before a run began.
         run_id: Option<Uuid>,
-        /// Why the loop stopped; `None` if it never ran or we failed ourselves.
+        /// Why the loop stopped; `None` if it never ran or failed internally.
         convergence_reason: Option<ConvergenceReason>,
-        /// Whether the criteria are met, or the user accepted.
+        /// Whether the criteria are met, or the user accepted a draft.
         success: bool,
-        /// The version that is the run's answer.
+        /// The selected version.
         selected: Option<u32>,
         /// The exit code of the command, before `--exit-zero`.
         exit_code: ExitCode,
-        /// What went wrong, if something did.
+        /// The error message, if the run failed.
         error: Option<String>,
     },
 }
 
 impl Event {
-    /// Whether the event is worth keeping: live pieces of text are not.
-    pub fn is_lasting(&self) -> bool {
+    /// Whether the event is recorded. Deltas are not.
+    pub fn is_recorded(&self) -> bool {
         !matches!(self, Self::Delta { .. })
     }
 }
 
-/// The steps of a loop.
+/// The phases of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// The outline of a draft is made.
+    /// Write the outline of a draft.
     Outline,
-    /// The first draft is written.
+    /// Write the first draft.
     Draft,
-    /// A version is judged.
+    /// Evaluate a version.
     Evaluate,
-    /// A better version is written.
+    /// Write a revision.
     Revise,
-    /// A tool of the user's runs.
+    /// Run a user tool.
     Tool,
-    /// The writer looks back at what has happened so far.
+    /// Reflect on the run so far.
     Reflect,
 }
 
-/// What a piece of a model's answer is.
+/// The kind of a piece of model output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeltaKind {
-    /// The answer itself.
+    /// The answer.
     Text,
-    /// The model's reasoning, which is never part of an answer.
+    /// The model's reasoning, which is never part of the answer.
     Reasoning,
 }
 
-/// What the loop does with a version.
+/// What the loop decides about a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Choice {
-    /// It is the best so far; revisions start from it.
+    /// The version is the best so far; revisions start from it.
     Accept,
-    /// The earlier one stays the best.
+    /// The earlier version stays the best.
     KeepIncumbent,
-    /// The scores are too close: a judge looks at both.
+    /// The scores are too close; a judge compares both versions.
     Compare,
-    /// The next draft is made in another way.
+    /// The next draft uses another approach.
     ChangeApproach,
-    /// What went wrong is reflected on before the next draft.
+    /// The model reflects on what went wrong before the next draft.
     Reflect,
-    /// The run ends here.
+    /// The run ends.
     Stop,
 }

@@ -1,35 +1,35 @@
 use serde::{Deserialize, Serialize};
 
-/// A piece of memory, code or documentation that a draft is checked against.
+/// A passage of memory, code or documentation that a draft is checked against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// What kind of thing it is taken from.
+    /// The kind of source.
     pub source: EvidenceSource,
-    /// The text, word for word.
+    /// The text, verbatim.
     pub content: String,
-    /// How much it has to do with what was looked for, 0 to 1. Of a fact its confidence, of a procedure its
-    /// success rate; of a passage see `Gatherer` in the crate `reflect-core`. `None` if it is not known.
+    /// The relevance to the query, 0 to 1: the confidence of a fact, the success rate of a procedure, or a search
+    /// score (see `Gatherer` in the crate `reflect-core`). `None` if unknown.
     pub relevance: Option<f64>,
-    /// The claim that it bears on, for or against, where that is known.
+    /// The claim that it supports or contradicts, if known.
     pub supports_claim: Option<String>,
-    /// Where it stands: `path:line-line`. `None` for memory.
+    /// The location, as `path:line-line`. `None` for memory.
     pub location: Option<String>,
 }
 
-/// What kind of thing a piece of evidence is taken from.
+/// The kind of source of a piece of evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {
     /// Facts and procedures that came with the task.
     Memory,
-    /// Program text.
+    /// Source code.
     Codebase,
-    /// Texts for people.
+    /// Documentation.
     Documentation,
 }
 
 impl EvidenceSource {
-    /// The word for it, as in JSON.
+    /// The name, as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -39,10 +39,10 @@ impl EvidenceSource {
     }
 }
 
-/// A piece of evidence of a run, with the version that it was first shown for.
+/// A piece of evidence with the version it was first used for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Gathered {
-    /// Number of the version.
+pub struct RunEvidence {
+    /// The version's number.
     pub iteration: u32,
     /// The evidence.
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! Quantities as people write them in files and flags.
+//! Durations and sizes as people write them in files and flags.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -6,18 +6,18 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A time span above 0, written as people do: `10s`, `2m`, `1h 30m`.
+/// A duration above 0, written as `10s`, `2m` or `1h 30m`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct HumanDuration(Duration);
 
 impl HumanDuration {
-    /// Of so many seconds.
+    /// A duration in seconds; must be above 0.
     pub const fn from_secs(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 
-    /// This time span; `None` if it is 0.
+    /// Wraps a duration; `None` if it is 0.
     pub const fn new(duration: Duration) -> Option<Self> {
         if duration.is_zero() {
             return None;
@@ -35,7 +35,7 @@ impl FromStr for HumanDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no duration above 0; write `10s`, `2m` or `1h 30m`");
+        let wrong = || format!("invalid duration `{text}`; write `10s`, `2m` or `1h 30m`");
         let span: SignedDuration = text.trim().parse().map_err(|_| wrong())?;
         match Duration::try_from(span) {
             Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
@@ -81,22 +81,21 @@ impl JsonSchema for HumanDuration {
     }
 }
 
-/// An amount of memory above 0, written as people do: `512KB`, `256MB`, `2GiB`. A unit of 1024 with or
-/// without the `i`, as memory is counted.
+/// A memory size above 0, written as `512KB`, `256MB` or `2GiB`. Units are powers of 1024, with or without the `i`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct HumanSize(u64);
 
-/// The units, the largest first.
+/// The units, largest first.
 const UNITS: [(&str, u64); 3] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
 
 impl HumanSize {
-    /// Of so many mebibytes.
+    /// A size in mebibytes; must be above 0.
     pub const fn from_mib(mebibytes: u64) -> Self {
         Self(mebibytes << 20)
     }
 
-    /// In bytes.
+    /// The size in bytes.
     pub fn bytes(self) -> u64 {
         self.0
     }
@@ -106,8 +105,7 @@ impl FromStr for HumanSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("`{text}` is no amount of memory above 0; write `64MB`, `256MB` or `2GB`");
+        let wrong = || format!("invalid memory size `{text}`; write `64MB`, `256MB` or `2GB`");
         let plain = text.trim().to_ascii_uppercase().replace("IB", "B");
         let (number, unit) = UNITS
             .iter()
@@ -142,7 +140,7 @@ impl From<HumanSize> for String {
 
 impl fmt::Display for HumanSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Made of whole kilobytes, so that the last unit always fits.
+        // The value is a multiple of a kilobyte, so the smallest unit always divides it.
         let (unit, bytes) = UNITS
             .iter()
             .find(|(_, bytes)| self.0.is_multiple_of(*bytes))
@@ -174,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_parse_in_common_notations() {
         for (text, bytes) in [
             ("64MB", 64 << 20),
             (" 2 GiB ", 2 << 30),
@@ -200,13 +198,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_as_the_same(kilobytes in 1_u64..1 << 40) {
+        fn formatting_and_parsing_round_trip(kilobytes in 1_u64..1 << 40) {
             let size = HumanSize(kilobytes << 10);
             prop_assert_eq!(size.to_string().parse::<HumanSize>(), Ok(size));
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in ".*") {
+        fn arbitrary_text_never_panics(text in ".*") {
             let _ = text.parse::<HumanSize>();
         }
     }

@@ -2,40 +2,40 @@ use serde::{Deserialize, Serialize};
 
 use super::evaluation::Issue;
 
-/// An issue that is followed through the versions of a run.
+/// An issue that is tracked across the versions of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrackedIssue {
-    /// The same as long as the run lasts, from 1.
+    /// A number from 1 that stays the same for the whole run.
     pub id: u32,
-    /// How it stands in the version that it is told of.
+    /// Its status in the version that reports it.
     pub status: IssueStatus,
-    /// The version that first had it.
+    /// The first version that had it.
     pub since: u32,
-    /// The issue, in the words of the verdict that named it last.
+    /// The issue, as described by the latest evaluation that found it.
     #[serde(flatten)]
     pub issue: Issue,
 }
 
-/// How an issue stands in a version.
+/// The status of an issue in a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IssueStatus {
-    /// It is there.
+    /// The version has it.
     Open,
-    /// The version that was revised had it, this one has not.
+    /// The revised version had it, and this one does not.
     Resolved,
-    /// It is there, the version that was revised did not have it, and an earlier one did.
+    /// The version has it, the revised version did not, and an earlier one did.
     CameBack,
 }
 
-/// What became of the issues on the way to the selected version: those of the version itself and of all
-/// that it goes back to. Issues of attempts that led nowhere do not count.
+/// What happened to the issues on the path to the selected version: the issues of that version and its ancestors.
+/// Issues of rejected attempts do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct IssueSummary {
-    /// How many different issues were found.
+    /// The number of distinct issues found.
     pub found: usize,
-    /// How many of them the selected version no longer has.
+    /// How many of them the selected version has fixed.
     pub resolved: usize,
-    /// `resolved` / `found`, 0 to 1; `None` where none was found.
+    /// `resolved` / `found`, 0 to 1; `None` if no issue was found.
     pub share_resolved: Option<f64>,
 }

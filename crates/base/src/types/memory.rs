@@ -5,33 +5,33 @@ use uuid::Uuid;
 use super::outcome::ConvergenceReason;
 use super::task::Fact;
 
-/// Something that is kept for later runs.
+/// An entry of the memory that later runs use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Its number. One that is removed is never given to another.
+    /// The entry's number. Numbers of removed entries are not reused.
     pub id: u64,
-    /// When it was taken in.
+    /// When it was added.
     pub added: Timestamp,
-    /// When it was last used in a run, or found in one again.
+    /// When it was last used or learned again.
     pub touched: Timestamp,
-    /// What is known.
+    /// The content.
     pub what: Knowledge,
 }
 
-/// What can be kept for later runs.
+/// The content of a memory entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Knowledge {
-    /// Something that is so.
+    /// A fact.
     Fact(Fact),
     /// A way to do something, with how often it worked.
     Procedure(KnownProcedure),
-    /// Something learned from earlier runs, or said by the user: advice for the writer.
+    /// Advice for the writer, learned from earlier runs or entered by the user.
     Insight(KnownInsight),
 }
 
 impl Knowledge {
-    /// The word for its kind, as in JSON.
+    /// The name of the kind, as in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Fact(_) => "fact",
@@ -40,7 +40,7 @@ impl Knowledge {
         }
     }
 
-    /// It in words, in one text.
+    /// The content as one text.
     pub fn text(&self) -> String {
         match self {
             Self::Fact(fact) => fact.content.clone(),
@@ -52,7 +52,7 @@ impl Knowledge {
         }
     }
 
-    /// In how many runs it was used.
+    /// The number of runs that used it.
     pub fn uses(&self) -> u32 {
         match self {
             Self::Fact(_) => 0,
@@ -62,54 +62,54 @@ impl Knowledge {
     }
 }
 
-/// A procedure with what has become of the runs that used it.
+/// A procedure with the results of the runs that used it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownProcedure {
-    /// What it is called, if that is not all that there is of it.
+    /// A name, if there is more to it than the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The procedure in words.
+    /// The procedure as text.
     pub content: String,
-    /// How often it worked before it came here, 0 to 1, if somebody says.
+    /// The success rate before it was stored here, 0 to 1, if known.
     pub given: Option<f64>,
-    /// In how many runs it was used.
+    /// The number of runs that used it.
     pub uses: u32,
-    /// How many of them met their criteria.
+    /// How many of those runs met their criteria.
     pub successes: u32,
 }
 
-/// An insight with what it rests on, and what has become of the runs that used it.
+/// An insight with its sources and the results of the runs that used it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownInsight {
-    /// What kind of insight: `recurring_issue`, `failing_criterion`, `check`, `model`, or a word of the user's.
+    /// The category: `recurring_issue`, `failing_criterion`, `check`, `model`, or one chosen by the user.
     pub category: String,
-    /// What it is about, in words that stay the same however it is worded: by this it is known again.
+    /// A stable key for the topic, independent of the wording. Used to recognize the same insight.
     pub subject: String,
-    /// The advice, as the writer reads it.
+    /// The advice, as the writer sees it.
     pub content: String,
-    /// Whether a model has worded `content`; else a rule did, or the user.
+    /// Whether a model wrote `content`; otherwise a rule or the user did.
     #[serde(default)]
     pub worded: bool,
-    /// The name of the criteria that it is about; `None` for all.
+    /// The name of the criteria that it applies to; `None` for all.
     pub criteria: Option<String>,
-    /// The criterion among these.
+    /// The criterion in that set.
     pub criterion: Option<String>,
-    /// The model that it is about, as `provider:model`; `None` for all.
+    /// The model that it applies to, as `provider:model`; `None` for all.
     pub model: Option<String>,
-    /// How sure it was when it was learned, 0 to 1, before its use said anything.
+    /// The confidence when it was learned, 0 to 1, before any use.
     pub learned: f64,
-    /// The runs that it was learned from, the one whose words it uses first.
+    /// The runs that it was learned from; its wording comes from the first one.
     pub evidence: Vec<Uuid>,
-    /// In how many runs it was used.
+    /// The number of runs that used it.
     pub uses: u32,
-    /// How many of them could be compared with runs that did without it.
+    /// How many of them could be compared with runs that did not use it.
     pub compared: u32,
-    /// The sum, over the runs compared, of the share of runs without it that each was better than; ties count half.
+    /// The sum over the compared runs of the share of runs without it that each one beat; ties count half.
     pub points: f64,
 }
 
 impl KnownInsight {
-    /// An insight that was never used and rests on no run.
+    /// A new insight without uses or sources.
     pub fn new(category: impl Into<String>, content: impl Into<String>, learned: f64) -> Self {
         let content = content.into();
         Self {
@@ -129,31 +129,31 @@ impl KnownInsight {
     }
 }
 
-/// A change to what is kept.
+/// A change to the memory.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MemoryChange {
-    /// Something new.
+    /// Adds an entry.
     Add(Knowledge),
-    /// Other words or figures for what has this id.
+    /// Replaces the content of the entry with this id.
     Replace(u64, Knowledge),
-    /// What has this id was used or found again.
+    /// Records that the entry with this id was used or learned again.
     Touch(u64),
-    /// What has this id is no longer kept.
+    /// Removes the entry with this id.
     Remove(u64),
 }
 
-/// What the end of a run says of what it was told from memory. It is found out where the run's log is, and taken in
-/// where memory is.
+/// The result of a run for the memory entries that it used. Computed next to the run log and applied next to the
+/// memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Whether the criteria were met; `None` if the run did not come to an end of its own, and says nothing.
+    /// Whether the criteria were met; `None` if the run did not finish on its own and counts for nothing.
     pub success: Option<bool>,
-    /// Of all that it was told, by the ids in memory: the share of runs without it that this one was better than, ties
-    /// counting half, 0 to 1; `None` where there are too few of them, or the run says nothing.
+    /// For each memory entry used, by id: the share of runs without it that this run beat, 0 to 1, ties counting
+    /// half; `None` if there are too few of them or the run counts for nothing.
     pub shares: Vec<(u64, Option<f64>)>,
 }
 
-/// How a run ended, as far as runs are compared by it.
+/// How a run ended, for comparing runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutcome {
     /// The run.
@@ -162,11 +162,11 @@ pub struct RunOutcome {
     pub reason: Option<ConvergenceReason>,
     /// Whether the criteria were met.
     pub success: bool,
-    /// How many drafts it took.
+    /// The number of drafts.
     pub iterations: u32,
-    /// The overall score of the first draft that it wrote, 0 to 1; `None` if that was not judged, or was not its
-    /// own.
+    /// The overall score of the first draft that the run wrote, 0 to 1; `None` if it was not evaluated or not written
+    /// by the run.
     pub first_score: Option<f64>,
-    /// The ids of what it was told from memory.
+    /// The ids of the memory entries it used.
     pub remembered: Vec<u64>,
 }

@@ -1,5 +1,4 @@
-//! The nouns of the project. Everything that another room takes or gives is one of these; this room
-//! knows no other.
+//! The domain types. All crates exchange these; this module depends on no other.
 
 mod candidate;
 mod criteria;
@@ -31,16 +30,9 @@ pub use decision::UserDecision;
 pub use evaluation::{
     CriterionResult, Evaluation, Issue, IssueType, Place, Rank, Severity, Status,
 };
-pub use evaluator::compile;
-pub use evaluator::{
-    Against, Anchors, Bounds, CommandConfig, CommandSyntaxError, CommandVerdict, CompareConfig,
-    CompareError, CompareKeys, CompareMethod, CompareWith, ContainsConfig, DRAFT_FILE, Evaluator,
-    Expect, JudgeExample, LengthConfig, LengthUnit, LlmConfig, MAX_REFERENCE, MAX_TEXTS, Origin,
-    Piece, RegexConfig, SchemaConfig, ScoreRange, ScriptConfig, ScriptLanguage, TIE_SCORE, Terms,
-    WHOLE_MATCH,
-};
+pub use evaluator::*;
 pub use event::{Choice, DeltaKind, Event, Phase, SCHEMA_VERSION, Stamped};
-pub use evidence::{Evidence, EvidenceSource, Gathered};
+pub use evidence::{Evidence, EvidenceSource, RunEvidence};
 pub use human::{HumanDuration, HumanSize};
 pub use issues::{IssueStatus, IssueSummary, TrackedIssue};
 pub use judging::{JudgeMode, JudgeScore, JudgeSettings, MAX_SAMPLES, ProbeTexts};
@@ -54,10 +46,10 @@ pub use reflecting::{ReflectionCriteria, ReflectorSettings};
 pub use reflection::{Reflection, Trigger};
 pub use settings::{LoopSettings, OnFailure, Select, Strategy};
 pub use setup::Setup;
-pub use table::Range;
 #[cfg(feature = "clap")]
-pub use table::word;
-pub use task::{ContextBlock, Fact, Insight, PastMessage, Procedure, Recollection, Task};
+pub use table::{OPPOSITE, switch, word};
+pub use table::{Range, Switch};
+pub use task::{ContextBlock, Fact, Insight, PastMessage, Procedure, RecalledMemory, Task};
 pub use think::Think;
 pub use usage::{CHARACTERS_PER_TOKEN, TokenUsage};
 pub use version::{EditCounts, Version};

@@ -2,13 +2,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Which model answers, as `provider:model` in what people read.
+/// A model, displayed as `provider:model`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ModelId {
-    /// The provider's name: `ollama`, `openai`, a preset or profile of that protocol, `embedded`,
-    /// `scripted`.
+    /// The provider: `ollama`, `openai`, a preset or profile with the `OpenAI` protocol, `embedded`, or `scripted`.
     pub provider: String,
-    /// The provider's own name of the model.
+    /// The provider's name for the model.
     pub model: String,
 }
 
@@ -21,8 +20,8 @@ impl fmt::Display for ModelId {
 /// The models of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Models {
-    /// Writes and revises; `None` where nothing is written.
+    /// The writer, which also revises; `None` if nothing is written.
     pub writer: Option<ModelId>,
-    /// Judges; `None` where no criterion needs a model.
+    /// The judge; `None` if no criterion needs a model.
     pub judge: Option<ModelId>,
 }

@@ -9,7 +9,7 @@ use super::{
     candidate::{Candidate, CandidateStep},
     evaluation::Evaluation,
     event::{Event, SCHEMA_VERSION, Stamped},
-    evidence::{Evidence, Gathered},
+    evidence::{Evidence, RunEvidence},
     issues::IssueSummary,
     model_id::Models,
     reflection::Reflection,
@@ -21,44 +21,44 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergenceReason {
-    /// The criteria are met.
+    /// The draft meets the criteria.
     QualityMet,
-    /// The iteration limit is reached.
+    /// The run reached the iteration limit.
     MaxIterations,
-    /// No better draft for some iterations.
+    /// No draft improved the score for several iterations.
     Plateau,
     /// Scores go up and down without a trend.
     Oscillation,
-    /// Improvements became too small.
+    /// The improvements became too small.
     Diminishing,
     /// The text hardly changes any more.
     Stable,
-    /// The same issues are found again and again.
+    /// The same issues keep coming back.
     RepeatedIssues,
-    /// The token limit is reached.
+    /// The run reached the token limit.
     TokenBudget,
-    /// The time limit is reached.
+    /// The run reached the time limit.
     TimeLimit,
-    /// The limit on cost is reached.
+    /// The run reached the cost limit.
     CostLimit,
-    /// The one correction that was asked for is made; nobody was to judge it.
+    /// The single requested correction, without evaluation, is done.
     Corrected,
-    /// The user took a draft.
+    /// The user accepted a draft.
     UserAccepted,
-    /// The user ended the run without taking a draft.
+    /// The user ended the run without accepting a draft.
     UserQuit,
-    /// No verdict could be had: the judge's could not be read, twice in a row, or a check failed itself.
+    /// A draft could not be evaluated: the judge's reply was unparseable twice in a row, or a check itself failed.
     JudgeFailed,
-    /// A model could not be reached or used.
+    /// A model was unreachable or unusable.
     ModelError,
-    /// Every reply that was to be a draft was rejected.
+    /// Every reply was rejected.
     NoDraft,
-    /// A signal ended the run.
+    /// A signal interrupted the run.
     Interrupted,
 }
 
 impl ConvergenceReason {
-    /// The exit code of a run that stopped for this reason.
+    /// The exit code for this reason.
     pub fn exit_code(self, success: bool) -> ExitCode {
         match self {
             Self::ModelError => ExitCode::Provider,
@@ -70,48 +70,60 @@ impl ConvergenceReason {
         }
     }
 
-    /// The reason in words, to follow "stopped: ".
+    /// Returns whether a convergence rule stopped the run because more drafts were not expected to help.
+    pub fn is_rule(self) -> bool {
+        matches!(
+            self,
+            Self::Plateau
+                | Self::Oscillation
+                | Self::Diminishing
+                | Self::Stable
+                | Self::RepeatedIssues
+        )
+    }
+
+    /// A description that follows "stopped: ".
     pub fn describe(self) -> &'static str {
         match self {
             Self::QualityMet => "the criteria are met",
             Self::MaxIterations => "the iteration limit is reached",
-            Self::Plateau => "no better draft for some iterations",
+            Self::Plateau => "no improvement in recent drafts",
             Self::Oscillation => "scores go up and down without a trend",
             Self::Diminishing => "improvements became too small",
-            Self::Stable => "the text hardly changes any more",
-            Self::RepeatedIssues => "the same issues are found again",
+            Self::Stable => "the text hardly changes",
+            Self::RepeatedIssues => "the same issues recur",
             Self::TokenBudget => "the token limit is reached",
             Self::TimeLimit => "the time limit is reached",
-            Self::CostLimit => "the limit on cost is reached",
-            Self::Corrected => "the correction is made",
+            Self::CostLimit => "the cost limit is reached",
+            Self::Corrected => "corrected",
             Self::UserAccepted => "accepted by the user",
             Self::UserQuit => "ended by the user",
             Self::JudgeFailed => "a draft could not be judged",
-            Self::ModelError => "it could not go on",
-            Self::NoDraft => "no reply was a usable draft",
+            Self::ModelError => "a model call failed",
+            Self::NoDraft => "every reply was rejected",
             Self::Interrupted => "interrupted",
         }
     }
 }
 
-/// The exit codes that scripts rely on.
+/// The exit codes. They are a contract with scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "u8", try_from = "u8")]
 #[repr(u8)]
 pub enum ExitCode {
-    /// Criteria met, or the user accepted.
+    /// Criteria met, or the user accepted a draft.
     Success = 0,
-    /// A failure of ours or of the machine.
+    /// An internal or system error.
     Failure = 1,
-    /// Usage, configuration or criteria-file error.
+    /// A usage, configuration or criteria-file error.
     Usage = 2,
     /// Finished, criteria not met.
     NotMet = 3,
-    /// The provider failed: network, authentication, model missing.
+    /// The provider failed: network, authentication, or missing model.
     Provider = 4,
-    /// Stopped by a limit: tokens, time, cost.
+    /// Stopped by a limit on tokens, time or cost.
     Limit = 5,
-    /// No verdict could be read.
+    /// The judge was unusable: no verdict could be parsed.
     JudgeUnusable = 6,
     /// Interrupted.
     Interrupted = 130,
@@ -136,66 +148,66 @@ impl TryFrom<u8> for ExitCode {
             5 => Self::Limit,
             6 => Self::JudgeUnusable,
             130 => Self::Interrupted,
-            _ => return Err(format!("{code} is no exit code of ours")),
+            _ => return Err(format!("unknown exit code {code}")),
         })
     }
 }
 
-/// A run as far as it has got: the fold over its events.
+/// The state of a run so far: the fold over its events.
 #[derive(Debug, Clone, Default)]
 pub struct RunRecord {
     /// The run's id.
     pub run_id: Option<Uuid>,
-    /// Who writes and who judges.
+    /// The writer and the judge.
     pub models: Option<Models>,
-    /// Every version, in order.
+    /// All versions, in order.
     pub versions: Vec<Version>,
     /// The version that the run selected.
     pub selected: Option<u32>,
-    /// Why it stopped.
+    /// Why the run stopped.
     pub convergence_reason: Option<ConvergenceReason>,
     /// Whether the criteria are met.
     pub success: bool,
-    /// Requests to models, retries included.
+    /// The number of requests to models, including retries.
     pub total_llm_calls: u32,
-    /// Tokens of the whole run.
+    /// The token usage of the whole run.
     pub token_usage: TokenUsage,
-    /// What the calls cost whose cost is known.
+    /// The total cost of the calls with a known cost.
     known_cost: f64,
-    /// Calls whose cost is not known.
+    /// The number of calls with an unknown cost.
     calls_of_unknown_cost: u32,
-    /// Replies that were no drafts: the version they were to become, why not, and what there is of them.
+    /// The rejected replies: the version they were meant to become, the reason, and the text.
     pub rejected: Vec<(u32, String, String)>,
-    /// Those of them that were ended early.
+    /// How many of them were stopped early.
     pub stopped_early: u32,
-    /// The drafts that versions were chosen from, where there was a choice.
+    /// The candidates, for versions with more than one.
     pub candidates: Vec<Candidate>,
-    /// What the model said when it looked back, in order.
+    /// The model's reflections, in order.
     pub reflections: Vec<Reflection>,
-    /// The best version so far, as the loop has decided.
+    /// The best version so far, as decided by the loop.
     pub incumbent: Option<u32>,
-    /// Per version, the ids of the issues that it has.
+    /// The ids of the open issues, per version.
     pub open_issues: IndexMap<u32, BTreeSet<u32>>,
-    /// What drafts were checked against, each piece once.
-    pub evidence: Vec<Gathered>,
-    /// Things people should know.
+    /// The evidence used, without duplicates.
+    pub evidence: Vec<RunEvidence>,
+    /// The warnings.
     pub warnings: Vec<String>,
-    /// What went wrong, if something did.
+    /// The error message, if the run failed.
     pub error: Option<String>,
     /// The exit code, once the run is over.
     pub exit_code: Option<ExitCode>,
     /// When the run began.
     pub started: Option<Timestamp>,
-    /// When the last event happened.
+    /// The time of the last event.
     pub last_event: Option<Timestamp>,
-    /// How long nobody was at work, from when the run was stopped until it was resumed.
+    /// The total time between stopping and resuming.
     paused: SignedDuration,
-    /// Per version: when its first step began, and the tokens of its calls.
+    /// Per version: the start of its first step, and the tokens of its calls.
     steps: IndexMap<u32, (Timestamp, TokenUsage)>,
 }
 
 impl RunRecord {
-    /// Folds a whole run.
+    /// Folds all events of a run.
     pub fn from_events<'a>(events: impl IntoIterator<Item = &'a Stamped>) -> Self {
         let mut record = Self::default();
         for event in events {
@@ -204,10 +216,10 @@ impl RunRecord {
         record
     }
 
-    /// Takes one more event in.
+    /// Applies one event.
     pub fn apply(&mut self, stamped: &Stamped) {
         let time = stamped.time;
-        let before = self.moment(time);
+        let before = self.advance_clock(time);
         match &stamped.event {
             Event::RunStart { run_id, models, .. } => {
                 self.run_id = Some(*run_id);
@@ -276,7 +288,7 @@ impl RunRecord {
             Event::Evidence {
                 iteration,
                 evidence,
-            } => self.gather(*iteration, evidence),
+            } => self.add_evidence(*iteration, evidence),
             Event::Warning { message } => self.warnings.push(message.clone()),
             Event::RunEnd { .. } => self.end(&stamped.event),
             Event::Rejected {
@@ -339,14 +351,14 @@ impl RunRecord {
         }
     }
 
-    /// Something happens at that time; gives when the last thing before it did.
-    fn moment(&mut self, time: Timestamp) -> Timestamp {
+    /// Records the time of an event and returns the time of the one before it.
+    fn advance_clock(&mut self, time: Timestamp) -> Timestamp {
         let before = self.last_event.unwrap_or(time);
         self.last_event = Some(before.max(time));
         before
     }
 
-    /// Nobody was at work for so long: what is under way has not taken longer for it.
+    /// Shifts the start of everything in progress, so that the pause does not count.
     fn pause(&mut self, pause: SignedDuration) {
         self.paused += pause;
         for (begun, _) in self.steps.values_mut() {
@@ -354,20 +366,20 @@ impl RunRecord {
         }
     }
 
-    /// When an iteration began, and what it has used.
+    /// The start time and token usage of an iteration.
     fn step(&mut self, iteration: u32, time: Timestamp) -> &mut (Timestamp, TokenUsage) {
         let begins = || (time, TokenUsage::default());
         self.steps.entry(iteration).or_insert_with(begins)
     }
 
-    /// A passage that is found for several versions is relevant to each in its own way, and is taken in once.
-    fn gather(&mut self, iteration: u32, evidence: &[Evidence]) {
+    /// Adds evidence; a passage that was found for several versions is added once.
+    fn add_evidence(&mut self, iteration: u32, evidence: &[Evidence]) {
         for piece in evidence {
             let known = self.evidence.iter().any(|known| {
                 known.evidence.location == piece.location && known.evidence.content == piece.content
             });
             if !known {
-                self.evidence.push(Gathered {
+                self.evidence.push(RunEvidence {
                     iteration,
                     evidence: piece.clone(),
                 });
@@ -375,24 +387,20 @@ impl RunRecord {
         }
     }
 
-    /// The version with that number.
+    /// The version with this number.
     pub fn version(&self, iteration: u32) -> Option<&Version> {
         self.versions.iter().find(|v| v.iteration == iteration)
     }
 
-    /// Whether the run came to its end without a proper draft: resuming it requests one again.
+    /// Whether the run ended without a usable draft; resuming it then requests one again.
     pub fn ended_without_draft(&self) -> bool {
-        use ConvergenceReason::{
-            Diminishing, MaxIterations, NoDraft, Oscillation, Plateau, RepeatedIssues, Stable,
-        };
         let verdict = self.selected().and_then(|it| it.evaluation.as_ref());
         let is_flawed = verdict.is_some_and(|verdict| verdict.flaw.is_some());
         match self.convergence_reason {
-            Some(NoDraft) => true,
-            Some(MaxIterations | Plateau | Oscillation | Diminishing | Stable | RepeatedIssues) => {
-                is_flawed
-            }
-            _ => false,
+            Some(ConvergenceReason::NoDraft) => true,
+            Some(ConvergenceReason::MaxIterations) => is_flawed,
+            Some(reason) => reason.is_rule() && is_flawed,
+            None => false,
         }
     }
 
@@ -401,13 +409,13 @@ impl RunRecord {
         self.version(self.selected?)
     }
 
-    /// How many drafts were tried, those included that came to nothing.
+    /// The number of drafts attempted, including failed ones.
     pub fn iterations(&self) -> u32 {
         self.steps.keys().copied().max().unwrap_or(0)
     }
 
-    /// The best version: the loop's incumbent; where nobody decided, the best by [`Version::rank`], of
-    /// equals the earliest. `None` if none has a score.
+    /// The best version: the loop's incumbent, or, if the loop made no decision, the highest by [`Version::rank`] and
+    /// the earliest of equals. `None` if no version has a score.
     pub fn best(&self) -> Option<&Version> {
         if let Some(incumbent) = self.incumbent.and_then(|number| self.version(number)) {
             return Some(incumbent);
@@ -421,7 +429,7 @@ impl RunRecord {
         best
     }
 
-    /// The JSON result (design §6).
+    /// The JSON result.
     pub fn result(&self) -> RunResult {
         let last = self.versions.last();
         let best = self.best();
@@ -458,20 +466,20 @@ impl RunRecord {
         }
     }
 
-    /// What all calls cost together, in the unit of the user's prices; `None` where there was no call, or the cost of
-    /// one is not known.
+    /// The total cost of all calls, in the unit of the user's prices; `None` if there was no call, or the cost of a
+    /// call is unknown.
     pub fn cost(&self) -> Option<f64> {
         let known = self.total_llm_calls > 0 && self.calls_of_unknown_cost == 0;
         known.then(|| self.known_cost())
     }
 
-    /// What those calls cost together of which it is known.
+    /// The total cost of the calls with a known cost.
     pub fn known_cost(&self) -> f64 {
-        // What is left of adding is no money.
+        // Rounds off floating-point noise.
         (self.known_cost * 1e9).round() / 1e9
     }
 
-    /// Seconds from the run's start to its last event, without those between its end and its resumption.
+    /// The seconds from the run's start to its last event, without the time between stopping and resuming.
     pub fn execution_time(&self) -> Option<f64> {
         let time = self.last_event?.duration_since(self.started?);
         Some((time - self.paused).as_secs_f64())
@@ -481,7 +489,7 @@ impl RunRecord {
         self.versions.iter_mut().find(|v| v.iteration == iteration)
     }
 
-    /// Brings a version's time and tokens up to date.
+    /// Updates a version's duration and token usage.
     fn refresh(&mut self, iteration: u32, now: Timestamp) {
         let Some(&(begun, usage)) = self.steps.get(&iteration) else {
             return;
@@ -492,8 +500,8 @@ impl RunRecord {
         }
     }
 
-    /// What became of the issues on the way to the selected version, else to the best one; `None` if neither
-    /// has a verdict.
+    /// What happened to the issues on the path to the selected version, or else to the best one; `None` if neither is
+    /// evaluated.
     pub fn issues(&self) -> Option<IssueSummary> {
         let last = self.selected().or_else(|| self.best())?;
         let open = self.open_issues.get(&last.iteration)?;
@@ -506,7 +514,7 @@ impl RunRecord {
                     .into_iter()
                     .flatten(),
             );
-            // A base is always an earlier version, so this ends.
+            // `based_on` is always an earlier version, so this terminates.
             next = version
                 .based_on
                 .filter(|base| *base < version.iteration)
@@ -523,14 +531,14 @@ impl RunRecord {
     }
 }
 
-/// The result of a run as `--format json` prints it. A figure that is not known is null, never 0.
+/// The result of a run, as printed by `--format json`. Unknown figures are null, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// See [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// The run's id.
     pub run_id: Option<Uuid>,
-    /// Whether the criteria are met, the user accepted, or a correction without judgement is made.
+    /// Whether the criteria are met, the user accepted a draft, or a correction without evaluation is done.
     pub success: bool,
     /// Why the loop stopped.
     pub convergence_reason: Option<ConvergenceReason>,
@@ -538,41 +546,41 @@ pub struct RunResult {
     pub output: Option<String>,
     /// The last draft.
     pub final_output: Option<String>,
-    /// The best draft: the one with the highest score, unless a judge who saw both preferred another.
+    /// The best draft: the one with the highest score, unless a judge preferred another in a direct comparison.
     pub best_output: Option<String>,
-    /// The verdict on the last draft.
+    /// The evaluation of the last draft.
     pub final_evaluation: Option<Evaluation>,
-    /// The verdict on the best draft.
+    /// The evaluation of the best draft.
     pub best_evaluation: Option<Evaluation>,
-    /// What became of the issues on the way to the selected draft.
+    /// What happened to the issues on the path to the selected draft.
     #[serde(default)]
     pub issues: Option<IssueSummary>,
     /// All versions.
     pub history: History,
-    /// How many drafts were tried, those included that came to nothing.
+    /// The number of drafts attempted, including failed ones.
     pub iterations_used: u32,
-    /// Requests to models, retries included.
+    /// The number of requests to models, including retries.
     pub total_llm_calls: u32,
-    /// Replies that were ended early, because they could no longer become drafts of use.
+    /// The number of replies that were stopped early, because they could no longer become usable drafts.
     #[serde(default)]
     pub stopped_early: u32,
-    /// Tokens of all calls.
+    /// The token usage of all calls.
     pub token_usage: TokenUsage,
-    /// What all calls cost, in the unit of the user's prices, if it is known of each of them.
+    /// The total cost, in the unit of the user's prices; `None` if the cost of a call is unknown.
     #[serde(default)]
     pub cost: Option<f64>,
-    /// Seconds.
+    /// The execution time in seconds.
     pub execution_time: Option<f64>,
-    /// Who wrote and who judged.
+    /// The writer and the judge.
     pub models: Option<Models>,
-    /// What drafts were checked against.
-    pub evidence: Vec<Gathered>,
-    /// What the model said when it looked back, in order.
+    /// The evidence that drafts were checked against.
+    pub evidence: Vec<RunEvidence>,
+    /// The model's reflections, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reflections: Vec<Reflection>,
-    /// Things people should know.
+    /// The warnings.
     pub warnings: Vec<String>,
-    /// What went wrong, if something did.
+    /// The error message, if the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -580,16 +588,16 @@ pub struct RunResult {
 /// The versions of a run. `best_version` and `final_version` are iteration numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct History {
-    /// Every version, in order.
+    /// All versions, in order.
     pub versions: Vec<Version>,
-    /// The drafts that versions were chosen from, the chosen ones included; empty where there was no choice.
+    /// The candidates, including the chosen ones; empty if every version had only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
-    /// The best one.
+    /// The best version.
     pub best_version: Option<u32>,
-    /// The last one.
+    /// The last version.
     pub final_version: Option<u32>,
-    /// How many were tried.
+    /// The number of drafts attempted.
     pub total_iterations: u32,
     /// Why the loop stopped.
     pub convergence_reason: Option<ConvergenceReason>,

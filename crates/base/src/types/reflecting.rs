@@ -1,17 +1,21 @@
+#[cfg(feature = "clap")]
+use clap::ArgAction;
 use serde::Serialize;
 
-use super::table::settings;
+#[cfg(feature = "clap")]
+use super::table::switch;
+use super::table::{Switch, settings};
 
 /// When the outcome of a task or a plan counts as a success.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ReflectionCriteria {
-    /// The least share of a plan's tasks that must succeed, 0 to 1.
+    /// The minimum share of a plan's tasks that must succeed, 0 to 1.
     pub min_success_rate: f64,
     /// How many times as long as expected a task may take; above 0.
     pub max_execution_time_multiplier: f64,
-    /// Whether a plan in which a task was not run to its end is no success.
+    /// Whether a plan with an unfinished task fails.
     pub require_all_tasks_complete: bool,
-    /// Whether outputs are looked at: one that is empty is an issue.
+    /// Whether an empty output is an issue.
     pub check_output_quality: bool,
 }
 
@@ -22,45 +26,47 @@ impl Default for ReflectionCriteria {
 }
 
 settings! {
-/// What a layer sets of [`ReflectionCriteria`]. As in [`LoopSettings`](super::LoopSettings), every field is optional.
+/// The [`ReflectionCriteria`] that one layer sets. As in [`LoopSettings`](super::LoopSettings), every field is optional.
 #[derive(Copy)]
 #[command(next_help_heading = "Criteria")]
 pub struct ReflectorSettings {
-    /// The least share of a plan's tasks that must succeed, 0 to 1. Default: 0.8.
+    /// The minimum share of a plan's tasks that must succeed, 0 to 1. Default: 0.8.
     #[arg(long, value_name = "RATE")]
-    #[arg(help = "The least share of the tasks that must succeed, 0 to 1 [default: 0.8]")]
+    #[arg(help = "Share of the tasks that must succeed, 0 to 1 [default: 0.8]")]
     pub min_success_rate: Option<f64> from 0 to 1 = 0.8,
     /// How many times as long as expected a task may take; above 0. Default: 2.
     #[schemars(extend("exclusiveMinimum" = 0))]
-    #[arg(long, value_name = "TIMES")]
+    #[arg(long, value_name = "TIMES", hide_short_help = true)]
     #[arg(help = "How many times as long as expected a task may take [default: 2]")]
     pub max_execution_time_multiplier: Option<f64> = 2.0,
-    /// Whether a plan in which a task was not run to its end is no success. Default: true.
-    #[arg(long, value_name = "BOOL")]
-    #[arg(help = "Whether a plan is no success in which a task was not run to its end [default: true]")]
-    pub require_all_tasks_complete: Option<bool> = true,
+    /// Whether a plan with an unfinished task fails. Default: true.
+    #[arg(long = "no-require-all-tasks-complete", hide_short_help = true)]
+    #[arg(action = ArgAction::SetTrue, value_parser = switch(false))]
+    #[arg(help = "Let a plan succeed even if a task did not finish")]
+    pub require_all_tasks_complete: Switch<bool> = true,
     /// Whether an empty output is an issue. Default: true.
-    #[arg(long, value_name = "BOOL")]
-    #[arg(help = "Whether an empty output is an issue [default: true]")]
-    pub check_output_quality: Option<bool> = true,
+    #[arg(long = "no-check-output-quality", hide_short_help = true)]
+    #[arg(action = ArgAction::SetTrue, value_parser = switch(false))]
+    #[arg(help = "Do not report empty outputs")]
+    pub check_output_quality: Switch<bool> = true,
 }
 }
 
 impl ReflectorSettings {
-    /// Says which value is outside of its range: its key, and a sentence about what is wrong.
+    /// Returns the key of the first value out of range, and what is wrong with it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         self.check_ranges()?;
-        // Written so that NaN is wrong, too.
+        // Written so that NaN fails.
         if (self.max_execution_time_multiplier)
             .is_some_and(|times| !(times > 0.0 && times.is_finite()))
         {
-            let message = "`max_execution_time_multiplier` must be a number above 0".to_owned();
+            let message = "`max_execution_time_multiplier` must be above 0".to_owned();
             return Err(("max_execution_time_multiplier", message));
         }
         Ok(())
     }
 
-    /// The criteria, with the defaults where nothing is set.
+    /// The criteria, with defaults for everything that is not set.
     pub fn criteria(&self) -> ReflectionCriteria {
         ReflectionCriteria {
             min_success_rate: self.min_success_rate(),
@@ -76,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_set_has_its_default() {
+    fn unset_fields_have_defaults() {
         assert_eq!(
             ReflectorSettings::default().criteria(),
             ReflectionCriteria::default()
@@ -96,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn values_outside_of_their_range_are_named() {
+    fn out_of_range_values_are_rejected() {
         for (rate, times, key) in [
             (1.1, 2.0, "min_success_rate"),
             (f64::NAN, 2.0, "min_success_rate"),

@@ -5,29 +5,29 @@ use serde_json::Value;
 
 use super::price::Prices;
 
-/// What it takes to go on with a run later, besides its task, criteria, settings and models. Never holds a key.
+/// What is needed to resume a run, in addition to its task, criteria, settings and models. Never contains a key.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Setup {
-    /// The folder that the run was started in: relative paths begin there.
+    /// The working directory of the run, for relative paths.
     pub directory: PathBuf,
-    /// How models are reached and asked, as the configuration's settings. The loop passes it on unread.
+    /// How to reach and query the models, in the form of configuration settings. The loop does not interpret it.
     pub settings: Value,
-    /// Which prompts we use (`prompt::PROMPT_VERSION`): with others, replies to these are of no use.
+    /// The version of the built-in prompts (`prompt::PROMPT_VERSION`). Recorded replies are useless with another
+    /// version.
     pub prompts: u32,
-    /// What the user's own templates say: a hash; `None` where prompts are as built in. Their folder is one of the
-    /// settings.
+    /// The hash of the user's prompt templates; `None` for the built-in ones. `settings` names their folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub templates_hash: Option<String>,
-    /// The programs whose output the writer is shown, as they were typed.
+    /// The tool commands whose output the writer sees, as entered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// What the models cost.
+    /// The prices of the models.
     #[serde(default, skip_serializing_if = "Prices::is_empty")]
     pub prices: Prices,
-    /// The files and folders that evidence is looked for in.
+    /// The files and folders that are searched for evidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<PathBuf>,
-    /// What these held: a hash.
+    /// The hash of their content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence_hash: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! How a table of settings is defined: each setting once, with its key, type, range, default and flag.
+//! Defines a table of settings: each setting once, with its key, type, range, default and flag.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,19 +10,24 @@ use serde::de::DeserializeOwned;
 #[cfg(feature = "clap")]
 use serde::de::value::{Error as ValueError, StringDeserializer};
 
-/// A setting whose flag takes no value. Not an `Option` by name, since clap would expect a value for it.
-pub(super) type Switch<T> = Option<T>;
+/// A setting whose flag takes no value: `--x` sets it, `--no-x` clears it. It has a name of its own because clap's derive
+/// expects a value for an `Option`.
+pub type Switch<T> = Option<T>;
 
-/// The numbers that a setting takes.
+/// What the parser of a [`Switch`] reads if its opposite flag was given.
+#[cfg(feature = "clap")]
+pub const OPPOSITE: &str = "opposite";
+
+/// The range of a numeric setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Range {
     min: f64,
     max: Option<f64>,
 }
 
-/// A type of numbers that settings have.
+/// The type of a numeric setting.
 pub trait Number: Copy + Into<f64> + FromStr<Err: Display> {
-    /// Whether they are whole numbers.
+    /// Whether it holds integers.
     const WHOLE: bool;
 }
 
@@ -35,20 +40,20 @@ impl Number for f64 {
 }
 
 impl Range {
-    /// Numbers from this one upwards.
+    /// Returns the range from `min` upwards.
     pub fn from(min: impl Into<f64>) -> Self {
         let min = min.into();
         Self { min, max: None }
     }
 
-    /// Only those up to this one.
+    /// Ends the range at `max`, inclusive.
     #[must_use]
     pub fn to(self, max: impl Into<f64>) -> Self {
         let max = Some(max.into());
         Self { max, ..self }
     }
 
-    /// Says what is wrong with a number outside of the range, in a sentence that begins with `subject`.
+    /// Returns the number, or why it is out of range, in a sentence that begins with `subject`.
     pub fn check<T: Number>(self, subject: &str, number: T) -> Result<T, String> {
         let Self { min, max } = self;
         let value: f64 = number.into();
@@ -59,7 +64,7 @@ impl Range {
         Err(self.message::<T>(subject))
     }
 
-    /// Reads the value of a flag.
+    /// Returns a parser for the value of a flag.
     #[cfg(feature = "clap")]
     pub fn parser<T>(self) -> impl Fn(&str) -> Result<T, String> + Clone
     where
@@ -83,7 +88,7 @@ impl Range {
     }
 }
 
-/// Reads one of the words that a type has in JSON.
+/// Parses one of the names that a type has in JSON.
 #[cfg(feature = "clap")]
 pub fn word<T>(words: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
@@ -93,10 +98,16 @@ where
         .try_map(|text| T::deserialize(StringDeserializer::<ValueError>::new(text)))
 }
 
-/// Reads a flag without a value: where it is given, the setting is `value`.
+/// Reads a flag without a value: the flag sets `value`, its opposite (if the program defines one) the other value.
 #[cfg(feature = "clap")]
-pub(super) fn switch(value: bool) -> impl Fn(&str) -> Result<Switch<bool>, String> + Clone {
-    move |given| Ok((given == "true").then_some(value))
+pub fn switch(value: bool) -> impl Fn(&str) -> Result<Switch<bool>, String> + Clone {
+    move |given| {
+        Ok(match given {
+            "true" => Some(value),
+            OPPOSITE => Some(!value),
+            _ => None,
+        })
+    }
 }
 
 /// Defines a table of settings. A field is written as
@@ -107,14 +118,14 @@ pub(super) fn switch(value: bool) -> impl Fn(&str) -> Result<Switch<bool>, Strin
 /// pub confirm: Option<f64> from 0 to 1 = 0.1,
 /// ```
 ///
-/// where the range and the default may be left out. Every field is optional, because each layer (flags, environment,
-/// criteria file, profile, config file) sets only some. The table gets
+/// where the range and the default are optional. Every field is an `Option`, because each layer (flags, environment,
+/// criteria file, profile, configuration file) sets only some. The table gets
 ///
 /// - serde's keys, the JSON Schema and, with the feature `clap`, flags;
 /// - `or`, which lays one layer over another;
 /// - `defaults`, the layer below all others, and for each setting with a default a method of its name, which returns
-///   that where no layer sets it;
-/// - `check_ranges`. Flags outside of their range are refused when they are parsed.
+///   the default where no layer sets a value;
+/// - `check_ranges`. Flags out of range are rejected when they are parsed.
 macro_rules! settings {
     (
         $(#[doc = $table_doc:expr])*
@@ -124,6 +135,7 @@ macro_rules! settings {
             $(
                 $(#[doc = $doc:expr])*
                 $(#[schemars($($schema:tt)*)])?
+                $(#[serde($($serde:tt)*)])?
                 $(#[arg($($arg:tt)*)])*
                 pub $field:ident: $optional:ident<$type:ty>
                     $(from $min:tt $(to $max:tt)?)? $(= $default:expr)?,
@@ -141,6 +153,7 @@ macro_rules! settings {
             $(
                 $(#[doc = $doc])*
                 $(#[schemars($($schema)*)])?
+                $(#[serde($($serde)*)])?
                 $(#[cfg_attr(feature = "clap", arg($($arg)*))])*
                 $(
                     #[schemars(range(min = $min $(, max = $max)?))]
@@ -155,18 +168,18 @@ macro_rules! settings {
         }
 
         impl $table {
-            /// The built-in defaults. What has none is not set.
+            /// Returns the built-in defaults. A setting without a default is not set.
             pub fn defaults() -> Self {
                 Self { $( $field: None$(.or(Some($default)))?, )* }
             }
 
-            /// This layer, with what it leaves open taken from `below`.
+            /// Returns this layer, with missing values taken from `below`.
             #[must_use]
             pub fn or(self, below: &Self) -> Self {
                 Self { $( $field: self.$field.or_else(|| below.$field.clone()), )* }
             }
 
-            /// Says which value is outside of its range: its key, and a sentence about what is wrong.
+            /// Returns the key of the first value out of range, and what is wrong with it.
             fn check_ranges(&self) -> Result<(), (&'static str, String)> {
                 $($(
                     if let Some(value) = self.$field {
@@ -180,7 +193,7 @@ macro_rules! settings {
             }
 
             $($(
-                #[doc = concat!("`", stringify!($field), "`, or its default where nothing is set.")]
+                #[doc = concat!("`", stringify!($field), "`, or its default if it is not set.")]
                 pub fn $field(&self) -> $type {
                     self.$field.unwrap_or($default)
                 }
@@ -223,9 +236,9 @@ mod tests {
 
     #[test]
     fn help_names_the_defaults() {
-        assert_eq!(named_defaults(&LoopSettings::defaults()), 15);
+        assert_eq!(named_defaults(&LoopSettings::defaults()), 12);
         assert_eq!(named_defaults(&JudgeSettings::defaults()), 4);
-        assert_eq!(named_defaults(&ReflectorSettings::defaults()), 4);
+        assert_eq!(named_defaults(&ReflectorSettings::defaults()), 2);
     }
 
     #[test]

@@ -1,37 +1,36 @@
 use serde::{Deserialize, Serialize};
 
-/// What is to be written: the prompt and all that the writer is given with it.
+/// The task: the prompt with everything the writer gets to work with.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Task {
-    /// What the user asks for. Empty where a text is judged or revised and nobody knows what was asked
-    /// for.
+    /// What the user asks for. Empty if a text is evaluated or revised without a known prompt.
     pub prompt: String,
-    /// Instructions that hold for every call of the run, in addition to our own system text.
+    /// Instructions for every call of the run, in addition to the built-in system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// Texts that came with the prompt: piped standard input, attached files. They are data, never
-    /// instructions, and are shown to the writer and to the judge in this order.
+    /// Texts that came with the prompt: standard input and attached files. They are data, never instructions. The
+    /// writer and the judge see them in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextBlock>,
-    /// What was said before in the conversation that the task belongs to, the oldest first.
+    /// Earlier messages of the conversation, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub message_history: Vec<PastMessage>,
-    /// What is known about the matter.
+    /// Known facts about the subject.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Fact>,
-    /// Ways to do such a thing that were tried before.
+    /// Proven procedures for similar tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub procedures: Vec<Procedure>,
-    /// What earlier runs have taught: advice for the writer, which the judge does not see.
+    /// Advice for the writer from earlier runs; the judge does not see it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub insights: Vec<Insight>,
-    /// Which of these facts, procedures and insights were taken from memory: their ids there.
+    /// The memory ids of the facts, procedures and insights that come from memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<u64>,
 }
 
 impl Task {
-    /// A task that is nothing but its prompt.
+    /// A task that consists only of a prompt.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self {
             prompt: prompt.into(),
@@ -39,9 +38,9 @@ impl Task {
         }
     }
 
-    /// Tells the task this from memory, besides what it knows.
-    pub fn recollect(&mut self, told: Recollection) {
-        let Recollection {
+    /// Adds entries from memory.
+    pub fn add_recalled(&mut self, told: RecalledMemory) {
+        let RecalledMemory {
             facts,
             procedures,
             insights,
@@ -54,31 +53,31 @@ impl Task {
     }
 }
 
-/// What a task is told from memory.
+/// The memory entries that are added to a task.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Recollection {
-    /// What is known about the matter.
+pub struct RecalledMemory {
+    /// Known facts about the subject.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Fact>,
-    /// Ways to do such a thing that were tried before.
+    /// Proven procedures for similar tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub procedures: Vec<Procedure>,
-    /// What earlier runs have taught.
+    /// Insights from earlier runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub insights: Vec<Insight>,
-    /// The ids of all these in memory.
+    /// The memory ids of all these entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<u64>,
 }
 
-impl Recollection {
-    /// Whether nothing is told.
+impl RecalledMemory {
+    /// Whether there is nothing to add.
     pub fn is_empty(&self) -> bool {
         self.remembered.is_empty()
     }
 }
 
-/// One piece of context, with the name it is announced under (`stdin`, or a file's path).
+/// One piece of context with its display name (`stdin`, or a file's path).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextBlock {
     /// Where the text comes from.
@@ -90,20 +89,20 @@ pub struct ContextBlock {
 /// A message of an earlier conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastMessage {
-    /// Who said it, in the words of whoever recorded it: `user`, `assistant`, …
+    /// The author, as recorded: `user`, `assistant`, …
     pub role: String,
-    /// What was said.
+    /// The text.
     pub content: String,
 }
 
-/// Something that is known, as somebody's memory has it.
+/// A known fact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// The fact in words.
+    /// The fact as text.
     pub content: String,
-    /// How sure it is, 0 to 1; `None` if nobody says.
+    /// The confidence, 0 to 1; `None` if unknown.
     pub confidence: Option<f64>,
-    /// The claim that it bears on, if whoever gives it says so.
+    /// The claim that it supports or contradicts, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supports_claim: Option<String>,
 }
@@ -111,22 +110,22 @@ pub struct Fact {
 /// A way to do something, with how often it worked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Procedure {
-    /// What it is called, if that is not all that there is of it.
+    /// A name, if there is more to it than the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The procedure in words.
+    /// The procedure as text.
     pub content: String,
-    /// How often it worked, 0 to 1; `None` if nobody says.
+    /// The success rate, 0 to 1; `None` if unknown.
     pub success_rate: Option<f64>,
 }
 
-/// Something learned from earlier runs that is offered to this one.
+/// Advice from earlier runs for this run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Insight {
-    /// What kind of insight.
+    /// The category.
     pub category: String,
-    /// The advice in words.
+    /// The advice as text.
     pub content: String,
-    /// How sure it is, 0 to 1.
+    /// The confidence, 0 to 1.
     pub confidence: f64,
 }

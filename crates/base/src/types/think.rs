@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Think {
-    /// The default of the model, or of the server. A reply under a JSON Schema does without reasoning, where the
-    /// server can switch it off.
+    /// The default of the model or server. For a reply with a JSON Schema, reasoning is turned off if the server
+    /// supports that.
     #[default]
     Auto,
-    /// With reasoning.
+    /// On.
     On,
-    /// Without.
+    /// Off.
     Off,
-    /// A little.
+    /// Low effort.
     Low,
-    /// Some.
+    /// Medium effort.
     Medium,
-    /// Much.
+    /// High effort.
     High,
 }
 

@@ -2,28 +2,29 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// About how many characters make a token: the usual estimate where a server does not count them.
+/// Characters per token: the usual estimate for servers that do not report token counts.
 pub const CHARACTERS_PER_TOKEN: usize = 4;
 
-/// Tokens as the server counted them. A figure that the server did not give is `None`, never 0.
+/// Token counts, as reported by the server. A count that the server did not report is `None`, never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenUsage {
-    /// Tokens of the prompt, those served from a cache included.
+    /// Prompt tokens, including those read from a cache.
     pub prompt: Option<u64>,
-    /// Tokens that the model wrote, reasoning included.
+    /// Generated tokens, including reasoning.
     pub completion: Option<u64>,
     /// Prompt and completion together.
     pub total: Option<u64>,
-    /// Those tokens of the prompt that the server took from its cache.
+    /// Prompt tokens that the server read from its cache.
     pub cached: Option<u64>,
-    /// Those tokens of the total that are estimated: a reply that is ended early ends before the server counts them.
+    /// How many tokens of the total are estimated: a reply that is stopped early ends before the server reports
+    /// counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated: Option<u64>,
 }
 
 impl TokenUsage {
-    /// Usage of one call; the total is the sum where the server gave both parts.
+    /// The usage of one call. The total is the sum if the server reported both parts.
     pub fn new(prompt: Option<u64>, completion: Option<u64>, cached: Option<u64>) -> Self {
         Self {
             prompt,
@@ -34,8 +35,8 @@ impl TokenUsage {
         }
     }
 
-    /// Fills in what the server did not count of a call in which so many characters were sent, and so many received in
-    /// so many pieces. A piece has at least one token.
+    /// Estimates the missing counts of a call from the characters sent, and the characters and pieces received. A
+    /// piece has at least one token.
     pub fn estimate(&mut self, sent: usize, received: usize, pieces: usize) {
         if self.total.is_some() {
             return;
@@ -54,7 +55,7 @@ impl TokenUsage {
 }
 
 impl AddAssign for TokenUsage {
-    /// Adds figure by figure; a sum is known as soon as one of its parts is.
+    /// Adds count by count; a sum is known as soon as one of its parts is.
     fn add_assign(&mut self, other: Self) {
         fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
             match (a, b) {
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_stays_unknown_and_known_figures_add_up() {
+    fn unknown_counts_stay_unknown_and_known_counts_add_up() {
         let mut sum = TokenUsage::default();
         sum += TokenUsage::default();
         assert_eq!(sum, TokenUsage::default());
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_counted_is_estimated_and_said_to_be() {
+    fn missing_counts_are_estimated_and_marked() {
         let mut usage = TokenUsage::default();
         usage.estimate(400, 20, 9);
         let figures = (usage.prompt, usage.completion, usage.total);

@@ -8,53 +8,53 @@ use super::{
 };
 use crate::text::counted;
 
-/// A draft with its evaluation and where it comes from.
+/// A draft with its evaluation and its origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Version {
-    /// Its number; the first draft, or the text that the run began with, is 1.
+    /// Its number. The first draft, or the text that the run started with, is 1.
     pub iteration: u32,
     /// The text.
     pub output: String,
-    /// The version it revises; `None` for a draft of its own and for a text that the run began with.
+    /// The version it revises; `None` for a fresh draft and for the text that the run started with.
     pub based_on: Option<u32>,
-    /// How it was revised in the end, after any fall-back, so never [`Strategy::Hybrid`]; `None` for a first
-    /// draft, and with `based_on` for a text that a user made of that version.
+    /// The strategy that was used in the end, after any fallback, so never [`Strategy::Hybrid`]. `None` for a fresh
+    /// draft, and (with `based_on`) for a user's edit of that version.
     pub strategy: Option<Strategy>,
-    /// How the edits applied, if edits were tried.
+    /// How the edits applied, if the strategy used edits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<EditCounts>,
-    /// Descriptions of the issues of `based_on` that this version no longer has.
+    /// The descriptions of the issues of `based_on` that this version fixed.
     pub improvements_applied: Vec<String>,
-    /// The verdict; `None` if the run ended before there was one.
+    /// The evaluation; `None` if the run ended before it.
     pub evaluation: Option<Evaluation>,
     /// When the text was complete.
     pub timestamp: Timestamp,
-    /// Tokens of the calls that wrote and judged it.
+    /// The token usage of the calls that wrote and evaluated it.
     pub token_usage: TokenUsage,
-    /// How long writing and judging it took, in milliseconds.
+    /// The time to write and evaluate it, in milliseconds.
     pub duration_ms: u64,
 }
 
 /// How the edits of a revision applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EditCounts {
-    /// Found in the draft byte for byte.
+    /// Matched byte for byte.
     pub exact: u32,
-    /// Found but for white space and characters that look alike.
+    /// Matched except for white space and look-alike characters.
     pub tolerant: u32,
-    /// Found nearly.
+    /// Matched approximately.
     pub fuzzy: u32,
-    /// Not found, or in more than one place, also when they were asked for again.
+    /// Matched nowhere or in several places, even after a retry.
     pub failed: u32,
 }
 
 impl EditCounts {
-    /// How many applied.
+    /// The number of edits that applied.
     pub fn applied(&self) -> u32 {
         self.exact + self.tolerant + self.fuzzy
     }
 
-    /// The figures in words: `3 edits applied (2 exactly, 1 nearly), 1 did not`.
+    /// The counts as text: `3 edits applied (2 exactly, 1 nearly), 1 did not`.
     pub fn describe(&self) -> String {
         let parts: Vec<String> = [
             (self.exact, "exactly"),
@@ -78,7 +78,7 @@ impl EditCounts {
 }
 
 impl Version {
-    /// A text that was written just now, of which nothing else is known.
+    /// A text that was just written, without an evaluation.
     pub(super) fn new(iteration: u32, output: &str, timestamp: Timestamp) -> Self {
         Self {
             iteration,
@@ -99,7 +99,7 @@ impl Version {
         self.evaluation.as_ref()?.overall_score
     }
 
-    /// How good it is; `None` without a verdict on all of it.
+    /// The rank; `None` if a criterion has no verdict.
     pub fn rank(&self) -> Option<Rank> {
         self.evaluation.as_ref()?.rank()
     }

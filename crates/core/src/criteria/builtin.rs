@@ -1,10 +1,10 @@
 use super::file;
 use crate::{source::Source, types::Criteria};
 
-/// The names of the built-in sets, as in `task_type = "code"`.
+/// The names of the built-in sets, as used in `task_type = "code"`.
 pub const BUILTIN_NAMES: &[&str] = &["code", "writing", "analysis", "reasoning"];
 
-/// The text of a built-in set's file.
+/// Returns the criteria file text of a built-in set.
 pub(super) fn text(name: &str) -> Option<&'static str> {
     Some(match name {
         "code" => include_str!("builtin/code.toml"),
@@ -15,14 +15,14 @@ pub(super) fn text(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A built-in set; `None` if there is none of that name.
+/// Returns the built-in set called `name`, or `None` if there is none.
 pub fn builtin(name: &str) -> Option<Criteria> {
     let source = Source::new(&format!("built-in {name}"), text(name)?);
-    // The four texts are part of the program, and a test reads each of them.
+    // The files are compiled in and each is parsed by a test, so parsing succeeds.
     file::read_source(&source).ok()
 }
 
-/// All built-in sets, in the order of [`BUILTIN_NAMES`].
+/// Returns all built-in sets, in the order of [`BUILTIN_NAMES`].
 pub fn builtins() -> Vec<Criteria> {
     BUILTIN_NAMES.iter().filter_map(|n| builtin(n)).collect()
 }

@@ -7,7 +7,7 @@ use crate::{
     types::{Criteria, Criterion, Evaluator},
 };
 
-/// Things about valid criteria that are probably not meant, one sentence each.
+/// Returns warnings about criteria that are valid but probably a mistake, one sentence each.
 pub fn warnings(criteria: &Criteria) -> Vec<String> {
     let mut found = Vec::new();
     for criterion in &criteria.criteria {
@@ -19,12 +19,12 @@ pub fn warnings(criteria: &Criteria) -> Vec<String> {
             && config.prompt.is_none()
         {
             found.push(format!(
-                "the criterion `{name}` has no description: the judge sees nothing but its name"
+                "the criterion `{name}` has no description: the judge sees only its name"
             ));
         }
         if matches!(criterion.evaluator, Evaluator::Script(_)) && criterion.description.is_empty() {
             found.push(format!(
-                "the criterion `{name}` has no description: the writer learns what is required only from the script's errors"
+                "the criterion `{name}` has no description: the writer sees only the script's errors"
             ));
         }
         if let Evaluator::Regex(config) = &criterion.evaluator
@@ -32,28 +32,30 @@ pub fn warnings(criteria: &Criteria) -> Vec<String> {
             && criterion.description.is_empty()
         {
             found.push(format!(
-                "the criterion `{name}` has neither a description nor a `message`: a reviser learns nothing but the pattern"
+                "the criterion `{name}` has neither a description nor a `message`: the writer sees only the pattern"
             ));
         }
     }
     if criteria.threshold <= 0.0 {
-        found.push("the threshold is 0: any mean reaches it".to_owned());
+        found.push("the threshold is 0: every draft reaches it".to_owned());
     }
     found
 }
 
-/// The most memory that the patterns of a file may take together, in bytes. Criteria files are untrusted, and
-/// thousands of patterns that are small enough each would take gigabytes.
+/// The maximum memory for all patterns of a file together, in bytes. Criteria files are untrusted,
+/// and thousands of small patterns would otherwise take gigabytes.
 pub(super) const PATTERNS_SIZE_LIMIT: usize = 128 << 20;
 
-/// So few patterns stay below that limit, since each of them has one of its own.
+/// Files with at most this many patterns skip the combined check: the size limit of each single
+/// pattern already keeps their sum below [`PATTERNS_SIZE_LIMIT`].
 const FEW_PATTERNS: usize = 32;
 
-/// What a pattern counts that the regex crate cannot compile, in bytes: JSON Schemas may use look-around.
+/// The size assumed for a pattern that the regex crate cannot compile, in bytes. JSON Schemas may
+/// use look-around.
 const UNKNOWN_SIZE: usize = 2 << 20;
 
-/// Checks that the patterns of `regex`, `contains` and `schema` do not take too much memory together. Criteria come
-/// with the places of their names.
+/// Checks the combined memory of the patterns of all `regex`, `contains` and `schema` criteria.
+/// Each criterion comes with the span of its name.
 pub(super) fn patterns(
     source: &Source,
     criteria: &[(Criterion, Range<usize>)],
@@ -86,16 +88,16 @@ pub(super) fn patterns(
     }
 }
 
-/// What to do about patterns that take too much memory.
+/// The hint for patterns that take too much memory.
 pub(super) const FEWER_PATTERNS: &str =
     "use fewer or simpler patterns: `\\w` and repetitions such as `{1,50}` take the most";
 
-/// Says that patterns take more than `limit` bytes.
+/// Returns the error message for patterns that take more than `limit` bytes.
 pub(super) fn too_much_memory(limit: usize) -> String {
     format!("the patterns take more than {} MB of memory", limit >> 20)
 }
 
-/// The index of the first pattern with which they take more than `limit` bytes together.
+/// Returns the index of the pattern at which the combined size exceeds `limit` bytes.
 pub(super) fn first_beyond(patterns: &[&str], limit: usize) -> Option<usize> {
     if patterns.len() <= FEW_PATTERNS {
         return None;
@@ -107,10 +109,10 @@ pub(super) fn first_beyond(patterns: &[&str], limit: usize) -> Option<usize> {
     })
 }
 
-/// The largest weight: sums of larger ones would lose their digits.
+/// The maximum weight. Sums of larger weights lose precision.
 const MAX_WEIGHT: f64 = 1e6;
 
-/// A weight must be a number above 0, and not beyond all measure.
+/// Checks that a weight is above 0 and at most [`MAX_WEIGHT`].
 pub(super) fn weight(source: &Source, span: Range<usize>, weight: f64) -> Result<(), SourceError> {
     if weight > 0.0 && weight <= MAX_WEIGHT {
         return Ok(());
@@ -122,13 +124,13 @@ pub(super) fn weight(source: &Source, span: Range<usize>, weight: f64) -> Result
     };
     let error = source.error(span, &format!("`weight` must be {must}, not {weight}"));
     Err(if weight == 0.0 {
-        error.help("leave the criterion out if it is not to count")
+        error.help("remove the criterion if it should not count")
     } else {
         error
     })
 }
 
-/// A threshold must be a number from 0 to 1.
+/// Checks that a threshold is a number from 0 to 1.
 pub(super) fn threshold(
     source: &Source,
     span: Range<usize>,
@@ -148,8 +150,8 @@ pub(super) fn threshold(
     })
 }
 
-/// Names must be there, fit on a line, and be unique without regard to case: a judge's reply is matched
-/// by them.
+/// Checks that names are non-empty, fit on one line, and are unique ignoring case: the judge's
+/// reply is matched by name.
 pub(super) fn names(
     source: &Source,
     criteria: &[(Criterion, Range<usize>)],
@@ -163,7 +165,7 @@ pub(super) fn names(
         if name.trim() != name || name.chars().any(char::is_control) {
             return Err(source.error(
                 span.clone(),
-                "a name must be one line without white space around it",
+                "a name must be one line without leading or trailing white space",
             ));
         }
         if let Some(first) = seen.insert(name.to_lowercase(), span.clone()) {
@@ -175,7 +177,7 @@ pub(super) fn names(
                 )
                 .label("used again here")
                 .also(first, "first used here")
-                .help("names must be unique, upper and lower case being the same"));
+                .help("names must be unique, ignoring case"));
         }
     }
     Ok(())
@@ -195,7 +197,7 @@ mod tests {
                 )
             };
             let text: String = (0..100).map(criterion).collect();
-            // The usual limit is far away.
+            // The default limit is far above what this file needs.
             let criteria = criteria::parse(&text, "c.toml").unwrap().criteria;
             let criteria: Vec<_> = criteria.into_iter().map(|it| (it, 0..1)).collect();
             patterns(&Source::new("c.toml", &text), &criteria, 4 << 20)

@@ -12,34 +12,34 @@ use super::{
     check, kinds,
 };
 use crate::{
-    source::{self, Reach, Source, SourceError},
-    types::{Criteria, Criterion, DEFAULT_THRESHOLD, JudgeSettings, LoopSettings, ProbeTexts},
+    source::{self, FileAccess, Source, SourceError},
+    types::{Criteria, Criterion, JudgeSettings, LoopSettings, ProbeTexts},
 };
 
-/// The keys of a criteria file outside of its criteria.
+/// The top-level keys of a criteria file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Head {
-    /// The set's name, as shown to people. Default: the file's name without `.toml`.
+pub(super) struct TopLevelKeys {
+    /// The set's name. Default: the file name without `.toml`.
     name: Option<String>,
-    /// One sentence about the set.
+    /// A description of the set, one sentence.
     description: Option<String>,
-    /// What kind of text is measured: `code`, `writing`, `analysis` or `reasoning`. In a file without
-    /// criteria of its own, the built-in set of that name is used.
+    /// The kind of text: `code`, `writing`, `analysis` or `reasoning`. A file without its own
+    /// criteria uses the built-in set of that name.
     task_type: Option<String>,
-    /// The weighted mean of the criteria's scores must reach this. Default: 0.8, or the built-in
-    /// set's.
+    /// The minimum weighted mean of the criteria's scores. Default: 0.8, or that of the built-in
+    /// set.
     #[schemars(range(min = 0, max = 1))]
     threshold: Option<f64>,
-    /// Defaults of the loop for these criteria; flags and environment go before them.
+    /// Defaults of the loop for these criteria. Flags and environment variables override them.
     #[serde(rename = "loop")]
     loop_settings: Option<LoopSettings>,
-    /// How the judge is asked for these criteria; flags and environment go before it.
+    /// Defaults of the judge for these criteria. Flags and environment variables override them.
     judge: Option<JudgeSettings>,
-    /// Texts that the judge is tried on where `judge.probe` is set.
+    /// The texts that test the judge if `judge.probe` is set.
     probe: Option<ProbeTexts>,
     #[expect(dead_code, reason = "here so that it is a known key")]
-    /// Read by hand, since which keys a criterion may have depends on its evaluator.
+    /// Parsed separately, because the allowed keys depend on the evaluator.
     #[schemars(skip)]
     criteria: Option<IgnoredAny>,
 }
@@ -47,23 +47,23 @@ pub(super) struct Head {
 /// The keys that every criterion has, whatever its evaluator.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Common {
-    /// Unique in its file.
+pub(super) struct CommonKeys {
+    /// The name, unique in the file.
     name: String,
-    /// What is measured, in one or two sentences; the judge and the writer read it.
+    /// What the criterion requires, in one or two sentences. The judge and the writer read it.
     #[serde(default)]
     description: String,
-    /// Share in the weighted mean, above 0. Default: 1.
+    /// The weight in the weighted mean, above 0. Default: 1.
     weight: Option<f64>,
     /// The floor: a draft with a lower score is not satisfactory, whatever the mean. Default: 0.7;
     /// 1 for `regex`, `length`, `contains`, `schema`, and `compare` without a judge.
     #[schemars(range(min = 0, max = 1))]
     threshold: Option<f64>,
-    /// Whether nothing else counts where it is not met: the judge is not asked then, and no revision
-    /// that loses it is taken. Default: false.
+    /// Whether the draft fails outright if this criterion is not met: the judge is then skipped,
+    /// and no revision that breaks the criterion is kept. Default: false.
     #[serde(default)]
     required: bool,
-    /// What gives the score. Default: `llm`.
+    /// The evaluator that computes the score. Default: `llm`.
     #[expect(
         dead_code,
         reason = "here so that it is a known key; it is read before the rest"
@@ -71,19 +71,19 @@ pub(super) struct Common {
     evaluator: Option<String>,
 }
 
-/// Reads a criteria file. `reach` says which files it may refer to, from its full path.
-pub fn load(path: &Path, reach: &dyn Fn(&Path) -> Reach) -> Result<Criteria, SourceError> {
-    read_source(&source::read(path)?.with_reach(reach))
+/// Reads a criteria file. `reach` returns which files it may refer to, given its full path.
+pub fn load(path: &Path, reach: &dyn Fn(&Path) -> FileAccess) -> Result<Criteria, SourceError> {
+    read_source(&source::read(path)?.with_file_access(reach))
 }
 
-/// Reads the text of a criteria file; the name stands for its path in errors, and for the set's name if
-/// the text gives none.
+/// Parses the text of a criteria file. `name` stands for its path in errors, and for the set's name
+/// if the text gives none.
 pub fn parse(text: &str, name: &str) -> Result<Criteria, SourceError> {
     read_source(&Source::new(name, text))
 }
 
-/// Criteria as the text of a criteria file that reads as the same criteria. `None` if they are none
-/// that a file could hold.
+/// Writes criteria as the text of a criteria file that parses back to the same criteria. Returns
+/// `None` for criteria that no file can express.
 pub fn to_toml(criteria: &Criteria) -> Option<String> {
     toml::to_string_pretty(criteria).ok()
 }
@@ -91,13 +91,13 @@ pub fn to_toml(criteria: &Criteria) -> Option<String> {
 pub(super) fn read_source(source: &Source) -> Result<Criteria, SourceError> {
     if source.is_blank() {
         return Err(source
-            .error_of_whole("there is nothing in this criteria file")
+            .file_error("this criteria file is empty")
             .help("the shortest one is: task_type = \"code\""));
     }
     let mut table = source::table(source)?;
     let outline = table.get_ref().clone();
     let tables = table.get_mut().remove("criteria");
-    let head: Head = source::table_into(source, table)?;
+    let head: TopLevelKeys = source::table_into(source, table)?;
     check_head(source, &outline, &head)?;
 
     let own = match tables {
@@ -109,22 +109,12 @@ pub(super) fn read_source(source: &Source) -> Result<Criteria, SourceError> {
         _ => None,
     };
     if own.is_empty() && base.is_none() {
-        return Err(source
-            .error_of_whole("there are no criteria in this file")
-            .help(format!(
-                "add a `[[criteria]]` table, or `task_type` for a built-in set: {}",
-                source::list(BUILTIN_NAMES.iter().copied())
-            )));
+        return Err(source.file_error("this file has no criteria").help(format!(
+            "add a `[[criteria]]` table, or `task_type` for a built-in set: {}",
+            source::list(BUILTIN_NAMES.iter().copied())
+        )));
     }
-    let base = base.unwrap_or(Criteria {
-        name: String::new(),
-        description: None,
-        threshold: DEFAULT_THRESHOLD,
-        loop_settings: LoopSettings::default(),
-        judge_settings: JudgeSettings::default(),
-        probe: ProbeTexts::default(),
-        criteria: own,
-    });
+    let base = base.unwrap_or(Criteria::new(String::new(), own));
     Ok(Criteria {
         name: head.name.unwrap_or_else(|| default_name(source.name())),
         description: head.description.or(base.description),
@@ -139,7 +129,7 @@ pub(super) fn read_source(source: &Source) -> Result<Criteria, SourceError> {
     })
 }
 
-/// The name of a set whose file gives none: the file's own, without directory and ending.
+/// Returns the default name of a set: the file name without directory and extension.
 fn default_name(file: &str) -> String {
     Path::new(file)
         .file_stem()
@@ -150,7 +140,11 @@ fn default_name(file: &str) -> String {
         .to_owned()
 }
 
-fn check_head(source: &Source, outline: &DeTable<'_>, head: &Head) -> Result<(), SourceError> {
+fn check_head(
+    source: &Source,
+    outline: &DeTable<'_>,
+    head: &TopLevelKeys,
+) -> Result<(), SourceError> {
     let span = |path: &[&str]| source::value_span(outline, path).unwrap_or(0..0);
     if head.name.as_ref().is_some_and(|n| n.trim().is_empty()) {
         return Err(source.error(span(&["name"]), "the name is empty"));
@@ -186,10 +180,7 @@ fn check_head(source: &Source, outline: &DeTable<'_>, head: &Head) -> Result<(),
     if let Some(texts) = &head.probe {
         for (key, text) in [("good", &texts.good), ("bad", &texts.bad)] {
             if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
-                return Err(source.error(
-                    span(&["probe", key]),
-                    &format!("`probe.{key}` is empty: there is nothing to judge"),
-                ));
+                return Err(source.error(span(&["probe", key]), &format!("`probe.{key}` is empty")));
             }
         }
     }
@@ -225,7 +216,7 @@ fn read_criteria(
         .collect())
 }
 
-/// Reads one `[[criteria]]` table; returns it with the place of its name.
+/// Reads one `[[criteria]]` table and returns it with the span of its name.
 fn read_criterion(
     source: &Source,
     table: DeTable<'_>,
@@ -233,7 +224,7 @@ fn read_criterion(
 ) -> Result<(Criterion, std::ops::Range<usize>), SourceError> {
     let kind = kinds::of_table(source, &table)?;
     let outline = table.clone();
-    let common_keys = source::fields::<Common>();
+    let common_keys = source::fields::<CommonKeys>();
     let mut common = DeTable::new();
     let mut config = DeTable::new();
     for (key, value) in table {
@@ -244,7 +235,7 @@ fn read_criterion(
         }
     }
     kinds::check_keys(source, kind, &config)?;
-    let common: Common = source::table_into(source, Spanned::new(span.clone(), common))?;
+    let common: CommonKeys = source::table_into(source, Spanned::new(span.clone(), common))?;
     let at = |key| source::value_span(&outline, &[key]).unwrap_or(span.clone());
     let weight = common.weight.unwrap_or(1.0);
     check::weight(source, at("weight"), weight)?;

@@ -1,5 +1,4 @@
-//! Criteria files: reading them, the built-in sets, finding them by name, and what is wrong with them
-//! and where.
+//! Criteria files: parsing, the built-in sets, lookup by name, and errors with positions.
 
 mod builtin;
 mod check;
@@ -14,7 +13,7 @@ mod start;
 pub use builtin::{BUILTIN_NAMES, builtin, builtins};
 pub use check::warnings;
 pub use file::{load, parse, to_toml};
-pub use resolve::{Available, available, built_in, is_inline, locate, resolve};
+pub use resolve::{AvailableCriteria, available, built_in, is_inline, locate, resolve};
 pub use schema::schema;
 pub use spec::{command_of_data, load as load_spec, of_data as spec_of_data, parse as parse_spec};
 pub use start::starting_file;

@@ -5,45 +5,46 @@ use super::{
     file,
 };
 use crate::{
-    source::{self, Reach, SourceError},
+    source::{self, FileAccess, SourceError},
     types::Criteria,
 };
 
-/// A set that can be asked for by name.
+/// A set of criteria that can be selected by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Available {
+pub struct AvailableCriteria {
     /// The name, for `-c NAME`.
     pub name: String,
-    /// Its file; `None` for a built-in set.
+    /// Its file, or `None` for a built-in set.
     pub path: Option<PathBuf>,
 }
 
-impl Available {
-    /// Reads the set. `reach` says which files a criteria file may refer to, from its full path.
-    pub fn read(&self, reach: &dyn Fn(&Path) -> Reach) -> Result<Criteria, SourceError> {
+impl AvailableCriteria {
+    /// Reads the set. `reach` returns which files a criteria file may refer to, given its full
+    /// path.
+    pub fn read(&self, reach: &dyn Fn(&Path) -> FileAccess) -> Result<Criteria, SourceError> {
         match &self.path {
             Some(path) => file::load(path, reach),
-            None => builtin(&self.name).ok_or_else(|| {
-                SourceError::whole(&self.name, "there is no built-in set of this name")
-            }),
+            None => builtin(&self.name)
+                .ok_or_else(|| SourceError::for_file(&self.name, "no built-in set has this name")),
         }
     }
 }
 
-/// The sets that can be asked for by name: those of the directories, in their order, then the built-in
-/// ones. A name appears once, with what it stands for.
-pub fn available(search_path: &[PathBuf]) -> Vec<Available> {
-    let mut all: Vec<Available> = Vec::new();
+/// Returns the sets that can be selected by name: those of the directories in order, then the
+/// built-in ones. A name that exists more than once is listed once, with the set that takes
+/// precedence.
+pub fn available(search_path: &[PathBuf]) -> Vec<AvailableCriteria> {
+    let mut all: Vec<AvailableCriteria> = Vec::new();
     for dir in search_path {
-        // A directory that is not there holds no criteria; that is no error.
+        // A missing directory holds no criteria and is not an error.
         let Ok(entries) = std::fs::read_dir(dir) else {
             continue;
         };
-        let mut here: Vec<Available> = entries
+        let mut here: Vec<AvailableCriteria> = entries
             .filter_map(|entry| {
                 let path = entry.ok()?.path();
                 let is_toml = path.extension().is_some_and(|e| e == "toml");
-                Some(Available {
+                Some(AvailableCriteria {
                     name: path.file_stem().filter(|_| is_toml)?.to_str()?.to_owned(),
                     path: Some(path),
                 })
@@ -52,7 +53,7 @@ pub fn available(search_path: &[PathBuf]) -> Vec<Available> {
         here.sort_by(|a, b| a.name.cmp(&b.name));
         all.extend(here);
     }
-    all.extend(BUILTIN_NAMES.iter().map(|name| Available {
+    all.extend(BUILTIN_NAMES.iter().map(|name| AvailableCriteria {
         name: (*name).to_owned(),
         path: None,
     }));
@@ -61,13 +62,13 @@ pub fn available(search_path: &[PathBuf]) -> Vec<Available> {
     all
 }
 
-/// Finds the criteria that a PATH or a NAME stands for. What has a directory in it or ends with `.toml`
-/// is a path. A name is `NAME.toml` in one of the directories, in their order, or a built-in set: so a
-/// user's own file goes before a built-in set of the same name. A path need not be there; reading it says
-/// so.
-pub fn locate(spec: &str, search_path: &[PathBuf]) -> Result<Available, SourceError> {
+/// Finds the criteria for a PATH or a NAME. A value that contains a directory or ends with `.toml`
+/// is a path. A name is `NAME.toml` in one of the directories, in order, or a built-in set, so a
+/// user's own file overrides a built-in set of the same name. A path is not checked here; reading a
+/// missing file fails.
+pub fn locate(spec: &str, search_path: &[PathBuf]) -> Result<AvailableCriteria, SourceError> {
     let path = Path::new(spec);
-    let found = |path: Option<PathBuf>| Available {
+    let found = |path: Option<PathBuf>| AvailableCriteria {
         name: spec.to_owned(),
         path,
     };
@@ -95,7 +96,7 @@ pub fn locate(spec: &str, search_path: &[PathBuf]) -> Result<Available, SourceEr
         source::similar(spec, names())
     };
     Err(
-        SourceError::whole(spec, "there are no criteria of this name, and no such file")
+        SourceError::for_file(spec, "no criteria and no file have this name")
             .help_if(near.map(|n| format!("did you mean `{n}`?")))
             .help(format!("known names: {}", source::list(names()))),
     )
@@ -104,26 +105,28 @@ pub fn locate(spec: &str, search_path: &[PathBuf]) -> Result<Available, SourceEr
 /// Reads a built-in set.
 ///
 /// # Errors
-/// If there is none of this name.
+/// If no built-in set has this name.
 pub fn built_in(name: &str) -> Result<Criteria, SourceError> {
     builtin(name).ok_or_else(|| {
         let near = source::similar(name, BUILTIN_NAMES.iter().copied());
-        SourceError::whole(name, "there are no built-in criteria of this name")
+        SourceError::for_file(name, "no built-in criteria have this name")
             .help_if(near.map(|near| format!("did you mean `{near}`?")))
     })
 }
 
-/// Whether this is the text of a criteria file, and neither its path nor a name: it has more than one line.
+/// Returns whether `spec` is the text of a criteria file rather than a path or a name: it has more
+/// than one line.
 pub fn is_inline(spec: &str) -> bool {
     spec.trim_end().contains('\n')
 }
 
-/// Reads the criteria that a PATH or a NAME stands for, as [`locate`] finds them; or those of a text that is itself
-/// that of a criteria file. `reach` says which files a criteria file may refer to, from its full path.
+/// Reads the criteria for a PATH or a NAME as found by [`locate`], or parses `spec` itself if it is
+/// the text of a criteria file. `reach` returns which files a criteria file may refer to, given its
+/// full path.
 pub fn resolve(
     spec: &str,
     search_path: &[PathBuf],
-    reach: &dyn Fn(&Path) -> Reach,
+    reach: &dyn Fn(&Path) -> FileAccess,
 ) -> Result<Criteria, SourceError> {
     if is_inline(spec) {
         return file::parse(spec, "criteria");

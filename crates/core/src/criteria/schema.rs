@@ -2,31 +2,31 @@ use serde_json::{Map, Value, json};
 
 use super::{
     builtin::BUILTIN_NAMES,
-    file::{Common, Head},
-    kinds::{KINDS, Kind},
+    file::{CommonKeys, TopLevelKeys},
+    kinds::{EvaluatorKind, KINDS},
 };
 use crate::source::schema_of;
 
-/// The JSON Schema of a criteria file, made from the types that read it. For editors, and for tools that
-/// write criteria.
+/// Returns the JSON Schema of a criteria file, generated from the types that parse it. For editors,
+/// and for tools that write criteria.
 pub fn schema() -> Value {
-    let mut root = schema_of::<Head>().to_value();
+    let mut root = schema_of::<TopLevelKeys>().to_value();
     let mut kinds: Vec<Value> = KINDS.iter().map(criterion).collect();
-    // `evaluator` may be left out for the default kind only.
+    // `evaluator` is optional for the default kind only.
     for kind in kinds.iter_mut().skip(1) {
         if let Some(required) = kind["required"].as_array_mut() {
             required.push(json!("evaluator"));
         }
     }
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    root["title"] = json!("Criteria file of reflect");
-    root["description"] = json!("What drafts are measured by.");
+    root["title"] = json!("Criteria file for reflect");
+    root["description"] = json!("The criteria that drafts must meet.");
     root["properties"]["task_type"] = json!({
         "description": root["properties"]["task_type"]["description"],
         "enum": BUILTIN_NAMES,
     });
     root["properties"]["criteria"] = json!({
-        "description": "What a draft is measured by; names are unique.",
+        "description": "The criteria; names are unique.",
         "type": "array",
         "minItems": 1,
         "items": { "oneOf": kinds },
@@ -35,9 +35,9 @@ pub fn schema() -> Value {
     root
 }
 
-/// The schema of a criterion of one kind: the common keys and the evaluator's own.
-fn criterion(kind: &Kind) -> Value {
-    let mut schema = schema_of::<Common>().to_value();
+/// Returns the schema of a criterion of one kind: the common keys and the evaluator's own.
+fn criterion(kind: &EvaluatorKind) -> Value {
+    let mut schema = schema_of::<CommonKeys>().to_value();
     let own = (kind.schema)().to_value();
     let mut properties = take_object(&mut schema, "properties");
     if let Some(own) = own["properties"].as_object() {
@@ -54,7 +54,7 @@ fn criterion(kind: &Kind) -> Value {
         required.extend(own.iter().cloned());
     }
     schema["required"] = Value::Array(required);
-    // Which keys go together.
+    // Constraints between keys, such as "one of these is required".
     for keyword in ["anyOf", "oneOf"] {
         if let Some(rule) = own.get(keyword) {
             schema[keyword] = rule.clone();

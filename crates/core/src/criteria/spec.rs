@@ -1,5 +1,5 @@
-//! A single evaluator in a file of its own: `type: schema`, `llm` or `custom`, with
-//! that type's keys. It becomes a set of one criterion.
+//! Single evaluators in their own file: `type: schema`, `llm` or `custom`, with the keys of that
+//! type. Each becomes a set with one criterion.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -11,51 +11,51 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::kinds::{self, Manner};
+use super::kinds::{self, SchemaOptions};
 use super::{check, json_schema};
-use crate::source::{self, Data, DataFormat, Reach, Source, SourceError, pointer};
+use crate::source::{self, Data, DataFormat, FileAccess, Source, SourceError, pointer};
 use crate::types::{
     CommandConfig, Criteria, Criterion, DEFAULT_FLOOR, DEFAULT_HARD_FLOOR, DEFAULT_THRESHOLD,
-    Evaluator, JudgeExample, JudgeSettings, LlmConfig, LoopSettings, ProbeTexts, ScoreRange,
+    Evaluator, JudgeExample, LlmConfig, ScoreRange,
 };
 
-/// The types of evaluators, with the keys of each.
+/// The evaluator types with the keys of each.
 const TYPES: &[(&str, &[&str])] = &[
     ("schema", &["schema", "coerce", "formats"]),
     ("llm", &["prompt", "examples", "model"]),
     ("custom", &["run", "language"]),
 ];
 
-/// The number that code must return at least, where it says no more than a number (TEA, `seeds-origin.md` §1.1).
+/// The minimum number that code must return to pass if it returns only a number.
 const SCRIPT_FLOOR: f64 = 0.5;
 
 /// The keys that every type has.
 const COMMON: &[&str] = &["type", "name", "description", "threshold"];
 
-/// What keys are called in other tools, and what they are called here.
+/// Names that other tools use for keys, with the name used here.
 const ALIASES: &[(&str, &str)] = &[("evaluator_type", "type"), ("code", "run")];
 
-/// Reads the file of a single evaluator: YAML, JSON or TOML, by its ending.
-/// `reach` says which files it may refer to, from its full path.
-pub fn load(path: &Path, reach: &dyn Fn(&Path) -> Reach) -> Result<Criteria, SourceError> {
-    of_data(&Data::read(path)?.with_reach(reach), None)
+/// Reads the file of a single evaluator: YAML, JSON or TOML, by extension. `reach` returns which
+/// files it may refer to, given its full path.
+pub fn load(path: &Path, reach: &dyn Fn(&Path) -> FileAccess) -> Result<Criteria, SourceError> {
+    of_data(&Data::read(path)?.with_file_access(reach), None)
 }
 
-/// Reads the text of a single evaluator; the name stands for its path.
+/// Parses the text of a single evaluator. `name` stands for its path in errors.
 pub fn parse(text: &str, name: &str, format: DataFormat) -> Result<Criteria, SourceError> {
     of_data(&Data::parse(&Source::new(name, text), format)?, None)
 }
 
-/// Reads a single evaluator that stands in a larger file; `default` is its type if it names none.
+/// Parses a single evaluator inside a larger file. `default` is its type if it names none.
 pub fn of_data(data: &Data, default: Option<&'static str>) -> Result<Criteria, SourceError> {
-    let spec = Spec::of(data, default)?;
+    let spec = EvaluatorSpec::of(data, default)?;
     let evaluator = match spec.kind {
         "schema" => spec.schema()?,
         "llm" => spec.llm()?,
         _ => spec.custom()?,
     };
     let floor = match &evaluator {
-        // A judge's score is good enough where it would be in a set of criteria.
+        // A judge's score passes at the same value as in a set of criteria.
         Evaluator::Llm(_) => DEFAULT_THRESHOLD.max(DEFAULT_FLOOR),
         Evaluator::Script(_) => SCRIPT_FLOOR,
         _ => DEFAULT_HARD_FLOOR,
@@ -74,8 +74,8 @@ pub fn of_data(data: &Data, default: Option<&'static str>) -> Result<Criteria, S
     Ok(set_of_one(name, description, threshold, evaluator))
 }
 
-/// Reads a command that stands in a larger file, with the keys, and the checks, of the evaluator `command`. No file
-/// of its own holds one.
+/// Parses a command inside a larger file, with the keys and checks of the `command` evaluator. A
+/// file of its own cannot hold one.
 pub fn command_of_data(data: &Data) -> Result<Criteria, SourceError> {
     let source = data.source();
     let at = |key: &str| data.span(&pointer::join("", key));
@@ -85,7 +85,7 @@ pub fn command_of_data(data: &Data) -> Result<Criteria, SourceError> {
         return Err(source::unknown_key(source, at(key), key, known));
     }
     let mut config: CommandConfig = serde_json::from_value(data.value().clone())
-        .map_err(|error| data.error("", &format!("this is no command: {error}")))?;
+        .map_err(|error| data.error("", &format!("invalid command: {error}")))?;
     config.origin = kinds::origin(source, &data.span(""));
     let config = kinds::command::checked(source, &at, config)?;
     let evaluator = Evaluator::Command(config);
@@ -102,25 +102,20 @@ fn set_of_one(name: &str, description: &str, threshold: f64, evaluator: Evaluato
         evaluator,
     };
     Criteria {
-        name: name.to_owned(),
-        description: None,
-        // There is only one score, and its own floor says what is good enough.
+        // There is only one score, and the criterion's own floor decides.
         threshold: 0.0,
-        loop_settings: LoopSettings::default(),
-        judge_settings: JudgeSettings::default(),
-        probe: ProbeTexts::default(),
-        criteria: vec![criterion],
+        ..Criteria::new(name, vec![criterion])
     }
 }
 
-/// A single evaluator as it is written down: an object with known keys of the right type.
-struct Spec<'a> {
+/// A single evaluator as written: an object with known keys of the right type.
+struct EvaluatorSpec<'a> {
     data: &'a Data,
     kind: &'static str,
     values: IndexMap<&'static str, (&'a Value, String)>,
 }
 
-impl<'a> Spec<'a> {
+impl<'a> EvaluatorSpec<'a> {
     fn of(data: &'a Data, default: Option<&'static str>) -> Result<Self, SourceError> {
         let Value::Object(map) = data.value() else {
             return Err(data
@@ -148,7 +143,7 @@ impl<'a> Spec<'a> {
                     let error = data.error(&place, &format!("unknown evaluator type `{name}`"));
                     if json_schema::TYPES.contains(&name.as_str()) {
                         return error.help(
-                            "this is a JSON Schema itself; an evaluator names it: \
+                            "this is a JSON Schema; an evaluator refers to it: \
                              {\"type\": \"schema\", \"schema\": \"FILE\"}",
                         );
                     }
@@ -158,7 +153,7 @@ impl<'a> Spec<'a> {
                 })?,
             Some((_, place)) => {
                 return Err(data
-                    .error(&place, "`type`: expected a text")
+                    .error(&place, "`type`: expected a string")
                     .help(known_types()));
             }
         };
@@ -179,7 +174,7 @@ impl<'a> Spec<'a> {
                         Some((other, _)) => data.source().error(
                             place,
                             &format!(
-                                "the key `{key}` belongs to the type `{other}`, and this evaluator's type is `{kind}`"
+                                "the key `{key}` belongs to the type `{other}`, but this evaluator's type is `{kind}`"
                             ),
                         ),
                         None => source::unknown_key(data.source(), place, key, &known),
@@ -205,7 +200,9 @@ impl<'a> Spec<'a> {
         match self.values.get(key) {
             None => Ok(None),
             Some((Value::String(text), _)) => Ok(Some(text)),
-            Some((_, place)) => Err(self.data.error(place, &format!("`{key}`: expected a text"))),
+            Some((_, place)) => Err(self
+                .data
+                .error(place, &format!("`{key}`: expected a string"))),
         }
     }
 
@@ -224,32 +221,32 @@ impl<'a> Spec<'a> {
         self.data.error("", &message).help(hint)
     }
 
-    /// The schema itself, or the file that it is in.
+    /// Returns the schema itself, or loads the file that holds it.
     fn schema(&self) -> Result<Evaluator, SourceError> {
-        let manner = Manner {
+        let options = SchemaOptions {
             coerce: self.flag("coerce", true)?,
             formats: self.flag("formats", false)?,
         };
         let source = self.data.source();
-        let (folder, reach) = (source.folder(), source.reach());
+        let (folder, reach) = (source.folder(), source.file_access());
         match self.get("schema") {
-            None => Err(self.missing("schema", "give the JSON Schema, or the path of its file")),
+            None => Err(self.missing("schema", "add the JSON Schema, or the path of its file")),
             Some(Value::String(file)) => {
                 let place = |message: &str| self.data.error("/schema", message);
                 let (base, root) = json_schema::open(file, folder, reach, &place)?;
-                kinds::assemble(&root, Some(base), IndexMap::new(), (folder, reach), manner)
+                kinds::assemble(&root, Some(base), IndexMap::new(), (folder, reach), options)
             }
             Some(_) => {
                 let root = self
                     .data
                     .get("schema")
                     .ok_or_else(|| self.missing("schema", ""))?;
-                kinds::assemble(&root, None, IndexMap::new(), (folder, reach), manner)
+                kinds::assemble(&root, None, IndexMap::new(), (folder, reach), options)
             }
         }
     }
 
-    /// A judge with a prompt of its own: an `llm` criterion with the same keys.
+    /// Parses a judge with a custom prompt: an `llm` criterion with the same keys.
     fn llm(&self) -> Result<Evaluator, SourceError> {
         let own = |key| Ok::<_, SourceError>(self.text(key)?.map(str::to_owned));
         let config = LlmConfig {
@@ -271,8 +268,9 @@ impl<'a> Spec<'a> {
         Ok(Evaluator::Llm(config))
     }
 
-    /// Pairs of a draft and the verdict on it. The verdict is an object, or its JSON as a text; any other
-    /// text is a reason. Pairs that lack a part, or whose verdict neither passes nor scores, are skipped.
+    /// Parses pairs of a draft and its verdict. The verdict is an object, or its JSON as a string;
+    /// any other string is a reason. Skips pairs that lack a part or whose verdict has neither a
+    /// decision nor a score.
     fn examples(&self, examples: &Value, place: &str) -> Result<Vec<JudgeExample>, SourceError> {
         let wrong = |place: &str| {
             self.data
@@ -314,10 +312,10 @@ impl<'a> Spec<'a> {
         examples.filter_map(Result::transpose).collect()
     }
 
-    /// Code: a `script` criterion.
+    /// Parses code: a `script` criterion.
     fn custom(&self) -> Result<Evaluator, SourceError> {
         let Some(code) = self.text("run")? else {
-            return Err(self.missing("run", "give the code that judges the draft"));
+            return Err(self.missing("run", "add the code that judges the draft"));
         };
         let language = self.text("language")?.unwrap_or("python");
         let mut table = DeTable::new();
@@ -337,7 +335,7 @@ impl<'a> Spec<'a> {
         );
     }
 
-    /// Reads keys as a criterion of this kind has them.
+    /// Parses keys with the parser of this kind of criterion.
     fn as_criterion(&self, kind: &str, table: DeTable<'static>) -> Result<Evaluator, SourceError> {
         let source = self.data.source();
         let type_place = self

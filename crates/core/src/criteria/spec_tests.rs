@@ -55,9 +55,9 @@ fn what_is_wrong_says_where_and_what_to_do() {
         ),
         (
             "type: object\nproperties: {}",
-            "spec.yaml:1:7: unknown evaluator type `object` (this is a JSON Schema itself;",
+            "spec.yaml:1:7: unknown evaluator type `object` (this is a JSON Schema;",
         ),
-        ("type: 3", "spec.yaml:1:7: `type`: expected a text"),
+        ("type: 3", "spec.yaml:1:7: `type`: expected a string"),
         (
             "type: schema",
             "spec.yaml:1:1: the type `schema` needs the key `schema`",
@@ -84,15 +84,15 @@ fn what_is_wrong_says_where_and_what_to_do() {
         ),
         (
             "type: schema\nschema:\n  type: strange",
-            "spec.yaml:3:9: this is no valid JSON Schema at `/type`",
+            "spec.yaml:3:9: invalid JSON Schema at `/type`",
         ),
         (
             "type: schema\nschema:\n  items:\n    $ref: '#/x'",
-            "spec.yaml:4:11: the `$ref` `#/x` leads nowhere",
+            "spec.yaml:4:11: the `$ref` `#/x` cannot be resolved",
         ),
         (
             "type: schema\nschema: [1]",
-            "spec.yaml:2:9: this is no JSON Schema",
+            "spec.yaml:2:9: this is not a JSON Schema",
         ),
         (
             "type: schema\nschema: a.json",

@@ -1,10 +1,10 @@
 use super::builtin;
 
-/// What people fill in, with words of explanation.
+/// The template to fill in, with explanations in comments.
 const TEMPLATE: &str = include_str!("start.toml");
 
-/// The text of a criteria file to begin with: the criteria of a built-in set, and an example of each other
-/// evaluator in comments. `None` if there is no built-in set of that name.
+/// Returns the text of a new criteria file: the criteria of a built-in set, and an example of every
+/// other evaluator in comments. Returns `None` if no built-in set has that name.
 pub fn starting_file(name: &str, task_type: &str) -> Option<String> {
     let text = builtin::text(task_type)?;
     let criteria = &text[text.find("[[criteria]]")?..];
@@ -34,7 +34,7 @@ mod tests {
         assert_eq!(starting_file("x", "nothing"), None);
     }
 
-    /// What is in comments is right, too, once the `#` before it is gone.
+    /// The commented examples must be valid once the leading `#` is removed.
     #[test]
     fn its_examples_can_be_used() {
         let text = starting_file("x", "code").unwrap();

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::source::Reach;
+use crate::source::FileAccess;
 use crate::types::{
-    Against, Bounds, CompareConfig, ContainsConfig, Criteria, Criterion, Evaluator, Expect,
+    Bounds, CompareConfig, CompareTarget, ContainsConfig, Criteria, Criterion, Evaluator, Expect,
     JudgeMode, JudgeSettings, LengthConfig, LengthUnit, LlmConfig, LoopSettings, MAX_REFERENCE,
     ProbeTexts, RegexConfig, SchemaConfig, Select, TIE_SCORE, Terms,
 };
@@ -70,7 +70,7 @@ fn the_examples_are_valid_and_without_warnings() {
     let paths = examples();
     assert!(paths.len() >= 5, "{paths:?}");
     for path in paths {
-        let criteria = load(&path, &|_| Reach::Folder).unwrap_or_else(|e| panic!("{e}"));
+        let criteria = load(&path, &|_| FileAccess::Folder).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(
             warnings(&criteria),
             Vec::<String>::new(),
@@ -181,7 +181,7 @@ fn a_task_type_alone_is_the_built_in_set_with_what_the_file_changes() {
     let plain = parse("task_type = 'code'", "-").unwrap();
     assert_eq!(plain.name, "criteria");
     assert!((plain.threshold - code.threshold).abs() < f64::EPSILON);
-    // With criteria of its own, the type is only a label.
+    // With its own criteria, the type is only a label.
     let own = parse("task_type = 'code'\n[[criteria]]\nname = 'x'\n", "x").unwrap();
     assert_eq!(own.criteria.len(), 1);
 }
@@ -191,22 +191,10 @@ fn a_task_type_alone_is_the_built_in_set_with_what_the_file_changes() {
 fn every_mistake_is_named_with_its_place() {
     let c = |rest: &str| format!("[[criteria]]\nname = 'a'\n{rest}");
     let cases = [
-        (
-            String::new(),
-            "c.toml: there is nothing in this criteria file",
-        ),
-        (
-            "# only words".into(),
-            "c.toml: there is nothing in this criteria file",
-        ),
-        (
-            "name = 'x'".into(),
-            "c.toml: there are no criteria in this file",
-        ),
-        (
-            "criteria = []".into(),
-            "c.toml: there are no criteria in this file",
-        ),
+        (String::new(), "c.toml: this criteria file is empty"),
+        ("# only words".into(), "c.toml: this criteria file is empty"),
+        ("name = 'x'".into(), "c.toml: this file has no criteria"),
+        ("criteria = []".into(), "c.toml: this file has no criteria"),
         (
             "criteria = 3".into(),
             "c.toml:1:12: `criteria` must be an array of tables",
@@ -269,7 +257,7 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             c("weight = 0"),
-            "c.toml:3:10: `weight` must be above 0, not 0 (leave the criterion out",
+            "c.toml:3:10: `weight` must be above 0, not 0 (remove the criterion",
         ),
         (
             c("weight = nan"),
@@ -305,11 +293,11 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             c("evaluator = 1"),
-            "c.toml:3:13: `evaluator`: expected a text in quotes",
+            "c.toml:3:13: `evaluator`: expected a string",
         ),
         (
             c("pattern = 'x'"),
-            "c.toml:3:1: the key `pattern` belongs to the evaluator `regex`, and this criterion's evaluator is `llm`",
+            "c.toml:3:1: the key `pattern` belongs to the evaluator `regex`, but this criterion's evaluator is `llm`",
         ),
         (
             c("evaluator = 'regex'\npattern = 'x'\nmin = 1"),
@@ -353,7 +341,7 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             c("evaluator = 'length'\nmax = -3"),
-            "c.toml:4:7: `max`: expected a whole number (0 or above)",
+            "c.toml:4:7: `max`: expected an integer, at least 0",
         ),
         (
             c("evaluator = 'length'\nmax = 3\nunit = 'word'"),
@@ -366,7 +354,7 @@ fn every_mistake_is_named_with_its_place() {
     }
 }
 
-/// A criterion `a` with these lines, the first of which is line 3.
+/// Returns a file with a criterion `a` and these lines, the first of which is line 3 of the file.
 fn criterion(lines: &str) -> String {
     format!("[[criteria]]\nname = 'a'\n{lines}")
 }
@@ -406,19 +394,19 @@ fn mistakes_in_bounds_and_messages_of_a_regex_are_named() {
             ),
             (
                 "pattern = 'a'\nmin_count = -1",
-                "c.toml:5:13: `min_count`: expected a whole number (0 or above)",
+                "c.toml:5:13: `min_count`: expected an integer, at least 0",
             ),
             (
                 "pattern = 'a'\nexpect = 'absent'\nmessage = 'not {mtach}'",
-                "c.toml:6:11: `message`: `{mtach}` is no part of a match (did you mean `{match}`?) (known parts: `{match}`; write `{{mtach}}` for the text `{mtach}`)",
+                "c.toml:6:11: `message`: a match has no part `{mtach}` (did you mean `{match}`?) (known parts: `{match}`; write `{{mtach}}` for the text `{mtach}`)",
             ),
             (
                 "pattern = '(a)(?P<end>b)'\nexpect = 'absent'\nmessage = '{3}'",
-                "c.toml:6:11: `message`: `{3}` is no part of a match (did you mean `{1}`?) (known parts: `{match}`, `{1}` and `{end}`;",
+                "c.toml:6:11: `message`: a match has no part `{3}` (did you mean `{1}`?) (known parts: `{match}`, `{1}` and `{end}`;",
             ),
             (
                 "pattern = 'a'\nmessage = 'not {match}'",
-                "c.toml:5:11: `message`: `{match}` is a part of a match, and this is said where there is none",
+                "c.toml:5:11: `message`: `{match}` refers to a match, but this message is for missing matches",
             ),
         ],
     );
@@ -442,24 +430,21 @@ fn mistakes_in_lists_of_texts_are_named() {
                 "c.toml:1:1: a `contains` criterion needs `all`, `any` or `none`",
             ),
             ("words = true", "c.toml:1:1: a `contains` criterion needs"),
-            ("all = []", "c.toml:4:7: `all` is empty (leave it out"),
+            ("all = []", "c.toml:4:7: `all` is empty (remove it"),
             ("all = ['a']\nany = []", "c.toml:5:7: `any` is empty"),
             (
                 "none = ['a', '']",
                 "c.toml:4:14: `none`: this text is empty",
             ),
             ("all = 'a'", "c.toml:4:7: `all`: expected an array `[...]`"),
-            (
-                "all = ['a', 3]",
-                "c.toml:4:13: `all`: expected a text in quotes",
-            ),
+            ("all = ['a', 3]", "c.toml:4:13: `all`: expected a string"),
             (
                 "any = ['a', 'b', 'a']",
-                "c.toml:4:18: `any`: `a` is named twice",
+                "c.toml:4:18: `any`: `a` is listed twice",
             ),
             (
                 "all = ['start']\nnone = ['art']",
-                "c.toml:5:9: `none`: `art` must not be there, and `start` in `all` contains it",
+                "c.toml:5:9: `none` forbids `art`, but `start` in `all` contains it",
             ),
             (
                 "al = ['a']",
@@ -483,11 +468,11 @@ fn mistakes_in_comparisons_are_named() {
         &[
             (
                 "min = 0.5",
-                "c.toml:1:1: there is nothing to compare with (add `reference",
+                "c.toml:1:1: missing text to compare with (add `reference",
             ),
             (
                 "reference = 'x'",
-                "c.toml:1:1: likeness needs `min`, `max` or both",
+                "c.toml:1:1: the method `similarity` needs `min`, `max` or both",
             ),
             (
                 "reference = ' '\nmin = 0.5",
@@ -507,11 +492,11 @@ fn mistakes_in_comparisons_are_named() {
             ),
             (
                 "reference = 'x'\nmin = 0",
-                "c.toml:1:1: any text is that much alike",
+                "c.toml:1:1: bounds of 0 and 1 allow every text",
             ),
             (
                 "reference = 'x'\nwith = 'prior'\nmin = 0.5",
-                "c.toml:5:8: a draft is compared either with a reference or with the prior version",
+                "c.toml:5:8: a reference text and `with` cannot be combined",
             ),
             (
                 "with = 'previous'\nmin = 0.5",
@@ -523,11 +508,11 @@ fn mistakes_in_comparisons_are_named() {
             ),
             (
                 "reference = 'x'\nterms = ['y']\nmin = 0.5",
-                "c.toml:5:9: `terms` belongs to the method `terms` (add `method",
+                "c.toml:5:9: `terms` requires the method `terms` (add `method",
             ),
             (
                 "method = 'terms'\nreference = 'x'\nterms = ['y']",
-                "c.toml:6:9: `terms` goes without another text",
+                "c.toml:6:9: `terms` cannot be combined with a reference text",
             ),
             (
                 "method = 'terms'\nterms = []",
@@ -535,11 +520,11 @@ fn mistakes_in_comparisons_are_named() {
             ),
             (
                 "method = 'terms'\nterms = ['a', '->']",
-                "c.toml:5:9: the term `->` has no word in it (signs are for the evaluator `contains`)",
+                "c.toml:5:9: the term `->` contains no word (for punctuation, use the evaluator `contains`)",
             ),
             (
                 "method = 'terms'\nterms = ['a']\nmax = 0.5",
-                "c.toml:6:7: `max` belongs to the method `similarity`",
+                "c.toml:6:7: `max` requires the method `similarity`",
             ),
             (
                 "method = 'terms'\nterms = ['a']\nmin = 0.0",
@@ -547,19 +532,19 @@ fn mistakes_in_comparisons_are_named() {
             ),
             (
                 "method = 'pairwise'\nreference = 'x'\nmax = 0.5",
-                "c.toml:6:7: the method `pairwise` has no `max`",
+                "c.toml:6:7: `max` is not allowed with the method `pairwise`",
             ),
             (
                 "method = 'pairwise'\nwith = 'prior'\nterms = ['a']",
-                "c.toml:6:9: `terms` belongs to the method `terms`",
+                "c.toml:6:9: `terms` requires the method `terms`",
             ),
             (
                 "method = 'pairwise'",
-                "c.toml:1:1: there is nothing to compare with",
+                "c.toml:1:1: missing text to compare with",
             ),
             (
                 &huge,
-                "c.toml:4:13: the reference text has 262145 bytes, at most 262144 are allowed",
+                "c.toml:4:13: the reference text has 262145 bytes; at most 262144 are allowed",
             ),
         ],
     );
@@ -593,39 +578,37 @@ fn a_reference_file_is_read_with_the_criteria_and_lies_beside_them() {
         let file = folder.join("set.toml");
         let lines = format!("evaluator = 'compare'\nmin = 0.5\nreference_file = '{reference}'");
         std::fs::write(&file, criterion(&lines)).unwrap();
-        // However far data may lie: a text lies beside the criteria.
-        load(&file, &|_| Reach::Anywhere)
+        // Even if data may be read from anywhere, reference texts must be next to the criteria
+        // file.
+        load(&file, &|_| FileAccess::Anywhere)
     };
     let criteria = read("./texts/good.md").unwrap();
     let text = "A good text.\n".to_owned();
     assert_eq!(
         criteria.criteria[0].evaluator,
         Evaluator::Compare(CompareConfig::Similarity {
-            to: Against::Reference(text),
+            to: CompareTarget::Reference(text),
             bounds: Bounds { min: 0.5, max: 1.0 },
         })
     );
-    // What a run's record holds needs no file.
+    // Criteria restored from a run's record read no file.
     assert_eq!(
         parse(&to_toml(&criteria).unwrap(), "elsewhere").unwrap(),
         criteria
     );
 
     let absolute = dir.path().join("secret");
-    let outside = "lies outside of the folder of this file";
+    let outside = "is outside the folder of this file";
     let mut cases = vec![
         ("../secret".to_owned(), outside),
         ("texts/../../secret".to_owned(), outside),
         (absolute.display().to_string(), outside),
         (String::new(), "the path is empty"),
         ("texts".to_owned(), "`texts` is not a file"),
-        (
-            "texts/godo.md".to_owned(),
-            "there is no file `texts/godo.md`",
-        ),
+        ("texts/godo.md".to_owned(), "no such file: `texts/godo.md`"),
         (
             "binary".to_owned(),
-            "`binary`: this is not a text file: a zero byte",
+            "`binary`: not a text file: a zero byte",
         ),
         ("huge".to_owned(), "the reference text has 262145 bytes"),
         ("empty".to_owned(), "the reference text is empty"),
@@ -643,7 +626,7 @@ fn a_reference_file_is_read_with_the_criteria_and_lies_beside_them() {
     let twice =
         criterion("evaluator = 'compare'\nmin = 0.5\nreference = 'x'\nreference_file = 'y'");
     assert!(
-        error(&twice).contains("6:18: the reference is given twice"),
+        error(&twice).contains("6:18: both `reference` and `reference_file` are set"),
         "{}",
         error(&twice)
     );
@@ -675,7 +658,7 @@ fn the_place_is_shown_with_the_line() {
     5 | name = "tone"
       |        ^^^^^^ used again here
       |
-      = hint: names must be unique, upper and lower case being the same
+      = hint: names must be unique, ignoring case
     "#);
 }
 
@@ -696,7 +679,8 @@ fn names_and_paths_are_resolved() {
     write("code.toml", 0.2);
     write("noise.txt", 0.3);
     let search = [dir.path().join("missing"), dir.path().to_owned()];
-    let threshold = |spec: &str| resolve(spec, &search, &|_| Reach::Folder).map(|c| c.threshold);
+    let threshold =
+        |spec: &str| resolve(spec, &search, &|_| FileAccess::Folder).map(|c| c.threshold);
     assert_eq!(threshold("mine"), Ok(0.1));
     assert_eq!(threshold("code"), Ok(0.2), "a user's file goes first");
     assert_eq!(threshold("writing"), Ok(0.8));
@@ -705,20 +689,17 @@ fn names_and_paths_are_resolved() {
     let names: Vec<String> = available(&search).into_iter().map(|a| a.name).collect();
     assert_eq!(names, ["code", "mine", "writing", "analysis", "reasoning"]);
 
-    let unknown = resolve("writting", &search, &|_| Reach::Folder).unwrap_err();
-    assert_eq!(
-        unknown.message(),
-        "there are no criteria of this name, and no such file"
-    );
+    let unknown = resolve("writting", &search, &|_| FileAccess::Folder).unwrap_err();
+    assert_eq!(unknown.message(), "no criteria and no file have this name");
     assert_eq!(unknown.hints()[0], "did you mean `writing`?");
     assert!(unknown.hints()[1].contains("`mine`"));
     assert_eq!(
-        resolve("no.toml", &search, &|_| Reach::Folder)
+        resolve("no.toml", &search, &|_| FileAccess::Folder)
             .unwrap_err()
             .message(),
-        "there is no such file"
+        "no such file"
     );
-    assert!(resolve("", &search, &|_| Reach::Folder).is_err());
+    assert!(resolve("", &search, &|_| FileAccess::Folder).is_err());
 }
 
 #[test]
@@ -798,7 +779,7 @@ fn the_judge_s_keys_are_read() {
         panic!("{criteria:?}");
     };
     assert_eq!(config.examples[0].draft, "x");
-    // A set of one's own on a built-in one keeps its planted texts.
+    // Custom criteria on top of a built-in set keep its probe texts.
     let code = parse("task_type = 'code'\njudge.samples = 2", "c").unwrap();
     assert_eq!(code.probe, builtin("code").unwrap().probe);
     assert_eq!(code.judge_settings.samples(), 2);
@@ -839,26 +820,26 @@ fn mistakes_in_the_judge_s_keys_are_named_with_their_place() {
         ),
         (
             c("anchors = ['a']"),
-            "c.toml:3:11: `anchors`: 5 sentences are required, one for each step, not 1",
+            "c.toml:3:11: `anchors`: expected 5 sentences, one for each score, not 1",
         ),
         (
             c("anchors = { 2 = 'a' }"),
-            "c.toml:3:11: `anchors`: at least the steps `1` and `5`",
+            "c.toml:3:11: `anchors`: at least the scores `1` and `5`",
         ),
         (c("checks = []"), "c.toml:3:10: `checks` is empty"),
         (c("checks = ['']"), "c.toml:3:10: a question is empty"),
         (
             c("scale = [1, 0]"),
-            "c.toml:3:9: `scale`: the lowest and the highest score",
+            "c.toml:3:9: `scale`: expected the lowest and the highest score",
         ),
         (
             c("checks = ['x?']\nscale = [0, 1]"),
-            "c.toml:4:9: `checks` and `scale` are two ways to give a score",
+            "c.toml:4:9: `checks` and `scale` are different ways to give a score",
         ),
         (c("prompt = ''"), "c.toml:3:10: `prompt` is empty"),
         (
             c("prompt = 'Judge {{ drafft }}'"),
-            "c.toml:3:20: `prompt`: there is no variable `drafft`",
+            "c.toml:3:20: `prompt`: unknown variable `drafft`",
         ),
         (
             c("prompt = \"\"\"\nJudge it.\n{% if draft %}\n\"\"\""),
@@ -948,9 +929,9 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
         ("(?s)x.{0,30}", 0.1_f64..0.5, 0.5_f64..=1.0, any::<bool>()).prop_map(
             |(text, min, max, prior)| Evaluator::Compare(CompareConfig::Similarity {
                 to: if prior {
-                    Against::Prior
+                    CompareTarget::Prior
                 } else {
-                    Against::Reference(text)
+                    CompareTarget::Reference(text)
                 },
                 bounds: Bounds { min, max },
             })
@@ -965,7 +946,7 @@ fn evaluator() -> impl Strategy<Value = Evaluator> {
             })),
         proptest::option::of("(?s)x.{0,30}").prop_map(|text| {
             Evaluator::Compare(CompareConfig::Pairwise {
-                to: text.map_or(Against::Prior, Against::Reference),
+                to: text.map_or(CompareTarget::Prior, CompareTarget::Reference),
             })
         }),
         (unit, 0_u64..50, proptest::option::of(50_u64..9999)).prop_map(|(unit, min, max)| {

@@ -6,15 +6,15 @@ use regex::Regex;
 
 use crate::types::{Criteria, Evaluator, LengthUnit};
 
-/// A reply may be so many times as long as requested: a text that is too long can be cut.
+/// A reply may be this many times as long as requested: a text that is too long can be cut.
 const TIMES: usize = 3;
-/// A reply is never stopped before so many bytes: a short text may come with remarks around it.
+/// A reply is never stopped below this length in bytes: a short text may have remarks around it.
 const LEAST: usize = 1_000;
-/// The same where only the task says how long: it may speak of a part of the text.
+/// The same if only the task gives a length, because it may mean a part of the text.
 const LEAST_OF_TASK: usize = 4_000;
-/// Where nothing says how long: some 15,000 words.
+/// The limit if no length is given: about 15,000 words.
 const DEFAULT: usize = 100_000;
-/// A longer task has material in it, which may have figures of its own.
+/// A longer task contains material, which may have figures of its own.
 const LONGEST_TASK: usize = 600;
 /// Words of tasks in which a length is that of a part.
 const PARTS: &[&str] = &["each", "every", " per ", "section", "chapter", "part"];
@@ -32,7 +32,7 @@ pub(super) fn of_criteria(criteria: &Criteria) -> Option<usize> {
         .min()
 }
 
-/// The longest reply that is let through, in bytes.
+/// The longest reply that is not stopped, in bytes.
 pub(super) fn longest(allowed: Option<usize>, task: &str, base: Option<&str>) -> usize {
     let bound = match (allowed, of_task(task)) {
         (Some(allowed), _) => allowed.saturating_mul(TIMES).max(LEAST),

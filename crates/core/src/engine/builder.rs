@@ -3,19 +3,19 @@ use std::sync::Arc;
 use super::driver::Loop;
 use super::start::Start;
 use super::tool::WriterTool;
-use crate::evaluate::{JudgeModel, Tools};
+use crate::evaluate::{EvaluatorError, JudgeModel, Tools};
 use crate::evidence::Gatherer;
 use crate::model::{ChatModel, Sampling, Think};
 use crate::prompt::Templates;
 use crate::types::{Criteria, LoopSettings, Prices, Setup};
 
-/// What a [`Loop`] is made of. Everything has a default but the model that writes and the criteria.
+/// Builds a [`Loop`]. Everything except the writer and the criteria has a default.
 pub struct LoopBuilder {
     plan: Loop,
     judge: Option<JudgeModel>,
 }
 
-/// Why a loop cannot run.
+/// A loop cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// A setting is outside of its range, or two contradict each other.
@@ -26,14 +26,14 @@ pub enum BuildError {
         /// What is wrong with it.
         message: String,
     },
-    /// The evaluators of the criteria cannot be prepared: code is to run that the tools do not allow, or a
-    /// configuration that was not read from a file is wrong.
-    #[error("{0}")]
-    Evaluators(String),
-    /// The text that is to be revised is empty.
+    /// The evaluators of the criteria cannot be prepared: they need a permission that the tools do not have, or a
+    /// configuration that was not read from a file is invalid.
+    #[error(transparent)]
+    Evaluators(#[from] EvaluatorError),
+    /// The text to revise is empty.
     #[error("the text to revise is empty")]
     EmptyText,
-    /// A text is to be corrected, and nothing is said to be wrong with it.
+    /// A correction names no issue.
     #[error("there is nothing to correct: no issue is named")]
     NothingToCorrect,
 }
@@ -46,101 +46,101 @@ impl LoopBuilder {
         }
     }
 
-    /// What the run begins with. Default: the task alone.
+    /// What a run starts from. Default: the task alone.
     #[must_use]
     pub fn start(mut self, start: Start) -> Self {
         self.plan.start = start;
         self
     }
 
-    /// How the writer chooses tokens. Default: as its server does.
+    /// The writer's sampling parameters. Default: those of its server.
     #[must_use]
     pub fn sampling(mut self, sampling: Sampling) -> Self {
         self.plan.writer_sampling = sampling;
         self
     }
 
-    /// How much the writer reasons. Default: as the model does by itself.
+    /// How much the writer reasons. Default: the model's own.
     #[must_use]
     pub fn think(mut self, think: Think) -> Self {
         self.plan.think = think;
         self
     }
 
-    /// Who judges, and compares drafts whose scores are too close to say. Default: the model that writes.
+    /// The model that judges, and compares drafts whose scores are too close. Default: the writer.
     #[must_use]
     pub fn judge(mut self, judge: JudgeModel) -> Self {
         self.judge = Some(judge);
         self
     }
 
-    /// Who writes where the writer makes no progress any more. Default: nobody.
+    /// The model that takes over when the writer stops making progress. Default: none.
     #[must_use]
     pub fn stronger(mut self, model: impl Into<Option<Arc<dyn ChatModel>>>) -> Self {
         self.plan.stronger = model.into();
         self
     }
 
-    /// How the loop behaves. What they leave open is as the criteria say, else as [`LoopSettings`] do; a
-    /// threshold in them goes before that of the criteria.
+    /// The loop settings. Unset ones come from the criteria, then from the defaults of [`LoopSettings`]; a
+    /// threshold in them overrides that of the criteria.
     #[must_use]
     pub fn settings(mut self, settings: LoopSettings) -> Self {
         self.plan.settings = settings;
         self
     }
 
-    /// What the criteria may use beside models. Default: nothing.
+    /// What evaluators may use apart from models. Default: nothing.
     #[must_use]
     pub fn tools(mut self, tools: Tools) -> Self {
         self.plan.tools = tools;
         self
     }
 
-    /// Programs whose output the writer is shown before it writes. Default: none.
+    /// Programs whose output the writer sees before it writes. Default: none.
     #[must_use]
     pub fn writer_tools(mut self, tools: Vec<WriterTool>) -> Self {
         self.plan.writer_tools = tools;
         self
     }
 
-    /// What the models cost. Default: nothing is known of it.
+    /// The prices of the models. Default: unknown.
     #[must_use]
     pub fn prices(mut self, prices: Prices) -> Self {
         self.plan.prices = prices;
         self
     }
 
-    /// Who finds evidence for the task, and for each revision anew. Default: nobody.
+    /// Searches for evidence for the task, and again for each revision. Default: no search.
     #[must_use]
     pub fn evidence(mut self, gatherer: impl Into<Option<Arc<Gatherer>>>) -> Self {
         self.plan.evidence = gatherer.into();
         self
     }
 
-    /// What models are told. Default: the built-in templates.
+    /// The prompt templates. Default: the built-in ones.
     #[must_use]
     pub fn templates(mut self, templates: impl Into<Option<Arc<Templates>>>) -> Self {
         self.plan.templates = templates.into();
         self
     }
 
-    /// What it takes to go on with a run later: it is recorded with the start. Default: nobody will.
+    /// What is needed to resume the run, recorded with its start. Default: the run cannot be resumed.
     #[must_use]
     pub fn setup(mut self, setup: impl Into<Option<Setup>>) -> Self {
         self.plan.setup = setup.into();
         self
     }
 
-    /// Whether the writer is asked for the next revision while a [`Decider`](super::Decider) makes up its mind, wherever
-    /// the loop alone would go on. The answer is taken if that revision is wanted; otherwise the call is ended, and what
-    /// it has used counts all the same. Not by default.
+    /// Whether to prefetch the next revision while a [`Decider`](super::Decider) decides, if the loop alone would
+    /// continue. The prefetched reply is used if that revision is needed; otherwise the call is ended, and its
+    /// usage counts. Default: false.
     #[must_use]
     pub fn prefetch(mut self, prefetch: bool) -> Self {
         self.plan.prefetch = prefetch;
         self
     }
 
-    /// The loop, ready to run.
+    /// Builds the loop.
     ///
     /// # Errors
     /// If it could not run: see [`BuildError`].
@@ -166,7 +166,7 @@ impl LoopBuilder {
             let (sampling, think) = (plan.writer_sampling.clone(), plan.think);
             JudgeModel::new(Arc::clone(&plan.writer), sampling, think)
         });
-        plan.panel().map_err(BuildError::Evaluators)?;
+        plan.panel()?;
         Ok(plan)
     }
 }
@@ -219,7 +219,7 @@ mod tests {
             panic!("settings that contradict each other");
         };
         assert_eq!(key, "min_iterations");
-        assert!(message.contains("`max_iterations` is 4"), "{message}");
+        assert!(message.contains("`max_iterations` (4)"), "{message}");
 
         let text = |content: &str| Text {
             content: content.to_owned(),
@@ -238,7 +238,7 @@ mod tests {
         let script = "name = 's'\n[[criteria]]\nname = 'lua'\nevaluator = 'script'\nlanguage = 'lua'\ncode = 'return 1'";
         assert!(matches!(
             error(builder(script)),
-            BuildError::Evaluators(message) if !message.is_empty()
+            BuildError::Evaluators(EvaluatorError::Unusable(message)) if !message.is_empty()
         ));
     }
 }

@@ -1,20 +1,19 @@
-//! How many candidates there are for a version, how they differ, and which one wins. Pure; the driver has them
-//! written and judged.
+//! How many candidates a version has, how they differ, and which one wins. Pure; the driver writes and judges them.
 
 use crate::types::{Candidates, Rank, Severity, Strategy};
 
-/// The temperature that is raised where none is set: servers have defaults between 0.7 and 1.
+/// The temperature to start from if none is set: servers have defaults between 0.7 and 1.
 const USUAL_TEMPERATURE: f64 = 0.7;
-/// By how much each warmer candidate is warmer than the one before.
+/// How much warmer each further candidate is.
 const WARMER_BY: f64 = 0.2;
-/// Beyond, texts fall apart.
+/// The highest temperature; above it, texts become incoherent.
 const WARMEST: f64 = 1.3;
 
-/// How many candidates the next version is chosen from. `helped` says whether the last try to better the best
-/// version did; `None` where there was no try yet.
+/// How many candidates the next version is chosen from. `helped` says whether the last attempt improved on the best
+/// version; `None` if there was no attempt yet.
 ///
-/// `auto` is one, and two where the last try did not help: a second draft costs as much as the first, and is worth
-/// it only where one was not enough.
+/// `auto` means one, and two if the last attempt did not help: a second draft costs as much as the first, so it is
+/// only worth it where one was not enough.
 pub(super) fn how_many(candidates: Candidates, helped: Option<bool>) -> u32 {
     match candidates {
         Candidates::Number(number) => number.max(1),
@@ -26,48 +25,49 @@ pub(super) fn how_many(candidates: Candidates, helped: Option<bool>) -> u32 {
 /// How a candidate differs from the first one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Variation {
-    /// Not at all: it is the draft that would be made if it were alone.
+    /// Not at all: the draft that would be written without candidates.
     Usual,
-    /// The whole is written again, instead of edits.
+    /// It is a full rewrite instead of edits.
     Rewrite,
-    /// It is told only so many issues, the most severe.
-    Gravest(usize),
-    /// It is told all issues but so many, the most severe.
+    /// It receives only this many issues, the most severe ones.
+    MostSevere(usize),
+    /// It receives all issues except this many of the most severe.
     Others(usize),
-    /// It is written at this temperature.
+    /// It has this temperature.
     Warmer(f64),
 }
 
 impl Variation {
-    /// What is different, in words. `issues` is how many there are.
+    /// Describes the difference. `issues` is the number of issues.
     pub(super) fn describe(self, issues: usize) -> String {
         match self {
             Self::Usual => "as usual".to_owned(),
             Self::Rewrite => "a rewrite of the whole".to_owned(),
-            Self::Gravest(told) => format!("only the most severe issues ({told} of {issues})"),
+            Self::MostSevere(count) => format!("only the most severe issues ({count} of {issues})"),
             Self::Others(left_out) => {
-                let told = issues.saturating_sub(left_out);
-                format!("only the other issues ({told} of {issues})")
+                let count = issues.saturating_sub(left_out);
+                format!("only the other issues ({count} of {issues})")
             }
             Self::Warmer(temperature) => format!("warmer (temperature {temperature:.1})"),
         }
     }
 
-    /// The issues that the candidate is told, of all, most severe first.
-    pub(super) fn told<T>(self, issues: &[T]) -> &[T] {
+    /// The issues that the candidate receives, out of all, most severe first.
+    pub(super) fn issues<T>(self, issues: &[T]) -> &[T] {
         match self {
-            Self::Gravest(told) => &issues[..told.min(issues.len())],
+            Self::MostSevere(count) => &issues[..count.min(issues.len())],
             Self::Others(left_out) => &issues[left_out.min(issues.len())..],
             Self::Usual | Self::Rewrite | Self::Warmer(_) => issues,
         }
     }
 }
 
-/// The variations for so many candidates. `strategy` is how the first one begins to revise, `issues` is how severe
-/// what it is told is, most severe first, and `temperature` is what is set for it.
+/// The variations for a number of candidates. `strategy` is that of the first one, `issues` are the severities of its
+/// issues, most severe first, and `temperature` is the configured one.
 ///
-/// The first is the usual one. Then, as far as they are different from it: a rewrite beside edits; the most severe issues
-/// alone; a warmer one; the other issues alone; and from there on each one warmer, up to a bound.
+/// The first is the default one. Then, as far as they differ from it: a rewrite instead of edits; only the most
+/// severe issues; a higher temperature; only the other issues; and from there on ever higher temperatures, up to a
+/// limit.
 pub(super) fn variations(
     count: u32,
     strategy: Strategy,
@@ -80,13 +80,13 @@ pub(super) fn variations(
         degree = (degree + WARMER_BY).min(WARMEST.max(base));
         Variation::Warmer(degree)
     };
-    let grave = gravest(issues);
+    let severe = most_severe(issues);
     let edits = strategy != Strategy::FullRewrite;
     let mut all = vec![Variation::Usual];
     all.extend(edits.then_some(Variation::Rewrite));
-    all.extend(grave.map(Variation::Gravest));
+    all.extend(severe.map(Variation::MostSevere));
     all.push(warmer());
-    all.extend(grave.map(Variation::Others));
+    all.extend(severe.map(Variation::Others));
     let count = count as usize;
     while all.len() < count {
         all.push(warmer());
@@ -95,19 +95,19 @@ pub(super) fn variations(
     all
 }
 
-/// How many of the issues are the most severe: those of the highest severity; where all are equally severe, the first
-/// half. `None` if they cannot be divided.
-fn gravest(issues: &[Severity]) -> Option<usize> {
+/// How many of the issues are the most severe: those of the highest severity, or the first half if all are equally
+/// severe. `None` if they cannot be divided.
+fn most_severe(issues: &[Severity]) -> Option<usize> {
     let first = issues.first()?;
-    let as_grave = issues.iter().take_while(|issue| *issue == first).count();
+    let equally_severe = issues.iter().take_while(|issue| *issue == first).count();
     match issues.len() {
         1 => None,
-        all if as_grave < all => Some(as_grave),
+        all if equally_severe < all => Some(equally_severe),
         all => Some(all.div_ceil(2)),
     }
 }
 
-/// The best of those that have a rank, by its place; of equals the first. `None` if none has one.
+/// The position of the best rank, the first of equal ones; `None` if there is no rank.
 pub(super) fn best(ranks: &[Option<Rank>]) -> Option<usize> {
     let mut best: Option<(usize, Rank)> = None;
     for (place, rank) in ranks.iter().enumerate() {
@@ -120,7 +120,7 @@ pub(super) fn best(ranks: &[Option<Rank>]) -> Option<usize> {
     best.map(|(place, _)| place)
 }
 
-/// Why that one of the candidates wins, in words.
+/// Explains why this candidate wins.
 pub(super) fn why(ranks: &[Option<Rank>], chosen: usize) -> String {
     let score = |rank: &Option<Rank>| match rank {
         Some(rank) => format!("{:.2}", rank.score),
@@ -147,7 +147,7 @@ mod tests {
     use proptest::prelude::{Strategy as _, any, prop, prop_assert, prop_assert_eq, proptest};
 
     use super::Severity::{Critical, Major, Minor};
-    use super::Variation::{Gravest, Others, Rewrite, Usual, Warmer};
+    use super::Variation::{MostSevere, Others, Rewrite, Usual, Warmer};
     use super::*;
 
     fn rank(score: f64, satisfactory: bool) -> Rank {
@@ -172,21 +172,24 @@ mod tests {
     fn candidates_differ_by_strategy_issues_and_temperature() {
         let issues = [Critical, Major, Minor];
         let five = variations(5, Strategy::TargetedEdit, &issues, Some(0.5));
-        assert_eq!(five, [Usual, Rewrite, Gravest(1), Warmer(0.7), Others(1)]);
-        // A rewrite is no variation of a rewrite, and one issue is no choice of issues.
+        assert_eq!(
+            five,
+            [Usual, Rewrite, MostSevere(1), Warmer(0.7), Others(1)]
+        );
+        // A rewrite is not a variation of a rewrite, and one issue cannot be divided.
         let two = variations(2, Strategy::FullRewrite, &[Major], Some(0.5));
         assert_eq!(two, [Usual, Warmer(0.7)]);
         let two = variations(2, Strategy::FullRewrite, &[Major, Major, Major], None);
-        assert_eq!(two, [Usual, Gravest(2)]);
+        assert_eq!(two, [Usual, MostSevere(2)]);
         assert_eq!(variations(1, Strategy::Incremental, &issues, None), [Usual]);
     }
 
     #[test]
     fn a_part_of_the_issues_is_told() {
         let issues = [1, 2, 3];
-        assert_eq!(Gravest(1).told(&issues), [1]);
-        assert_eq!(Others(1).told(&issues), [2, 3]);
-        assert_eq!(Rewrite.told(&issues), issues);
+        assert_eq!(MostSevere(1).issues(&issues), [1]);
+        assert_eq!(Others(1).issues(&issues), [2, 3]);
+        assert_eq!(Rewrite.issues(&issues), issues);
         assert_eq!(Others(1).describe(3), "only the other issues (2 of 3)");
         assert_eq!(Warmer(0.9).describe(3), "warmer (temperature 0.9)");
     }
@@ -229,8 +232,8 @@ mod tests {
                 if let Warmer(warmer) = variation {
                     prop_assert!(warmer >= temperature.unwrap_or(0.0) && warmer <= 2.0);
                 }
-                // Who is told something at all is told something in every variation.
-                prop_assert!(issues.is_empty() || !variation.told(&issues).is_empty());
+                // A candidate that has issues at all has some in every variation.
+                prop_assert!(issues.is_empty() || !variation.issues(&issues).is_empty());
             }
         }
     }

@@ -1,57 +1,57 @@
-//! When it is time to stop although the criteria are not met: one function a rule. `docs/loop.md` has the evidence.
+//! When to stop although the criteria are not met: one function for each rule. `docs/loop.md` has the evidence.
 
 use crate::types::{ConvergenceReason, LoopSettings, Strategy};
 
-/// Texts that are more alike than this are the same text for all purposes.
+/// Texts that are more similar than this count as the same text.
 const STABLE: f64 = 0.98;
-/// Scores are rounded to a millionth; what differs by less is the same.
+/// Scores are rounded to a millionth; a smaller difference does not count.
 const SAME: f64 = 1e-9;
-/// So many scores show whether they go up and down: three changes.
+/// The number of scores that shows an oscillation: three changes.
 const OSCILLATION: usize = 4;
-/// So many attempts in a row with the same result are no chance.
+/// The number of equal attempts in a row that is no coincidence.
 const AGAIN: usize = 2;
 
-/// What an attempt came to.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Outcome {
-    /// It was worse, and not just no better.
+    /// It was worse, by more than noise.
     Worse,
-    /// It was no better, or no draft.
+    /// It was no better, or a rejected reply.
     #[default]
     Nothing,
     /// It became the incumbent.
     Gain,
-    /// It became the incumbent because it meets the criteria, or has all that is required, for the first time.
-    Leap,
+    /// It became the incumbent because it is the first to meet the criteria, or all required ones.
+    TierGain,
 }
 
-/// One try to better the incumbent: a draft that was judged, or a reply that was none.
+/// An attempt to improve on the incumbent: a judged draft or a rejected reply.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Attempt {
-    /// What it came to.
+    /// Its result.
     pub(super) outcome: Outcome,
-    /// Its score; `None` if it was no draft.
+    /// Its score; `None` for a rejected reply.
     pub(super) score: Option<f64>,
     /// The incumbent's score after it.
     pub(super) best: f64,
-    /// How alike it is to the version that it revises, if it revises one.
+    /// How similar it is to the version that it revises, if it revises one.
     pub(super) similarity: Option<f64>,
-    /// Whether it has issues, and the very same ones as the version it was to better.
+    /// Whether it has exactly the issues of the version that it should improve on, and at least one.
     pub(super) same_issues: bool,
-    /// How it revises, if it was judged and revises a version.
+    /// The strategy of a judged revision.
     pub(super) strategy: Option<Strategy>,
 }
 
 impl Attempt {
     /// Whether it became the incumbent.
     pub(super) fn is_gain(&self) -> bool {
-        matches!(self.outcome, Outcome::Gain | Outcome::Leap)
+        matches!(self.outcome, Outcome::Gain | Outcome::TierGain)
     }
 }
 
 /// The attempts since the loop began, or since another model took over.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Trail {
+pub(super) struct AttemptHistory {
     /// The incumbent's score before the first of them.
     pub(super) start: f64,
     /// In order.
@@ -59,7 +59,10 @@ pub(super) struct Trail {
 }
 
 /// Whether it is time to stop, and why.
-pub(super) fn converged(trail: &Trail, settings: &LoopSettings) -> Option<ConvergenceReason> {
+pub(super) fn converged(
+    trail: &AttemptHistory,
+    settings: &LoopSettings,
+) -> Option<ConvergenceReason> {
     let window = settings.plateau_iterations() as usize;
     let threshold = settings.improvement_threshold();
     let oscillates =
@@ -84,22 +87,22 @@ pub(super) fn converged(trail: &Trail, settings: &LoopSettings) -> Option<Conver
     }
 }
 
-/// The text hardly changes any more: the last two revisions are more than 98 % alike to the versions that they revise
-/// ([`super::similarity`]), and no gain.
-fn stable(trail: &Trail) -> bool {
+/// The text hardly changes any more: the last two revisions are more than 98 % similar to the versions that they
+/// revise ([`super::similarity`]), and brought no gain.
+fn stable(trail: &AttemptHistory) -> bool {
     let revisions = trail.attempts.iter().rev();
     again(revisions.filter_map(|attempt| Some((attempt, attempt.similarity? > STABLE))))
 }
 
-/// The same issues again: the last two drafts were no gain, and have the very issues of the version that they were to
-/// better, by their ids in the ledger.
-fn repeated_issues(trail: &Trail) -> bool {
+/// The same issues again: the last two drafts brought no gain and have exactly the issues of the version that they
+/// should improve on, by their ids in the ledger.
+fn repeated_issues(trail: &AttemptHistory) -> bool {
     let judged = trail.attempts.iter().rev();
     let judged = judged.filter(|attempt| attempt.score.is_some());
     again(judged.map(|attempt| (attempt, attempt.same_issues)))
 }
 
-/// Whether the first of these attempts all have a property, and none was a gain.
+/// Whether the first of these attempts all have a property, and none brought a gain.
 fn again<'t>(attempts: impl Iterator<Item = (&'t Attempt, bool)>) -> bool {
     let mut last = attempts
         .take(AGAIN)
@@ -107,16 +110,21 @@ fn again<'t>(attempts: impl Iterator<Item = (&'t Attempt, bool)>) -> bool {
     (0..AGAIN).all(|_| last.next() == Some(true))
 }
 
-/// Up and down without a trend: the last three changes from score to score have signs in turn, each is at least
-/// `threshold`, and none of the last `without_gain` drafts was a gain. Up and down on the way up is no oscillation.
-/// Replies that were no drafts have no score and do not count.
-fn oscillation(trail: &Trail, threshold: f64, without_gain: usize) -> bool {
+/// Revisions whose scores go up and down without a trend: the last three changes from score to score alternate in sign,
+/// each is at least `threshold`, and none of the last `without_gain` drafts was a gain. Going up and down on the way up
+/// is not oscillation. Rejected replies have no score and do not count. Fresh drafts are samples of their own: their
+/// scores scatter, and say nothing about revisions that loop.
+fn oscillation(trail: &AttemptHistory, threshold: f64, without_gain: usize) -> bool {
     let scores: Vec<f64> = std::iter::once(trail.start)
         .chain(trail.attempts.iter().filter_map(|attempt| attempt.score))
         .collect();
     let Some(first) = scores.len().checked_sub(OSCILLATION) else {
         return false;
     };
+    let judged = trail.attempts.iter().rev().filter(|it| it.score.is_some());
+    if judged.take(OSCILLATION - 1).any(|it| it.strategy.is_none()) {
+        return false;
+    }
     let changes: Vec<f64> = scores[first..].windows(2).map(|w| w[1] - w[0]).collect();
     changes
         .iter()
@@ -133,15 +141,15 @@ fn oscillation(trail: &Trail, threshold: f64, without_gain: usize) -> bool {
             .all(|attempt| !attempt.is_gain())
 }
 
-/// No better draft: none of the last `window` attempts was a gain, replies that were no drafts included.
-fn plateau(trail: &Trail, window: usize) -> bool {
+/// No better draft: none of the last `window` attempts brought a gain, including rejected replies.
+fn plateau(trail: &AttemptHistory, window: usize) -> bool {
     last(trail, window).is_some_and(|attempts| attempts.iter().all(|attempt| !attempt.is_gain()))
 }
 
 /// Improvements too small: the last `window` attempts brought a gain, but raised the score by less than
-/// `threshold` together, and none of them met for the first time what no score outweighs. Unless the same
-/// rise once more would reach `goal`: then the end is in sight.
-fn diminishing(trail: &Trail, window: usize, threshold: f64, goal: f64) -> bool {
+/// `threshold` in total, and none of them was the first to meet the criteria or all required ones. The rule does
+/// not apply if the same rise once more would reach `goal`.
+fn diminishing(trail: &AttemptHistory, window: usize, threshold: f64, goal: f64) -> bool {
     let Some(attempts) = last(trail, window) else {
         return false;
     };
@@ -155,13 +163,13 @@ fn diminishing(trail: &Trail, window: usize, threshold: f64, goal: f64) -> bool 
     attempts.iter().any(Attempt::is_gain)
         && !attempts
             .iter()
-            .any(|attempt| attempt.outcome == Outcome::Leap)
+            .any(|attempt| attempt.outcome == Outcome::TierGain)
         && rise < threshold - SAME
         && now + rise < goal - SAME
 }
 
-/// The last `window` attempts, if there are so many.
-fn last(trail: &Trail, window: usize) -> Option<&[Attempt]> {
+/// The last `window` attempts, if there are as many.
+fn last(trail: &AttemptHistory, window: usize) -> Option<&[Attempt]> {
     let start = trail.attempts.len().checked_sub(window)?;
     Some(&trail.attempts[start..])
 }
@@ -173,7 +181,7 @@ mod tests {
     use super::*;
 
     /// The trail of these scores, the first draft's first; the highest so far is the incumbent's.
-    fn trail(scores: &[f64]) -> Trail {
+    fn trail(scores: &[f64]) -> AttemptHistory {
         let mut best = scores[0];
         let attempts = scores[1..]
             .iter()
@@ -188,11 +196,12 @@ mod tests {
                     score: Some(score),
                     outcome,
                     best,
+                    strategy: Some(crate::types::Strategy::FullRewrite),
                     ..Attempt::default()
                 }
             })
             .collect();
-        Trail {
+        AttemptHistory {
             start: scores[0],
             attempts,
         }
@@ -235,6 +244,9 @@ mod tests {
             !oscillation(&trail(&[0.5, 0.5, 0.5, 0.5]), 0.0, 2),
             "no change"
         );
+        let mut drawn = trail(&[0.7, 0.5, 0.6, 0.4]);
+        drawn.attempts[1].strategy = None;
+        assert!(!oscillation(&drawn, 0.05, 2), "a fresh draft among them");
     }
 
     #[test]
@@ -265,7 +277,7 @@ mod tests {
             "only the window counts"
         );
         let mut leap = trail(&[0.5, 0.51, 0.52]);
-        leap.attempts[0].outcome = Outcome::Leap;
+        leap.attempts[0].outcome = Outcome::TierGain;
         assert!(!diminishing(&leap, 2, 0.05, 0.8));
     }
 

@@ -1,17 +1,17 @@
-//! Those outside of the loop who may decide for it.
+//! Decisions that are made outside of the loop.
 
 use super::log::Log;
 use crate::types::{ConvergenceReason, Event, RunRecord, UserDecision, Version};
 
-/// Decides for the loop after a version was judged.
+/// Decides how the loop continues after an evaluation.
 ///
-/// The loop waits for the answer. What it waits counts for `max_time`; when that is over, or the run is cancelled,
-/// the answer is no longer wanted and the future is dropped.
+/// The loop waits for the answer. The wait counts towards `max_time`; when that is over, or the run is cancelled, the
+/// future is dropped.
 ///
-/// A closure that gives the decision at once is a decider, too.
+/// A closure that returns the decision at once is a decider, too.
 #[async_trait::async_trait]
 pub trait Decider: Send {
-    /// Says what is to happen now.
+    /// Decides what happens next.
     async fn decide(&mut self, moment: Moment<'_>) -> UserDecision;
 }
 
@@ -22,34 +22,34 @@ impl<F: FnMut(Moment<'_>) -> UserDecision + Send> Decider for F {
     }
 }
 
-/// Where a run stands when somebody may decide.
+/// The state of a run when a decision is due.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
-    /// The version that was judged just now, or the revision of which no draft came: that one is not in the record.
+    /// The version that was just evaluated, or the iteration whose reply was rejected; the latter is not in the
+    /// record.
     pub iteration: u32,
-    /// The best version so far: a revision starts from it.
+    /// The best version so far: revisions start from it.
     pub incumbent: u32,
-    /// Why the loop would stop if it were left alone; `None` if it would go on.
+    /// Why the loop would stop on its own; `None` if it would continue.
     pub stops: Option<ConvergenceReason>,
-    /// The run so far: all versions with their verdicts.
+    /// The run so far: all versions with their evaluations.
     pub record: &'a RunRecord,
 }
 
 impl<'a> Moment<'a> {
-    /// The version that was judged just now; `None` if the reply was rejected.
+    /// The version that was just evaluated; `None` if the reply was rejected.
     pub fn version(&self) -> Option<&'a Version> {
         self.record.version(self.iteration)
     }
 }
 
-/// Does again what was decided before the run was resumed.
+/// Applies a recorded decision again.
 pub(super) fn again(decision: UserDecision, log: &Log<'_>, iteration: u32) -> UserDecision {
     keep(&decision, log, iteration);
     decision
 }
 
-/// Asks who decides, and keeps the answer in the record. An answer that means nothing is warned of, and the
-/// loop's own rule decides.
+/// Asks the decider and records its answer. An invalid answer causes a warning, and the loop's own rule decides.
 pub(super) async fn ask(
     decider: &mut dyn Decider,
     log: &Log<'_>,
@@ -75,7 +75,7 @@ pub(super) async fn ask(
     decision
 }
 
-/// Keeps a decision in the record, unless it leaves everything as it is.
+/// Records a decision, unless it changes nothing.
 fn keep(decision: &UserDecision, log: &Log<'_>, iteration: u32) {
     if *decision != UserDecision::Auto {
         log.emit(Event::UserDecision {
@@ -85,19 +85,19 @@ fn keep(decision: &UserDecision, log: &Log<'_>, iteration: u32) {
     }
 }
 
-/// The decision as far as it means anything.
+/// The decision, if it is valid.
 fn check(decision: UserDecision, record: &RunRecord) -> Result<UserDecision, String> {
     match decision {
         UserDecision::Guide(wish) if wish.trim().is_empty() => Ok(UserDecision::Continue),
         UserDecision::Edit { text, .. } if text.trim().is_empty() => {
-            Err("the edited text is empty: it is left out, and the loop decides".to_owned())
+            Err("the edited text is empty; the loop decides".to_owned())
         }
         UserDecision::Edit { of, .. } if record.version(of).is_none() => {
-            Err(format!("there is no draft {of} to edit: the loop decides"))
+            Err(format!("no draft {of} to edit; the loop decides"))
         }
-        UserDecision::Accept(number) if record.version(number).is_none() => Err(format!(
-            "there is no draft {number} to accept: the loop decides"
-        )),
+        UserDecision::Accept(number) if record.version(number).is_none() => {
+            Err(format!("no draft {number} to accept; the loop decides"))
+        }
         decision => Ok(decision),
     }
 }

@@ -1,4 +1,4 @@
-//! The loop itself, whoever writes and judges: the machine decides, and a worker does what it says.
+//! The loop itself: the machine decides, and a worker performs the effects.
 
 use std::pin::pin;
 
@@ -6,29 +6,29 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::log::Log;
-use super::machine::{Happened, Next, State, step};
+use super::machine::{Effect, Input, State, step};
 use crate::types::{ConvergenceReason, Event, LoopSettings};
 
-/// Who does what the machine decides.
+/// Performs the effects that the machine asks for.
 pub(super) trait Worker {
-    /// Does it, and says what has happened. The future may be dropped before it is done.
-    async fn perform(&mut self, next: Next, state: &State) -> Happened;
+    /// Performs an effect and returns its result. The future may be dropped before it completes.
+    async fn perform(&mut self, next: Effect, state: &State) -> Input;
 }
 
-/// Does what the machine says until it says stop; tells why it does, and how far the run has come.
+/// Drives the machine until it stops. Returns the reason and the last state.
 pub(super) async fn drive(
     worker: &mut impl Worker,
     log: &Log<'_>,
     settings: &LoopSettings,
-    begin: (State, Happened),
+    begin: (State, Input),
     cancel: &CancellationToken,
 ) -> (ConvergenceReason, State) {
     let deadline = settings
         .max_time()
         .map(|limit| Instant::now() + limit.saturating_sub(log.used()));
-    let (mut state, mut happened) = begin;
+    let (mut state, mut input) = begin;
     loop {
-        let (new, next, decisions) = step(state, happened, settings, log.spent());
+        let (new, next, decisions) = step(state, input, settings, log.spent());
         state = new;
         for decision in decisions {
             log.emit(Event::Decision {
@@ -38,21 +38,21 @@ pub(super) async fn drive(
                 reason: decision.reason,
             });
         }
-        happened = match next {
-            Next::Stop(reason) => return (reason, state),
-            // Nothing is waited for, and nothing may come between: what a user has written is never lost.
-            Next::TakeEdit { .. } => worker.perform(next, &state).await,
+        input = match next {
+            Effect::Stop(reason) => return (reason, state),
+            // Taking the user's edit does not wait and is not cancelled, so that no edit is lost.
+            Effect::TakeEdit { .. } => worker.perform(next, &state).await,
             _ => {
-                // What is recorded is never cut short: it would be lost.
+                // Recorded results are always taken in; otherwise they would be lost.
                 let replays = log.went_on();
                 let work = pin!(worker.perform(next, &state));
                 tokio::select! {
                     biased;
-                    () = cancel.cancelled(), if !replays => Happened::Cancelled,
-                    // What is done at once, as all that is recorded is, has taken no time.
-                    happened = work => happened,
-                    () = cancel.cancelled() => Happened::Cancelled,
-                    () = sleep_until(deadline) => Happened::TimeUp,
+                    () = cancel.cancelled(), if !replays => Input::Cancelled,
+                    // A result that is ready at once, as recorded ones are, has taken no time.
+                    input = work => input,
+                    () = cancel.cancelled() => Input::Cancelled,
+                    () = sleep_until(deadline) => Input::TimeUp,
                 }
             }
         };

@@ -14,32 +14,33 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::ahead::Ahead;
 use super::builder::LoopBuilder;
-use super::critique::describe;
 use super::decide::{self, Decider};
 use super::drive::{Worker, drive};
 use super::early::{EarlyStop, Reading};
 use super::ending::ending;
+use super::evaluate_once::describe;
 use super::evidence;
-use super::gate::{self, NotADraft, Occasion};
+use super::gate::{self, DraftContext, NotADraft};
 use super::ledger::Ledger;
 use super::log::{Log, Observer};
-use super::machine::{Abilities, Given, Happened, Next, State};
+use super::machine::{Abilities, Effect, Given, Input, State};
 use super::policy::Approach;
-use super::replay::{Replay, RunJournal};
+use super::prefetched::PrefetchedCall;
+use super::replay::RunJournal;
 use super::similarity::similarity;
 use super::start::Start;
 use super::tool::WriterTool;
 use super::verdict::Verdict;
-use super::{critics, lessons, past};
+use super::{judge_diagnostics, lessons, past};
 use crate::evaluate::{
-    ComparisonError, Earlier, JudgeModel, Pair, Panel, Progress, Subject, Tools, prefer,
+    ComparisonError, Earlier, EvaluatorError, EvaluatorSet, JudgeModel, Pair, Progress, Subject,
+    Tools, prefer,
 };
 use crate::evidence::Gatherer;
 use crate::model::{
     ChatModel, ChatRequest, EndReason, ErrorClass, Message, ModelError, Purpose, Reply, Sampling,
-    Think, call_until,
+    Think, call_until, call_with,
 };
 use crate::prompt::{Prompts, Templates};
 use crate::revise::{self, Revision};
@@ -49,50 +50,48 @@ use crate::types::{
     UserDecision, Version,
 };
 
-/// What to do about a judge whose verdicts cannot be read: most often it is too small for the task.
-const JUDGE_HINT: &str =
-    "let another model judge with `--judge-model`, or use criteria with fewer points";
+/// A hint for a judge whose verdicts cannot be parsed: usually it is too small for the task.
+const JUDGE_HINT: &str = "use another judge with `--judge-model`, or fewer criteria";
 
-/// A loop, ready to run. It may run on any number of tasks.
+/// A loop, ready to run on any number of tasks.
 #[derive(Clone)]
 pub struct Loop {
-    /// What it begins with.
+    /// What a run starts from.
     pub(super) start: Start,
-    /// Writes and revises.
+    /// The model that writes and revises.
     pub(super) writer: Arc<dyn ChatModel>,
-    /// How the writer chooses tokens.
+    /// The writer's sampling parameters.
     pub(super) writer_sampling: Sampling,
     /// How much the writer reasons.
     pub(super) think: Think,
-    /// Writes where the writer makes no progress any more, if there is one.
+    /// The model that takes over when the writer stops making progress.
     pub(super) stronger: Option<Arc<dyn ChatModel>>,
-    /// Judges, and compares drafts whose scores are too close to say.
+    /// The model that judges, and compares drafts whose scores are too close.
     pub(super) judge: JudgeModel,
-    /// What drafts are measured by.
+    /// The criteria that drafts are measured by.
     pub(super) criteria: Arc<Criteria>,
-    /// How the loop behaves, all layers laid over each other.
+    /// The loop settings, with all layers merged.
     pub(super) settings: LoopSettings,
-    /// What the criteria may use beside models.
+    /// What evaluators may use apart from models.
     pub(super) tools: Tools,
-    /// What the models cost; empty where that is not known.
+    /// The prices of the models; empty where they are not known.
     pub(super) prices: Prices,
-    /// Finds evidence for the task, and for each revision anew; `None` to look for none.
+    /// Searches for evidence for the task and again for each revision; `None` to search for none.
     pub(super) evidence: Option<Arc<Gatherer>>,
-    /// Templates of the user's own; `None` for the built-in ones.
+    /// Custom templates; `None` for the built-in ones.
     pub(super) templates: Option<Arc<Templates>>,
-    /// Programs whose output the writer is shown before it writes.
+    /// Programs whose output the writer sees before it writes.
     pub(super) writer_tools: Vec<WriterTool>,
-    /// What it takes to go on with a run later: it is recorded with the start. `None` where nobody will.
+    /// What is needed to resume the run, recorded with its start. `None` if it is never resumed.
     pub(super) setup: Option<Setup>,
-    /// Whether the writer is asked ahead while somebody decides.
+    /// Whether the next revision is prefetched while the user decides.
     pub(super) prefetch: bool,
-    /// The evaluators, once they were made: they are the same for each run.
-    pub(super) panel: OnceLock<Arc<Panel>>,
+    /// The evaluators, prepared once: they are the same for each run.
+    pub(super) panel: OnceLock<Arc<EvaluatorSet>>,
 }
 
 impl Loop {
-    /// Begins a loop in which this model writes, drafts are measured by these criteria, and all else is as by
-    /// default.
+    /// Starts building a loop with this writer and these criteria, and defaults for the rest.
     pub fn builder(writer: Arc<dyn ChatModel>, criteria: Arc<Criteria>) -> LoopBuilder {
         LoopBuilder::new(writer, criteria)
     }
@@ -119,8 +118,8 @@ impl Loop {
         }
     }
 
-    /// Runs the loop. The record holds every version and the one selected; the observer has seen every
-    /// event when this returns, [`Event::RunEnd`] included.
+    /// Runs the loop. Returns the record with every version and the one selected. The observer has received every
+    /// event by then, including [`Event::RunEnd`].
     ///
     /// Cancelling the token ends the run at the next await, with what it has produced so far.
     pub async fn run(
@@ -133,10 +132,10 @@ impl Loop {
         self.run_over(task, begun, observer, None, cancel).await
     }
 
-    /// The same with somebody who may decide for the loop, and is asked after each evaluation.
+    /// As [`Loop::run`], with a decider that is asked after each evaluation.
     ///
-    /// The limits of the run hold whatever is decided; who wants to go on for longer sets them higher. A text
-    /// of the user's own is taken in at the iteration limit all the same, and ends the run then.
+    /// The limits of the run hold whatever it decides; to continue for longer, set higher limits. A text that the
+    /// user edits is accepted even at the iteration limit, and then ends the run.
     pub async fn run_with_decider(
         &self,
         task: &Task,
@@ -149,13 +148,13 @@ impl Loop {
             .await
     }
 
-    /// Runs the loop over the journal of a run, which goes on from there: the task must be the same, and the loop built as
-    /// it was then, but for limits. Over an empty one this is [`Loop::run`]; with a decider, if there is one,
+    /// Runs the loop over the journal of a run, and continues it: the task must be the same, and the loop must be
+    /// built as before, except for limits. Over an empty journal this is [`Loop::run`], or with a decider
     /// [`Loop::run_with_decider`].
     ///
-    /// What happens again as it was recorded keeps its time, and the observer is told so
-    /// ([`Observer::on_replayed`]); the first new event is [`Event::Resumed`]. Limits count what was used before. Nobody
-    /// is asked again what is decided already; but who ended the run is, since it goes on.
+    /// Recorded events keep their time, and the observer receives them through [`Observer::on_replayed`]. The
+    /// first new event is [`Event::Resumed`]. Limits include what was used before. Recorded decisions are not
+    /// asked for again, except a decision to stop.
     pub async fn run_over(
         &self,
         task: &Task,
@@ -171,22 +170,14 @@ impl Loop {
         let begun = journal.start().map(|(run_id, _)| run_id);
         let run_id = begun.unwrap_or_else(Uuid::now_v7);
         if begun.is_some() {
-            let settings = self.settings.clone();
-            log.replay(Replay::new(run_id, journal.events, settings));
+            log.replay(run_id, journal, self.settings.clone());
         } else {
             log.emit(self.started(run_id, task));
         }
-        let answered;
-        let plan = if journal.calls.is_empty() {
-            self
-        } else {
-            answered = self.after(journal.calls);
-            &answered
-        };
-        Box::pin(plan.go(run_id, task, log, decider, cancel)).await
+        Box::pin(self.execute(run_id, task, log, decider, cancel)).await
     }
 
-    /// The event that a run of this task begins.
+    /// The first event of a run of this task.
     fn started(&self, run_id: Uuid, task: &Task) -> Event {
         Event::RunStart {
             schema_version: SCHEMA_VERSION,
@@ -204,8 +195,8 @@ impl Loop {
         }
     }
 
-    /// Does all that a run does after it is recorded that it begins.
-    async fn go(
+    /// Executes a run whose start is recorded.
+    async fn execute(
         &self,
         run_id: Uuid,
         task: &Task,
@@ -216,6 +207,7 @@ impl Loop {
         let panel = match self.panel() {
             Ok(panel) => panel,
             Err(problem) => {
+                let problem = problem.to_string();
                 log.end(run_id, None, false, None, ExitCode::Usage, Some(problem));
                 return log.into_record();
             }
@@ -224,10 +216,10 @@ impl Loop {
         let gatherer = self.evidence.as_deref();
         let text = self.start.text().map(|text| text.content.as_str());
         evidence::for_run(gatherer, task, text, &self.criteria, &mut prompts, &log);
-        let run = Run {
+        let mut run = Run {
             plan: self,
             task,
-            // The rules of convergence measure by the threshold that the evaluators measure by.
+            // The convergence rules use the same threshold as the evaluators.
             settings: LoopSettings {
                 threshold: Some(self.criteria.threshold),
                 ..self.settings.clone()
@@ -244,23 +236,27 @@ impl Loop {
             ledger: Ledger::default(),
             note: None,
             guidance: None,
-            consulted: tools::Consulted::default(),
+            tool_notes: tools::ToolNotes::default(),
             in_steps: self.settings.steps(),
             error: None,
             written: AtomicU64::new(0),
             candidates: 1,
-            history: revise::History::default(),
+            history: revise::StrategyHistory::default(),
             early: EarlyStop::new(&self.criteria, &self.settings),
-            ahead: Mutex::new(None),
+            prefetched: Mutex::new(None),
             rejected: None,
             flaws: BTreeMap::new(),
             endless: AtomicBool::new(false),
         };
-        run.go(run_id, cancel).await;
+        let begin = (State::new(run.abilities()), run.begin());
+        let settings = run.settings.clone();
+        let (reason, state) = drive(&mut run, &log, &settings, begin, cancel).await;
+        run.warn_of_templates();
+        run.end(run_id, reason, &state);
         log.into_record()
     }
 
-    /// The writer, or the stronger model if it is wanted and there is one.
+    /// The writer, or the stronger model if it is requested and there is one.
     fn who_writes(&self, stronger: bool) -> &dyn ChatModel {
         match &self.stronger {
             Some(model) if stronger => &**model,
@@ -268,8 +264,8 @@ impl Loop {
         }
     }
 
-    /// The evaluators for a run, unless nothing is judged.
-    pub(super) fn panel(&self) -> Result<Option<Panel>, String> {
+    /// The evaluators for a run; `None` if nothing is judged.
+    pub(super) fn panel(&self) -> Result<Option<EvaluatorSet>, EvaluatorError> {
         if !self.start.is_judged() {
             return Ok(None);
         }
@@ -277,90 +273,90 @@ impl Loop {
             made
         } else {
             let criteria = Arc::clone(&self.criteria);
-            let panel = Panel::new(criteria, Some(self.judge.clone()), &self.tools)?;
+            let panel = EvaluatorSet::new(criteria, Some(self.judge.clone()), &self.tools)?;
             self.panel.get_or_init(|| Arc::new(panel))
         };
         Ok(Some(made.for_another_run()))
     }
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run<'a, 'o> {
     plan: &'a Loop,
     task: &'a Task,
     settings: LoopSettings,
     prompts: Prompts,
     /// `None` where nothing is judged.
-    panel: Option<Panel>,
+    panel: Option<EvaluatorSet>,
     log: &'a Log<'o>,
-    /// Who may decide for the loop.
+    /// Makes decisions in place of the loop.
     decider: Option<&'a mut dyn Decider>,
-    /// The text of the user's own that is the next version.
+    /// The user's edit that becomes the next version.
     edit: String,
-    /// Whether there is a wish that no revision was told yet.
+    /// Whether there is an instruction of the user that no revision has received yet.
     guided: bool,
     ledger: Ledger,
-    /// What the writer is told with its next call: why its last reply was no draft.
+    /// What the writer receives with its next call: why its last reply was rejected.
     note: Option<String>,
-    /// What the writer is told besides: what it said when it looked back.
+    /// What the writer also receives: its own reflection on the last failure.
     guidance: Option<String>,
-    /// What the tools have said.
-    consulted: tools::Consulted,
+    /// What the tools have reported.
+    tool_notes: tools::ToolNotes,
     /// Whether first drafts are written in steps.
     in_steps: bool,
     /// What went wrong, for the end of the run.
     error: Option<String>,
-    /// How often the writer was asked. Each time with another seed, or a repeatable model would answer the
-    /// same question with the same text.
+    /// How many calls the writer got. Each has its own seed, or a deterministic model would return the same text
+    /// again.
     written: AtomicU64,
     /// How many candidates the next version is chosen from.
     candidates: u32,
-    /// Which kinds of revision have worked.
-    history: revise::History,
-    /// Which replies are ended before they are complete.
+    /// Which kinds of revision worked.
+    history: revise::StrategyHistory,
+    /// Decides which replies are stopped early.
     early: EarlyStop,
-    /// A call of the writer that was begun before it was known to be wanted.
-    ahead: Mutex<Option<Ahead<'a>>>,
+    /// The prefetched call, until it is used or discarded.
+    prefetched: Mutex<Option<PrefetchedCall<'a>>>,
     /// The best of the rejected replies, while there is no draft.
     rejected: Option<Rejected>,
-    /// What is wrong with the versions that are rejected replies.
+    /// The flaws of versions that are rejected replies.
     flaws: BTreeMap<u32, NotADraft>,
-    /// Whether a reply that was cut off did not end when it was continued.
+    /// Whether a truncated reply remained truncated after it was continued.
     endless: AtomicBool,
 }
 
-/// A reply that was rejected, as far as it is a text.
+/// A rejected reply, as far as it contains text.
 struct Rejected {
     iteration: u32,
     why: NotADraft,
     text: String,
 }
 
-/// A draft that is being written, and what it is made of.
+/// A draft in progress, and what it is made from.
 #[derive(Clone)]
 struct Work {
     phase: Phase,
     iteration: u32,
     /// Whether the stronger model writes it.
     stronger: bool,
-    /// Its temperature, if that is not the usual one.
+    /// Its temperature, if it differs from the writer's.
     temperature: Option<f64>,
     /// Its number, if it is one of several candidates.
     candidate: Option<u32>,
-    /// When its writer is asked, if it is one of several candidates.
+    /// When it may call the writer, if it is one of several candidates.
     turns: Option<Turns>,
-    /// What is revised, and how.
+    /// The version that it revises, and by which strategy.
     from: Option<(u32, Strategy)>,
-    /// How edits applied, if they were tried.
+    /// How many edits applied, if edits were tried.
     edits: Option<EditCounts>,
-    /// The text that is revised.
+    /// The text that it revises.
     base: Option<String>,
-    /// What the writer is told to fix, or to avoid.
+    /// The issues that the writer has to fix or avoid.
     issues: Vec<Issue>,
 }
 
 impl Work {
-    /// A remark about it, with its number if it is one of several candidates.
+    /// A message about it, with its number if it is one of several candidates.
     fn says(&self, remark: String) -> String {
         match self.candidate {
             Some(candidate) => format!("candidate {candidate}: {remark}"),
@@ -368,7 +364,7 @@ impl Work {
         }
     }
 
-    /// Its writer was asked.
+    /// Its writer was called.
     fn took_turn(&mut self) {
         if let Some(turns) = &mut self.turns {
             turns.next += turns.of;
@@ -391,46 +387,46 @@ impl Work {
     }
 }
 
-/// When the writer of a candidate is asked: the candidates take turns. They are written at the same time, so that which
-/// one asks first is chance, and their seeds must not be.
+/// When a candidate may call the writer: the candidates take turns. They are written concurrently, so the order of
+/// their calls is random, but their seeds must not be.
 #[derive(Debug, Clone, Copy)]
 struct Turns {
-    /// How often the writer was asked before its next turn.
+    /// The number of writer calls before its next turn.
     next: u64,
-    /// How many take turns.
+    /// How many candidates take turns.
     of: u64,
 }
 
 /// How a draft is written.
-enum How {
-    /// As the answer to this.
+enum DraftMethod {
+    /// As the reply to these messages.
     Anew(Vec<Message>),
     /// By revising that version.
     Revise(Box<Revision>, u32),
 }
 
-/// A draft that was written, or why there is none.
-struct Made {
+/// A draft, or why there is none.
+struct DraftResult {
     work: Work,
-    output: Result<String, Lost>,
-    /// What kinds of revision have worked, this one included; `None` if it was none.
-    history: Option<revise::History>,
+    output: Result<String, DraftError>,
+    /// Which kinds of revision worked, including this one; `None` if it was not a revision.
+    history: Option<revise::StrategyHistory>,
 }
 
-/// A draft that is to be judged.
+/// A draft to be judged.
 struct Draft<'a> {
     iteration: u32,
     based_on: Option<u32>,
     output: &'a str,
-    /// How often it was judged before without a readable verdict.
+    /// How many times it was judged before without a parseable verdict.
     attempt: u32,
 }
 
 /// Why there is no draft.
-enum Lost {
-    /// The model failed for good: why, and what to do about it.
+enum DraftError {
+    /// The model failed for good; with the message and its hint.
     Failed(String),
-    /// What the model wrote is no draft.
+    /// The reply is not a valid draft.
     NoDraft {
         why: NotADraft,
         text: String,
@@ -439,72 +435,66 @@ enum Lost {
 }
 
 impl Worker for Run<'_, '_> {
-    async fn perform(&mut self, next: Next, state: &State) -> Happened {
+    async fn perform(&mut self, next: Effect, state: &State) -> Input {
         self.candidates = state.candidates(&self.settings);
-        let happened = match next {
-            Next::Draft { iteration } => {
-                if let Err(happened) = self.consult(iteration, None).await {
-                    return happened;
+        let input = match next {
+            Effect::Draft { iteration } => {
+                if let Err(input) = self.run_tools(iteration, None).await {
+                    return input;
                 }
-                let told = self.told();
+                let told = self.notes_for_writer();
                 if self.in_steps {
                     return self.draft_in_steps(iteration, told).await;
                 }
                 let messages = self.prompts.draft(told.as_deref());
                 self.draft(iteration, messages, Vec::new()).await
             }
-            Next::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
-            Next::Revise {
+            Effect::Fresh { iteration, lessons } => self.fresh(iteration, lessons).await,
+            Effect::Revise {
                 iteration,
                 based_on,
                 approach,
             } => self.revise(iteration, based_on, approach).await,
-            Next::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
-            Next::Compare { first, best } => self.compare(first, best).await,
-            Next::AskUser { iteration, stops } => self.ask_user(state, iteration, stops).await,
-            Next::TakeEdit {
+            Effect::Evaluate { iteration, attempt } => self.evaluate(iteration, attempt).await,
+            Effect::Compare { first, best } => self.compare(first, best).await,
+            Effect::AskUser { iteration, stops } => self.ask_user(state, iteration, stops).await,
+            Effect::TakeEdit {
                 iteration,
                 based_on,
             } => self.take_edit(iteration, based_on),
-            Next::Reflect { iteration, on } => self.reflect(iteration, on).await,
-            Next::TakeRejected { .. } => self.take_rejected(),
-            Next::Stop(_) => Happened::Cancelled,
+            Effect::Reflect { iteration, on } => self.reflect(iteration, on).await,
+            Effect::TakeRejected { .. } => self.take_rejected(),
+            Effect::Stop(_) => Input::Cancelled,
         };
         self.warn_of_templates();
-        happened
+        input
     }
 }
 
 impl Run<'_, '_> {
-    /// Runs to the end.
-    async fn go(mut self, run_id: Uuid, cancel: &CancellationToken) {
-        let state = State::new(Abilities {
+    fn abilities(&self) -> Abilities {
+        Abilities {
             judge: self.plan.criteria.need_judge(),
             stronger: self.plan.stronger.is_some(),
-            // What was decided before is done again, also where nobody decides any more.
+            // A recorded decision is applied again, even if the resumed run has no decider.
             decide: self.decider.is_some() || self.log.was_decided(),
             resumed: self.log.resumed_without_draft(),
             varied: self.plan.writer_sampling.temperature != Some(0.0),
-        });
-        let begin = (state, self.begin());
-        let (log, settings) = (self.log, self.settings.clone());
-        let (reason, state) = drive(&mut self, log, &settings, begin, cancel).await;
-        self.warn_of_templates();
-        self.end(run_id, reason, &state);
+        }
     }
 
-    /// Says what went wrong with the templates.
+    /// Warns of a template that could not be rendered.
     fn warn_of_templates(&self) {
         if let Some(message) = self.prompts.problem() {
             self.log.emit(Event::Warning { message });
         }
     }
 
-    /// Takes in what the run begins with.
-    fn begin(&mut self) -> Happened {
+    /// Takes the text that the run starts from, if there is one.
+    fn begin(&mut self) -> Input {
         let iteration = 1;
         let Some(text) = self.plan.start.text() else {
-            return Happened::Begun;
+            return Input::Begun;
         };
         self.log.emit(Event::Draft {
             iteration,
@@ -514,7 +504,7 @@ impl Run<'_, '_> {
             edits: None,
         });
         let Start::Correction { issues, .. } = &self.plan.start else {
-            return Happened::Given(Given::ToJudge);
+            return Input::Given(Given::ToJudge);
         };
         let known = Evaluation {
             issues: issues.clone(),
@@ -526,34 +516,34 @@ impl Run<'_, '_> {
             open,
             resolved: Vec::new(),
         });
-        Happened::Given(Given::ToMend)
+        Input::Given(Given::FixOnly)
     }
 
-    /// Says what the answer is, and what people should know about it.
+    /// Selects the answer and reports what the user should know about it.
     fn end(mut self, run_id: Uuid, reason: ConvergenceReason, state: &State) {
         let last = |run: &Self| {
             let last = |record: &RunRecord| record.versions.last().map(|v| v.iteration);
             run.log.with(last)
         };
-        self.unwanted(self.keep(None), last(&self).unwrap_or(0) + 1);
+        self.discard(self.swap_prefetched(None), last(&self).unwrap_or(0) + 1);
         if last(&self).is_none()
             && let Some(rejected) = self.rejected.take()
         {
-            self.stand_in(rejected);
+            self.use_rejected(rejected);
         }
         let mut ending = ending(reason, state, last(&self), &self.settings);
         if let Some(flawed) = ending.selected.and_then(|version| self.flaws.get(&version)) {
             let reason = &flawed.reason;
-            ending.warning = Some(format!("the answer is not a proper draft: {reason}"));
+            ending.warning = Some(format!("the reply is not a valid draft: {reason}"));
             self.error = None;
         }
         let criteria = &self.plan.criteria;
         let small = self.settings.improvement_threshold();
-        let harsh = self.panel.as_ref().and_then(Panel::harshness);
+        let harsh = self.panel.as_ref().and_then(EvaluatorSet::over_strict);
         let (too_easy, too_hard) = self.log.with(|record| {
             (
-                critics::undercritical(criteria, record),
-                critics::overcritical(criteria, record, small, harsh),
+                judge_diagnostics::undercritical(criteria, record),
+                judge_diagnostics::overcritical(criteria, record, small, harsh),
             )
         });
         for message in [ending.warning, too_easy, too_hard].into_iter().flatten() {
@@ -574,10 +564,10 @@ impl Run<'_, '_> {
         state: &State,
         iteration: u32,
         stops: Option<ConvergenceReason>,
-    ) -> Happened {
+    ) -> Input {
         let best = self.log.with(|record| record.incumbent);
-        // Where the loop alone would stop, most people will, too.
-        let mut ahead = match stops {
+        // Where the loop would stop, most users will stop, too.
+        let mut prefetched = match stops {
             None => self.prefetch(state, iteration),
             Some(_) => None,
         };
@@ -589,11 +579,11 @@ impl Run<'_, '_> {
             (None, Some(decider)) => {
                 let best = best.unwrap_or(iteration);
                 let asked = decide::ask(decider, self.log, iteration, best, stops);
-                match &mut ahead {
-                    Some(ahead) => tokio::select! {
+                match &mut prefetched {
+                    Some(prefetched) => tokio::select! {
                         biased;
                         decision = asked => decision,
-                        never = ahead.gather() => match never {},
+                        never = prefetched.gather() => match never {},
                     },
                     None => asked.await,
                 }
@@ -601,21 +591,21 @@ impl Run<'_, '_> {
             (None, None) => UserDecision::Auto,
         };
         let goes_on = matches!(decision, UserDecision::Auto | UserDecision::Continue);
-        let before = self.keep(ahead.take_if(|_| goes_on));
-        self.unwanted(before.or(ahead), iteration + 1);
+        let before = self.swap_prefetched(prefetched.take_if(|_| goes_on));
+        self.discard(before.or(prefetched), iteration + 1);
         match &decision {
             UserDecision::Guide(wish) => {
-                self.prompts.add_wish(wish);
+                self.prompts.add_instruction(wish);
                 self.guided = true;
             }
             UserDecision::Edit { text, .. } => self.edit.clone_from(text),
             _ => {}
         }
-        Happened::Decided(decision)
+        Input::Decided(decision)
     }
 
-    /// The user's text is taken as it is: it is no reply of a model.
-    fn take_edit(&mut self, iteration: u32, based_on: u32) -> Happened {
+    /// The user's text is taken as it is: it is not a model's reply.
+    fn take_edit(&mut self, iteration: u32, based_on: u32) -> Input {
         self.log.emit(Event::Draft {
             iteration,
             output: std::mem::take(&mut self.edit),
@@ -623,12 +613,12 @@ impl Run<'_, '_> {
             strategy: None,
             edits: None,
         });
-        Happened::Written(None)
+        Input::Written(None)
     }
 
-    async fn fresh(&mut self, iteration: u32, lessons: u32) -> Happened {
-        if let Err(happened) = self.consult(iteration, None).await {
-            return happened;
+    async fn fresh(&mut self, iteration: u32, lessons: u32) -> Input {
+        if let Err(input) = self.run_tools(iteration, None).await {
+            return input;
         }
         let issues: Vec<Issue> = self
             .ledger
@@ -636,18 +626,13 @@ impl Run<'_, '_> {
             .iter()
             .map(|tracked| tracked.issue.clone())
             .collect();
-        let told = self.told();
+        let told = self.notes_for_writer();
         let messages = self.prompts.fresh(&issues, told.as_deref());
         self.draft(iteration, messages, issues).await
     }
 
-    /// A draft that revises no other.
-    async fn draft(
-        &mut self,
-        iteration: u32,
-        messages: Vec<Message>,
-        issues: Vec<Issue>,
-    ) -> Happened {
+    /// Writes a draft that is not a revision.
+    async fn draft(&mut self, iteration: u32, messages: Vec<Message>, issues: Vec<Issue>) -> Input {
         let phase = Phase::Draft;
         self.log.emit(Event::Phase { phase, iteration });
         let work = Work {
@@ -657,11 +642,11 @@ impl Run<'_, '_> {
         if self.candidates > 1 {
             return self.fresh_contest(work, &messages).await;
         }
-        let made = self.make(work, How::Anew(messages)).await;
-        self.made(made)
+        let made = self.make(work, DraftMethod::Anew(messages)).await;
+        self.take_result(made)
     }
 
-    async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Happened {
+    async fn revise(&mut self, iteration: u32, based_on: u32, approach: Approach) -> Input {
         let mut strategy = approach.strategy(self.settings.strategy());
         let open = self.ledger.issues_of(based_on);
         let found = self.log.with(|record| {
@@ -682,11 +667,11 @@ impl Run<'_, '_> {
             self.history = self.history.careful();
         }
         let Some((base, worse, past)) = found else {
-            self.error = Some(format!("version {based_on} is not there to be revised"));
-            return Happened::ModelFailed;
+            self.error = Some(format!("no version {based_on} to revise"));
+            return Input::ModelFailed;
         };
-        if let Err(happened) = self.consult(iteration, Some(&base.output)).await {
-            return happened;
+        if let Err(input) = self.run_tools(iteration, Some(&base.output)).await {
+            return input;
         }
         self.prompts.show_past(past);
         let phase = Phase::Revise;
@@ -703,10 +688,13 @@ impl Run<'_, '_> {
             self.log.emit(Event::Strategy {
                 iteration,
                 strategy,
-                reason: "the user's wish may concern the whole text".to_owned(),
+                reason: "the user's instruction may concern the whole text".to_owned(),
             });
         }
-        let notes: Vec<String> = [self.told(), worse].into_iter().flatten().collect();
+        let notes: Vec<String> = [self.notes_for_writer(), worse]
+            .into_iter()
+            .flatten()
+            .collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let work = Work {
             stronger: approach == Approach::Stronger,
@@ -718,15 +706,15 @@ impl Run<'_, '_> {
             return self.contest(work, strategy, &base, note).await;
         }
         let revision = Revision::new(strategy, self.history, &self.prompts, &base, note);
-        let how = How::Revise(Box::new(revision), based_on);
-        let made = self.make(work, how).await;
-        self.made(made)
+        let method = DraftMethod::Revise(Box::new(revision), based_on);
+        let made = self.make(work, method).await;
+        self.take_result(made)
     }
 
     /// Writes a draft.
-    async fn make(&self, mut work: Work, how: How) -> Made {
-        let (output, history) = match how {
-            How::Anew(messages) => {
+    async fn make(&self, mut work: Work, method: DraftMethod) -> DraftResult {
+        let (output, history) = match method {
+            DraftMethod::Anew(messages) => {
                 let ask = revise::Ask {
                     messages,
                     prediction: None,
@@ -736,36 +724,36 @@ impl Run<'_, '_> {
                 work.took_turn();
                 (reply.map(|reply| self.clean(&work, &reply.text)), None)
             }
-            How::Revise(mut revision, based_on) => {
+            DraftMethod::Revise(mut revision, based_on) => {
                 let output = self.follow(&mut work, &mut revision, based_on).await;
                 (output, Some(revision.history()))
             }
         };
         let output =
             output.and_then(
-                |output| match gate::check_text(&output, &self.occasion(&work)) {
+                |output| match gate::check_text(&output, &self.draft_context(&work)) {
                     Ok(()) => Ok(output),
-                    Err(why) => Err(Lost::NoDraft {
+                    Err(why) => Err(DraftError::NoDraft {
                         why,
                         text: output,
                         stopped_early: false,
                     }),
                 },
             );
-        Made {
+        DraftResult {
             work,
             output,
             history,
         }
     }
 
-    /// Does what a revision says, to its end.
+    /// Performs all steps of a revision.
     async fn follow(
         &self,
         work: &mut Work,
         revision: &mut Revision,
         based_on: u32,
-    ) -> Result<String, Lost> {
+    ) -> Result<String, DraftError> {
         let revised = loop {
             match revision.step() {
                 revise::Step::Say(strategy, reason) => self.log.emit(Event::Strategy {
@@ -783,28 +771,28 @@ impl Run<'_, '_> {
         };
         work.from = Some((based_on, revised.strategy));
         work.edits = revised.edits;
-        // What is around an edit is no part of the text; what is around a whole text may seem to be.
+        // Text around an edit was removed already; text around a complete draft may still be there.
         Ok(match revised.strategy {
             Strategy::FullRewrite => self.clean(work, &revised.output),
             _ => revised.output,
         })
     }
 
-    /// Takes in what was written: a draft is a version.
-    fn made(&mut self, made: Made) -> Happened {
+    /// Takes the result of a writing step: a draft becomes a version.
+    fn take_result(&mut self, made: DraftResult) -> Input {
         self.history = made.history.unwrap_or(self.history);
         let work = made.work;
         let output = match made.output {
             Ok(output) => output,
-            Err(lost) => return self.lost(&work, lost),
+            Err(lost) => return self.draft_failed(&work, lost),
         };
         self.drafted(&work, output);
-        Happened::Written(work.from.map(|(_, strategy)| strategy))
+        Input::Written(work.from.map(|(_, strategy)| strategy))
     }
 
-    /// Asks the writer, or the stronger model. A reply that is the whole text must be complete; it is ended
-    /// early where it can no longer become a draft of use.
-    async fn write(&self, work: &Work, ask: revise::Ask) -> Result<Reply, Lost> {
+    /// Calls the writer or the stronger model. A reply that is to be the whole draft must be complete, and is
+    /// stopped early once it cannot become a valid draft.
+    async fn write(&self, work: &Work, ask: revise::Ask) -> Result<Reply, DraftError> {
         let mut request = ChatRequest::new(Purpose::Write, ask.messages);
         request.prediction = ask.prediction;
         request.sampling = self.plan.writer_sampling.clone();
@@ -831,23 +819,30 @@ impl Run<'_, '_> {
         };
         let writer = self.plan.who_writes(work.stronger);
         let asked = ask.whole.then(|| request.clone());
-        let called = match self.keep(None) {
-            Some(ahead) if ahead.is(writer, &request) => {
-                call_until(&ahead.into_model(), request, &observer, stop).await
+        let called = match self.swap_prefetched(None) {
+            Some(prefetched) if prefetched.is(writer, &request) => {
+                call_with(
+                    writer,
+                    request,
+                    |_| prefetched.into_stream(),
+                    &observer,
+                    stop,
+                )
+                .await
             }
             other => {
-                self.unwanted(other, work.iteration);
+                self.discard(other, work.iteration);
                 call_until(writer, request, &observer, stop).await
             }
         };
         let reply = match called {
             Ok(reply) => reply,
-            // What is too long in pieces may fit as a whole: the revision takes it for a reply of no use.
+            // An edit that is too long may fit as a whole draft: the revision treats the reply as unusable.
             Err(error) if !ask.whole && error.class == ErrorClass::ContextTooLong => Reply {
                 end: Some(EndReason::Length),
                 ..Reply::default()
             },
-            Err(error) => return Err(Lost::Failed(describe(&error))),
+            Err(error) => return Err(DraftError::Failed(describe(&error))),
         };
         let messages = asked.as_ref().map(|asked| asked.messages.clone());
         let reply = match asked {
@@ -861,11 +856,11 @@ impl Run<'_, '_> {
         let stopped_early = stopped.is_some();
         let rejected = messages.and_then(|messages| {
             gate::check_reply(&reply)
-                .and_then(|()| gate::check_frame(&reply.text, &messages, &self.occasion(work)))
+                .and_then(|()| gate::check_frame(&reply.text, &messages, &self.draft_context(work)))
                 .err()
         });
         match stopped.or(rejected) {
-            Some(why) => Err(Lost::NoDraft {
+            Some(why) => Err(DraftError::NoDraft {
                 why,
                 text: reply.text,
                 stopped_early,
@@ -874,16 +869,16 @@ impl Run<'_, '_> {
         }
     }
 
-    /// What a reply that is to be the whole text is watched for while it is being written.
+    /// What a reply is checked for while it is being written.
     fn reading<'w>(&'w self, work: &'w Work) -> Reading<'w> {
         let watch = self.log.with(|record| self.early.watch(record));
         let longest = self.early.longest(self.task, work.base.as_deref());
-        Reading::new(watch, longest, self.occasion(work))
+        Reading::new(watch, longest, self.draft_context(work))
     }
 
-    /// The text that a reply is, without what stands around it.
+    /// The draft in a reply, without boilerplate around it.
     fn clean(&self, work: &Work, reply: &str) -> String {
-        let (text, removed) = gate::clean(reply, &self.occasion(work));
+        let (text, removed) = gate::clean(reply, &self.draft_context(work));
         for removed in removed {
             self.log.emit(Event::Cleaned {
                 iteration: work.iteration,
@@ -894,7 +889,7 @@ impl Run<'_, '_> {
         text
     }
 
-    /// A draft is a version.
+    /// Makes a draft a version.
     fn drafted(&mut self, work: &Work, output: String) {
         self.error = None;
         self.early.drafted();
@@ -907,11 +902,11 @@ impl Run<'_, '_> {
         });
     }
 
-    fn lost(&mut self, work: &Work, lost: Lost) -> Happened {
+    fn draft_failed(&mut self, work: &Work, lost: DraftError) -> Input {
         let iteration = work.iteration;
         let (why, text, stopped_early) = match lost {
-            Lost::Failed(why) => return self.failed_so(why),
-            Lost::NoDraft {
+            DraftError::Failed(why) => return self.failed_so(why),
+            DraftError::NoDraft {
                 why,
                 text,
                 stopped_early,
@@ -926,14 +921,14 @@ impl Run<'_, '_> {
         self.reject(work, why, &text, stopped_early)
     }
 
-    /// Takes in a reply that was rejected: the writer is told why with its next call.
-    fn reject(&mut self, work: &Work, why: NotADraft, text: &str, stopped_early: bool) -> Happened {
-        self.error = Some(format!("no usable draft: {}", why.reason));
+    /// Keeps a rejected reply. The writer receives the reason with its next call.
+    fn reject(&mut self, work: &Work, why: NotADraft, text: &str, stopped_early: bool) -> Input {
+        self.error = Some(format!("no valid draft: {}", why.reason));
         self.note = Some(why.note.clone());
         if stopped_early {
             self.early.stopped();
         }
-        let (text, _) = gate::clean(gate::without_loop(text), &self.occasion(work));
+        let (text, _) = gate::clean(gate::without_loop(text), &self.draft_context(work));
         let better = self
             .rejected
             .as_ref()
@@ -945,22 +940,22 @@ impl Run<'_, '_> {
                 text,
             });
         }
-        Happened::Rejected
+        Input::Rejected
     }
 
-    /// Takes the best of the rejected replies as the version, unless there is more wrong with it than a flaw.
-    fn take_rejected(&mut self) -> Happened {
+    /// Makes the best rejected reply a version, if it is merely flawed.
+    fn take_rejected(&mut self) -> Input {
         match self.rejected.take_if(|rejected| rejected.why.is_flaw) {
             Some(rejected) => {
-                self.stand_in(rejected);
-                Happened::Written(None)
+                self.use_rejected(rejected);
+                Input::Written(None)
             }
-            None => Happened::NoDraft,
+            None => Input::NoDraft,
         }
     }
 
-    /// A rejected reply is a version, for want of a better one.
-    fn stand_in(&mut self, rejected: Rejected) {
+    /// Makes a rejected reply a version, because there is no better one.
+    fn use_rejected(&mut self, rejected: Rejected) {
         let Rejected {
             iteration,
             why,
@@ -970,8 +965,8 @@ impl Run<'_, '_> {
         self.drafted(&Work::new(Phase::Draft, iteration), text);
     }
 
-    fn occasion<'w>(&'w self, work: &'w Work) -> Occasion<'w> {
-        Occasion {
+    fn draft_context<'w>(&'w self, work: &'w Work) -> DraftContext<'w> {
+        DraftContext {
             prompt: &self.task.prompt,
             criteria: &self.plan.criteria,
             base: work.base.as_deref(),
@@ -985,7 +980,7 @@ impl Run<'_, '_> {
     }
 
     /// Asks the judge which of two drafts is better.
-    async fn compare(&mut self, first: u32, best: u32) -> Happened {
+    async fn compare(&mut self, first: u32, best: u32) -> Input {
         let (phase, iteration) = (Phase::Evaluate, best);
         self.log.emit(Event::Phase { phase, iteration });
         let observer = self.log.calls(phase, iteration);
@@ -998,14 +993,14 @@ impl Run<'_, '_> {
             attempt: 0,
         };
         match prefer(&self.plan.judge, &self.prompts, &pair, &observer).await {
-            Ok(comparison) => Happened::Compared(Some(comparison.preference)),
-            // What cannot be read is no tie: the scores decide.
-            Err(ComparisonError::Unparsed(_)) => Happened::Compared(None),
+            Ok(comparison) => Input::Compared(Some(comparison.preference)),
+            // An unparseable comparison is not a tie: the scores decide.
+            Err(ComparisonError::Unparsed(_)) => Input::Compared(None),
             Err(ComparisonError::Model(error)) => self.failed(&error),
         }
     }
 
-    async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Happened {
+    async fn evaluate(&mut self, iteration: u32, attempt: u32) -> Input {
         let phase = Phase::Evaluate;
         let text = Draft {
             iteration,
@@ -1016,11 +1011,11 @@ impl Run<'_, '_> {
             attempt,
         };
         let Some(panel) = &self.panel else {
-            self.error = Some("there is nobody to judge".to_owned());
-            return Happened::CheckFailed;
+            self.error = Some("no judge".to_owned());
+            return Input::CheckFailed;
         };
         self.log.emit(Event::Phase { phase, iteration });
-        // A verdict that is recorded is not asked for again: a command might judge otherwise today.
+        // A recorded evaluation is not repeated: a command might return something else today.
         if let Some(evaluation) = self.log.recorded_evaluation(iteration) {
             return self.judged(&text, &evaluation);
         }
@@ -1033,7 +1028,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// The evaluation of an earlier version with the same text, where it depends on nothing else.
+    /// The evaluation of an earlier version with the same text, if it depends only on the text.
     fn known(&self, text: &Draft<'_>) -> Option<Evaluation> {
         let by_text_alone = self.plan.criteria.criteria.iter().all(|criterion| {
             let script = matches!(criterion.evaluator, Evaluator::Script(_));
@@ -1062,10 +1057,10 @@ impl Run<'_, '_> {
         Some(evaluation)
     }
 
-    /// Has a draft judged. Only what is `live` is shown as it comes.
+    /// Evaluates a draft. Only the deltas of a `live` evaluation are shown.
     async fn judge(
         &self,
-        panel: &Panel,
+        panel: &EvaluatorSet,
         text: &Draft<'_>,
         live: bool,
     ) -> Result<Evaluation, ModelError> {
@@ -1089,8 +1084,8 @@ impl Run<'_, '_> {
         panel.evaluate(&self.prompts, &subject, &observer).await
     }
 
-    /// Takes in the verdict on a version.
-    fn judged(&mut self, text: &Draft<'_>, evaluation: &Evaluation) -> Happened {
+    /// Takes the evaluation of a version.
+    fn judged(&mut self, text: &Draft<'_>, evaluation: &Evaluation) -> Input {
         let iteration = text.iteration;
         let mut evaluation = Cow::Borrowed(evaluation);
         if let Some(flaw) = self.flaws.get(&iteration)
@@ -1106,12 +1101,12 @@ impl Run<'_, '_> {
         if evaluation.rank().is_none() {
             if let Some(failure) = evaluation.failure() {
                 self.error = Some(failure);
-                return Happened::CheckFailed;
+                return Input::CheckFailed;
             }
             self.error = evaluation
                 .problem()
                 .map(|problem| format!("{problem}\nhint: {JUDGE_HINT}"));
-            return Happened::Unreadable;
+            return Input::Unreadable;
         }
         self.error = None;
         let change = self.ledger.take(iteration, text.based_on, evaluation);
@@ -1124,22 +1119,22 @@ impl Run<'_, '_> {
         let prior = text.based_on.and_then(|base| self.output_of(base));
         let alike = prior.map(|prior| similarity(&prior, text.output));
         match Verdict::new(evaluation, open, alike) {
-            Some(verdict) => Happened::Judged(verdict),
-            None => Happened::Unreadable,
+            Some(verdict) => Input::Judged(verdict),
+            None => Input::Unreadable,
         }
     }
 
-    fn failed(&mut self, error: &ModelError) -> Happened {
+    fn failed(&mut self, error: &ModelError) -> Input {
         self.failed_so(describe(error))
     }
 
-    fn failed_so(&mut self, why: String) -> Happened {
+    fn failed_so(&mut self, why: String) -> Input {
         self.error = Some(why);
-        Happened::ModelFailed
+        Input::ModelFailed
     }
 }
 
-/// The issues that a version was found to have.
+/// The issues of a version.
 fn issues_of(version: &Version) -> &[Issue] {
     let evaluation = version.evaluation.as_ref();
     evaluation.map_or(&[], |evaluation| &evaluation.issues)

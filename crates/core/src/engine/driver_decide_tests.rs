@@ -45,7 +45,7 @@ async fn decided_by(
 fn rewrite() -> LoopSettings {
     LoopSettings {
         max_iterations: Some(4),
-        grey_zone: Some(0.0),
+        tie_margin: Some(0.0),
         ..LoopSettings::default()
     }
 }
@@ -112,7 +112,7 @@ async fn a_wish_is_told_to_every_later_revision_and_to_no_judge() {
         "{first}"
     );
     let why = played.events.iter().any(|stamped| {
-        matches!(&stamped.event, Event::Strategy { iteration: 2, reason, .. } if reason.contains("wish"))
+        matches!(&stamped.event, Event::Strategy { iteration: 2, reason, .. } if reason.contains("instruction"))
     });
     assert!(why, "hybrid knows no place of a wish");
     assert!(played.events.iter().any(|stamped| matches!(
@@ -155,7 +155,7 @@ async fn a_text_that_nobody_can_judge_any_more_is_not_lost() {
             Some("mine")
         )
     );
-    assert!(played.record.warnings[0].contains("nobody has judged it"));
+    assert!(played.record.warnings[0].contains("without an evaluation"));
 }
 
 #[tokio::test]
@@ -199,7 +199,7 @@ async fn a_decision_that_means_nothing_is_warned_of_and_left_to_the_loop() {
     assert_eq!(ended(&played).0, ConvergenceReason::QualityMet);
     assert_eq!(
         played.record.warnings,
-        ["there is no draft 7 to accept: the loop decides"]
+        ["no draft 7 to accept; the loop decides"]
     );
 }
 
@@ -403,7 +403,7 @@ async fn a_call_that_was_begun_ahead_in_vain_is_paid_for() {
         assert!(record.versions.iter().all(|it| it.output != "in vain"));
         let in_vain = events.iter().filter(|event| {
             matches!(event, Event::Call { phase: Phase::Revise, iteration: 2, error: Some(why), .. }
-                if why.contains("begun ahead"))
+                if why.contains("prefetched"))
         });
         assert_eq!(in_vain.count(), 1, "{decision:?}");
     }
@@ -440,7 +440,7 @@ async fn nothing_is_begun_ahead_after_a_call_that_failed_and_did_not_end_the_run
     let (asked, events, record) = ahead_with(settings, &decisions, &answers).await;
     assert_eq!((asked.len(), record.versions.len()), (answers.len(), 4));
     assert!(record.reflections.is_empty());
-    let ahead = |event: &Event| matches!(event, Event::Call { error: Some(why), .. } if why.contains("begun ahead"));
+    let ahead = |event: &Event| matches!(event, Event::Call { error: Some(why), .. } if why.contains("prefetched"));
     assert!(!events.iter().any(ahead));
 }
 

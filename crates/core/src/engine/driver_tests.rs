@@ -9,7 +9,7 @@ use super::*;
 use crate::model::{ChatEvent, ChatStream, ModelInfo};
 use crate::types::{
     Criterion, Evaluator, Expect, JudgeSettings, LengthConfig, LengthUnit, LlmConfig, ModelId,
-    ProbeTexts, RegexConfig, Stamped, Status, TokenUsage,
+    RegexConfig, Stamped, Status, TokenUsage,
 };
 
 /// What the model does when it is asked.
@@ -107,17 +107,12 @@ fn judged_by_model() -> Criterion {
 fn plan(answers: &[Answer], settings: LoopSettings, criteria: Vec<Criterion>) -> (Loop, Arc<Fake>) {
     let fake = fake(answers);
     let criteria = Criteria {
-        name: "test".to_owned(),
-        description: None,
-        threshold: 0.8,
-        loop_settings: LoopSettings::default(),
         // A second verdict on a narrow pass has its own test.
         judge_settings: JudgeSettings {
             confirm: Some(0.0),
             ..JudgeSettings::default()
         },
-        probe: ProbeTexts::default(),
-        criteria,
+        ..Criteria::new("test", criteria)
     };
     let plan = Loop {
         settings,
@@ -433,7 +428,7 @@ async fn a_flawed_draft_stands_where_there_is_no_better_one() {
     let (_, code, answer) = ended(&played);
     assert_eq!((code, answer), (ExitCode::NotMet, Some("half a te")));
     let warned = |text: &str| played.record.warnings.iter().any(|it| it.contains(text));
-    assert!(warned("not a proper draft: the text was cut off"));
+    assert!(warned("not a valid draft: the text was cut off"));
     // As much as there is when the model fails.
     let failed = Fail(ErrorClass::Auth);
     let played = play(&[cut, empty.clone(), failed], settings()).await;
@@ -510,7 +505,7 @@ async fn a_model_that_fails_leaves_the_best_judged_draft() {
     );
     assert_eq!(
         played.record.warnings,
-        ["draft 1 is the answer, though nobody has judged it"]
+        ["draft 1 is printed without an evaluation"]
     );
 }
 
@@ -518,7 +513,7 @@ async fn a_model_that_fails_leaves_the_best_judged_draft() {
 async fn drafts_that_are_too_close_are_compared_in_both_orders() {
     let settings = LoopSettings {
         max_iterations: Some(2),
-        grey_zone: Some(0.5),
+        tie_margin: Some(0.5),
         ..LoopSettings::default()
     };
     for (forth, back, best) in [("A", "B", "one"), ("B", "A", "two"), ("A", "A", "one")] {
@@ -541,7 +536,7 @@ async fn drafts_that_are_too_close_are_compared_in_both_orders() {
 async fn a_comparison_that_cannot_be_read_leaves_it_to_the_scores() {
     let settings = LoopSettings {
         max_iterations: Some(2),
-        grey_zone: Some(0.5),
+        tie_margin: Some(0.5),
         ..LoopSettings::default()
     };
     let mut answers = vec![Text("one"), Step(2), Text("two"), Step(3)];

@@ -1,22 +1,23 @@
-//! Ending a reply early that can no longer become a draft of use, while it is being written.
+//! Stops a reply early once it cannot become a valid draft.
 
 use super::bound;
-use super::gate::{self, NotADraft, Occasion};
-use crate::evaluate::{Hopeless, Watch};
+use super::gate::{self, DraftContext, NotADraft};
+use crate::evaluate::{Violation, Watch};
 use crate::types::{Criteria, LoopSettings, RunRecord, Task};
 
-/// After so many stopped replies in a row, none is stopped for a criterion: the writer cannot do better.
+/// After this many stopped replies in a row, no reply is stopped for a criterion: the writer cannot do better.
 const IN_A_ROW: u32 = 2;
-/// A reply is looked at again once so much has been added, in bytes...
+/// A reply is checked again after this many more bytes...
 const STEP: usize = 256;
-/// ...and this share of it: so that all looks together take time in proportion to the text.
+/// ...and this share of its length, so that the checks take linear time in total.
 const SHARE: usize = 4;
 
 /// Which replies of a run are stopped.
 ///
-/// Every reply is stopped once it is far longer than requested: see [`Self::longest`]. A revision is also stopped for
-/// a criterion that the best version meets and that the revision can no longer meet: then it could never win. A first
-/// draft is not: a text with a fault can be revised, and is better than none.
+/// Every reply is stopped once it is far longer than requested: see [`Self::longest`]. A revision is also stopped
+/// for a criterion that the best version meets and the revision can no longer meet, because it could not win. A
+/// first draft is not stopped for that: a draft with a fault can be revised. draft is not: a text with a fault can
+/// be revised, and is better than none.
 #[derive(Clone)]
 pub(super) struct EarlyStop {
     watch: Watch,
@@ -36,7 +37,7 @@ impl EarlyStop {
         }
     }
 
-    /// The longest reply that is let through for a task, in bytes.
+    /// The longest reply to a task that is not stopped, in bytes.
     pub(super) fn longest(&self, task: &Task, base: Option<&str>) -> usize {
         if !self.on {
             return usize::MAX;
@@ -44,13 +45,13 @@ impl EarlyStop {
         bound::longest(self.allowed, &task.prompt, base)
     }
 
-    /// The criteria that the next reply is watched for; the reply is to be the whole text.
+    /// The criteria that are watched during the next reply, which is to be the whole draft.
     pub(super) fn watch(&self, record: &RunRecord) -> Option<Watch> {
         let best = record.best()?.evaluation.as_ref()?;
         if !self.on || self.in_a_row >= IN_A_ROW {
             return None;
         }
-        // A draft that first has all that is required wins, whatever else it loses.
+        // The first draft that meets all required criteria wins, whatever else it loses.
         let leap = best
             .rank()
             .is_some_and(|rank| !rank.required_met || !rank.clean);
@@ -64,12 +65,12 @@ impl EarlyStop {
         Some(watch).filter(|watch| !watch.is_empty())
     }
 
-    /// A reply was stopped.
+    /// Counts a stopped reply.
     pub(super) fn stopped(&mut self) {
         self.in_a_row += 1;
     }
 
-    /// A draft is there.
+    /// Resets the count after a draft.
     pub(super) fn drafted(&mut self) {
         if self.in_a_row < IN_A_ROW {
             self.in_a_row = 0;
@@ -77,12 +78,12 @@ impl EarlyStop {
     }
 }
 
-/// One reply, as it is being written.
+/// A reply that is being written.
 pub(super) struct Reading<'a> {
     watch: Option<Watch>,
     longest: usize,
-    occasion: Occasion<'a>,
-    /// How long the reply was, in bytes, when it was last looked at.
+    context: DraftContext<'a>,
+    /// Its length in bytes at the last check.
     looked_at: usize,
     found: Option<Found>,
 }
@@ -90,21 +91,21 @@ pub(super) struct Reading<'a> {
 /// Why a reply is stopped.
 enum Found {
     TooLong,
-    Hopeless(Hopeless),
+    Violation(Violation),
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(watch: Option<Watch>, longest: usize, occasion: Occasion<'a>) -> Self {
+    pub(super) fn new(watch: Option<Watch>, longest: usize, context: DraftContext<'a>) -> Self {
         Self {
             watch,
             longest,
-            occasion,
+            context,
             looked_at: 0,
             found: None,
         }
     }
 
-    /// Whether the reply is to be ended here. Cheap to ask after every piece.
+    /// Whether to stop the reply here. Cheap enough to ask after every piece.
     pub(super) fn is_hopeless(&mut self, reply: &str) -> bool {
         if reply.len() > self.longest {
             self.found = Some(Found::TooLong);
@@ -114,36 +115,37 @@ impl<'a> Reading<'a> {
             return false;
         };
         if reply.len() < self.looked_at {
-            // It was begun anew.
+            // The reply was restarted.
             self.looked_at = 0;
         }
         if reply.len() < self.looked_at + STEP.max(self.looked_at / SHARE) {
             return false;
         }
         self.looked_at = reply.len();
-        self.found = gate::settled(reply, &self.occasion)
+        self.found = gate::settled(reply, &self.context)
             .and_then(|(text, settled)| watch.look(text, settled))
-            .map(Found::Hopeless);
+            .map(Found::Violation);
         self.found.is_some()
     }
 
-    /// Why the reply was ended, if it was.
+    /// Why the reply was stopped, if it was.
     pub(super) fn verdict(self, reply: &str) -> Option<NotADraft> {
         let words = reply.split_whitespace().count();
         Some(match self.found? {
             Found::TooLong => NotADraft::flaw(
                 format!(
-                    "it was stopped after {words} words, far more than requested; `--no-early-stop` lets it go on"
+                    "it was stopped after {words} words, far more than requested; `--no-early-stop` disables \
+                     this"
                 ),
                 "The last reply was far too long and was stopped. Write a much shorter text and end it properly.",
             ),
-            Found::Hopeless(Hopeless {
+            Found::Violation(Violation {
                 criterion,
                 fault,
                 fix,
             }) => NotADraft::new(
                 format!(
-                    "it was stopped after {words} words, since it can no longer meet `{criterion}`: it {fault}"
+                    "it was stopped after {words} words, because it can no longer meet `{criterion}`: it {fault}"
                 ),
                 format!("The last reply was stopped before its end: it {fault}. {fix}"),
             ),
@@ -193,8 +195,8 @@ mod tests {
         }
     }
 
-    fn occasion(criteria: &Criteria) -> Occasion<'_> {
-        Occasion {
+    fn draft_context(criteria: &Criteria) -> DraftContext<'_> {
+        DraftContext {
             prompt: "Tell of the storm.",
             criteria,
             base: None,
@@ -205,8 +207,11 @@ mod tests {
     /// Where the reply is stopped, if it comes in pieces of so many characters.
     fn stopped(reply: &str, piece: usize) -> Option<usize> {
         let criteria = criteria();
-        let mut reading =
-            Reading::new(Some(Watch::new(&criteria)), usize::MAX, occasion(&criteria));
+        let mut reading = Reading::new(
+            Some(Watch::new(&criteria)),
+            usize::MAX,
+            draft_context(&criteria),
+        );
         let ends = reply
             .char_indices()
             .map(|(at, _)| at)
@@ -266,7 +271,7 @@ mod tests {
             prop_assume!(reply.matches("revised").count() <= 3);
             if stopped(&reply, piece).is_some() {
                 let criteria = criteria();
-                let (draft, _) = gate::clean(&reply, &occasion(&criteria));
+                let (draft, _) = gate::clean(&reply, &draft_context(&criteria));
                 let words = draft.split_whitespace().filter(|w| w.contains(char::is_alphanumeric)).count();
                 let lower = draft.to_lowercase();
                 let bad = ["sorry", "revised", "key", "here"].iter().any(|w| lower.contains(w));

@@ -1,4 +1,4 @@
-//! What a run returns, and what is said about it.
+//! The result of a run, and its warnings.
 
 use super::machine::State;
 use super::select::select;
@@ -12,15 +12,15 @@ pub(super) struct Ending {
     /// Whether it meets the criteria.
     pub(super) success: bool,
     pub(super) exit_code: ExitCode,
-    /// What people should know about the answer.
+    /// What the user should know about the answer.
     pub(super) warning: Option<String>,
 }
 
-/// Chooses the answer of a run that stopped for a reason. `last` is the last version, judged or not.
+/// Selects the answer of a run that stopped. `last` is the last version, judged or not.
 ///
-/// Where no version was judged, the last one is the answer: whatever failed, the user gets the draft that there
-/// is, with the failure's exit code and a warning. What the user has accepted is the answer, and so is a text of
-/// the user's own that nobody could judge any more. Where the criteria are not met, `on_failure` has its say.
+/// If no version was judged, the last one is the answer: whatever failed, the user gets the existing draft, with
+/// the exit code of the failure and a warning. A version that the user accepted is the answer, and so is a text
+/// that the user edited and that could not be judged. If the criteria are not met, `on_failure` decides.
 pub(super) fn ending(
     reason: ConvergenceReason,
     state: &State,
@@ -30,7 +30,7 @@ pub(super) fn ending(
     let judged = select(settings.select(), &state.judged, state.incumbent());
     let best = match reason {
         ConvergenceReason::JudgeFailed => last,
-        _ => state.word().or(judged).or(last),
+        _ => state.user_choice().or(judged).or(last),
     };
     let is = |version: Option<u32>, good: fn(&Rank) -> bool| {
         state
@@ -51,22 +51,20 @@ pub(super) fn ending(
         let is_judged = is(selected, |_| true);
         match reason {
             ConvergenceReason::ModelError if is_judged => Some(format!(
-                "the loop could not be finished; draft {version}, the best so far, is the answer"
+                "the run did not finish; printing draft {version}, the best so far"
             )),
-            // What is said of the failure says it already; and nobody was to judge a correction.
+            // The error explains the failure; a correction is never judged.
             ConvergenceReason::JudgeFailed | ConvergenceReason::Corrected => None,
-            // Whether it is printed depends on who reads it.
+            // The observers decide whether it is printed.
             ConvergenceReason::Interrupted if !is_judged => {
                 Some(format!("draft {version} was not evaluated"))
             }
-            _ if !is_judged => Some(format!(
-                "draft {version} is the answer, though nobody has judged it"
-            )),
+            _ if !is_judged => Some(format!("draft {version} is printed without an evaluation")),
             _ => None,
         }
     });
     let exit_code = match reason {
-        // As with a model that fails: there is nothing to print.
+        // As with a model error, there is nothing to print.
         ConvergenceReason::NoDraft if last.is_none() => ExitCode::Provider,
         _ => reason.exit_code(success),
     };
@@ -81,7 +79,7 @@ pub(super) fn ending(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::machine::{Happened, step};
+    use crate::engine::machine::{Input, step};
     use crate::engine::verdict::Verdict;
 
     /// The state after versions with these scores, good from 0.8 on.
@@ -91,13 +89,13 @@ mod tests {
             max_iterations: Some(9),
             ..LoopSettings::default()
         };
-        let (mut state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
+        let (mut state, _, _) = step(State::default(), Input::Begun, &settings, 0);
         for &score in scores {
-            for happened in [
-                Happened::Written(None),
-                Happened::Judged(Verdict::scored(score, score >= 0.8)),
+            for input in [
+                Input::Written(None),
+                Input::Judged(Verdict::scored(score, score >= 0.8)),
             ] {
-                (state, _, _) = step(state, happened, &settings, 0);
+                (state, _, _) = step(state, input, &settings, 0);
             }
         }
         state
@@ -136,10 +134,10 @@ mod tests {
             (ending.selected, ending.exit_code),
             (Some(1), ExitCode::Provider)
         );
-        assert!(ending.warning.unwrap().contains("nobody has judged it"));
+        assert!(ending.warning.unwrap().contains("without an evaluation"));
         let ending = end(ConvergenceReason::ModelError, &[0.6, 0.5], Some(3), best);
         assert_eq!(ending.selected, Some(1));
-        assert!(ending.warning.unwrap().contains("could not be finished"));
+        assert!(ending.warning.unwrap().contains("did not finish"));
         let ending = end(ConvergenceReason::ModelError, &[], None, best);
         assert_eq!((ending.selected, ending.warning), (None, None));
         let ending = end(ConvergenceReason::JudgeFailed, &[], Some(1), best);

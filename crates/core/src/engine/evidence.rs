@@ -1,15 +1,14 @@
-//! Gathering evidence, saying so in an event, and putting it before the models.
+//! Searches for evidence, records it as an event, and adds it to the prompts.
 
 use super::log::Log;
 use crate::evidence::{Gatherer, SearchError, memory};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Event, Evidence, Issue, Task};
 
-/// The version that evidence for the task itself is gathered for.
+/// The version that the task's own evidence is recorded for.
 const FIRST: u32 = 1;
 
-/// What is known, and what has to do with the task, or with the text that the run begins with: it stays before
-/// the models for the whole run.
+/// Evidence from memory and a search for the task or the given text. It stays in the prompts for the whole run.
 pub(super) fn for_run(
     gatherer: Option<&Gatherer>,
     task: &Task,
@@ -33,7 +32,7 @@ pub(super) fn for_run(
     emit(FIRST, known, found, log);
 }
 
-/// What has to do with what is to be fixed: it stays before the models until the next revision.
+/// Evidence for the issues to fix. It stays in the prompts until the next revision.
 pub(super) fn for_revision(
     gatherer: Option<&Gatherer>,
     issues: &[Issue],
@@ -53,7 +52,7 @@ pub(super) fn for_revision(
     emit(iteration, Vec::new(), found, log);
 }
 
-/// What is known, and what has to do with a text that is judged once.
+/// Evidence from memory and a search for a text that is evaluated once.
 pub(super) fn for_text(
     gatherer: Option<&Gatherer>,
     task: &Task,
@@ -64,7 +63,7 @@ pub(super) fn for_text(
     warn(gatherer, log);
     let found = gatherer.map(|gatherer| gatherer.for_text(task, text));
     let found = found_or_warning(found, log);
-    // Behind the text, so that the judgements of several texts begin with the same bytes.
+    // After the text, so that the evaluations of several texts start with the same bytes.
     prompts.show_fresh_evidence(&found);
     emit(FIRST, memory(task), found, log);
 }
@@ -77,7 +76,7 @@ fn warn(gatherer: Option<&Gatherer>, log: &Log<'_>) {
     }
 }
 
-/// A draft without evidence is better than none: where it cannot be looked for, that is said.
+/// A failed search is a warning: a draft without evidence is better than none.
 fn found_or_warning(
     found: Option<Result<Vec<Evidence>, SearchError>>,
     log: &Log<'_>,

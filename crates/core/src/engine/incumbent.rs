@@ -1,6 +1,6 @@
 use super::verdict::Verdict;
 
-/// Scores are rounded to a millionth; what differs by less is the same.
+/// Scores are rounded to a millionth; a smaller difference does not count.
 const SAME: f64 = 1e-9;
 
 /// The best version so far.
@@ -10,7 +10,7 @@ pub(super) struct Incumbent {
     pub(super) verdict: Verdict,
 }
 
-/// How a new version does against the incumbent, and why, in words.
+/// How a new version compares with the incumbent, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Challenge {
     /// It becomes the incumbent.
@@ -19,11 +19,11 @@ pub(super) enum Challenge {
     Lost(String),
 }
 
-/// Whether a new version becomes the incumbent.
+/// Compares a new version with the incumbent.
 ///
-/// The rule: what no score outweighs goes first (satisfactory, then everything required met). Among versions that
-/// are equal in that, one that fails a criterion which the incumbent meets (hard check, floor or required
-/// one) never wins. Then the score decides; of equals the incumbent stays.
+/// First come properties that no score outweighs: satisfactory, then all required criteria met. Among versions
+/// that are equal in that, one that fails a criterion which the incumbent meets never wins (a check, a floor or a
+/// required criterion). Then the score decides; on a tie the incumbent stays.
 pub(super) fn challenge(best: &Incumbent, new: &Verdict) -> Challenge {
     let (old_class, new_class) = (best.verdict.class(), new.class());
     if new_class > old_class {
@@ -31,13 +31,13 @@ pub(super) fn challenge(best: &Incumbent, new: &Verdict) -> Challenge {
     }
     let falls = new_class < old_class || !new.newly_failing(&best.verdict).is_empty();
     if falls || new.rank.score <= best.verdict.rank.score + SAME {
-        return Challenge::Lost(lost(best, new));
+        return Challenge::Lost(reason_to_reject(best, new));
     }
     Challenge::Won(won(best, new))
 }
 
-/// Whether a version that did not win is a step back rather than no step: something newly fails, or the score
-/// fell by at least `noise`.
+/// Whether a version that did not win is worse by more than noise: it newly fails a criterion, or the score fell
+/// by at least `noise`.
 pub(super) fn is_regression(best: &Incumbent, new: &Verdict, noise: f64) -> bool {
     new.class() < best.verdict.class()
         || !new.newly_failing(&best.verdict).is_empty()
@@ -49,30 +49,27 @@ fn won(best: &Incumbent, new: &Verdict) -> String {
     if score > before + SAME {
         format!("score {score:.2}, up from {before:.2}")
     } else if new.rank.satisfactory {
-        "it meets the criteria, which the best so far does not".to_owned()
+        "meets the criteria, unlike the best draft so far".to_owned()
     } else {
-        "it has all that is required, which the best so far has not".to_owned()
+        "meets all required criteria, unlike the best draft so far".to_owned()
     }
 }
 
-fn lost(best: &Incumbent, new: &Verdict) -> String {
-    let (score, before, kept) = (new.rank.score, best.verdict.rank.score, best.iteration);
+fn reason_to_reject(best: &Incumbent, new: &Verdict) -> String {
+    let (score, before) = (new.rank.score, best.verdict.rank.score);
     let failing: Vec<String> = new
         .newly_failing(&best.verdict)
         .iter()
         .map(|name| format!("`{name}`"))
         .collect();
     if score < before - SAME {
-        format!("score {score:.2}, below version {kept}'s {before:.2}")
+        "lower score".to_owned()
     } else if !failing.is_empty() {
-        format!(
-            "score {score:.2}, but {} is no longer met, as it is in version {kept}",
-            failing.join(" and ")
-        )
+        format!("breaks {}", failing.join(" and "))
     } else if new.class() < best.verdict.class() {
-        format!("score {score:.2}, but it does not meet the criteria, as version {kept} does")
+        "does not meet the criteria".to_owned()
     } else {
-        format!("score {score:.2} is no gain on version {kept}'s {before:.2}")
+        "no improvement".to_owned()
     }
 }
 
@@ -98,7 +95,7 @@ mod tests {
         let best = incumbent(Verdict::scored(0.6, false));
         assert!(has_won(&challenge(&best, &Verdict::scored(0.7, false))));
         let same = challenge(&best, &Verdict::scored(0.6, false));
-        let reason = "score 0.60 is no gain on version 1's 0.60".to_owned();
+        let reason = "no improvement".to_owned();
         assert_eq!(same, Challenge::Lost(reason));
     }
 
@@ -110,11 +107,11 @@ mod tests {
         let Challenge::Lost(reason) = challenge(&best, &new) else {
             panic!("it must not win");
         };
-        assert!(reason.contains("`tone` is no longer met"), "{reason}");
+        assert!(reason.contains("breaks `tone`"), "{reason}");
         // What failed before may go on failing.
         let new = Verdict::scored(0.9, false).meeting(&[("tone", true), ("length", false)]);
         assert!(has_won(&challenge(&best, &new)));
-        // What nobody had asked before does not newly fail.
+        // A criterion that was not judged before does not newly fail.
         let new = Verdict::scored(0.9, false).meeting(&[("tone", true), ("depth", false)]);
         assert!(has_won(&challenge(&best, &new)));
     }

@@ -2,16 +2,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::types::{Evaluation, Issue, IssueStatus, Status, TrackedIssue};
 
-/// Descriptions of issues of one criterion that are at least so alike are the same issue. Judges find new words
-/// for the same thing, and what they say of one criterion is most often about one thing. In doubt an issue is
-/// still there rather than resolved.
+/// Descriptions of issues of one criterion that are at least this similar are the same issue. Judges use new words
+/// for the same thing, and usually mean one thing per criterion. In doubt an issue is open rather than resolved.
 const SAME_CRITERION: f64 = 0.2;
 /// The same for issues at one place: the passage that they quote, or the path in a JSON value.
 const SAME_PLACE: f64 = 0.1;
 /// The same for issues of which at most one names a criterion.
 const NO_CRITERION: f64 = 0.65;
 
-/// The issues of a run. Each keeps its id however often and in whatever words it is found again.
+/// The issues of a run. Each keeps its id however often it is found, and in whatever words.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ledger {
     /// Every issue that was ever found, in the words of the last verdict that named it; its id is its position,
@@ -27,12 +26,12 @@ struct Known {
     issue: Issue,
 }
 
-/// What became of the issues with a version.
+/// How the issues changed with a version.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Change {
-    /// Those that it has, most severe first.
+    /// Its issues, most severe first.
     pub(super) open: Vec<TrackedIssue>,
-    /// Those of the version that it revises that it has no longer.
+    /// The issues of the revised version that it no longer has.
     pub(super) resolved: Vec<TrackedIssue>,
 }
 

@@ -2,8 +2,8 @@
 
 use crate::types::{IssueStatus, Status, TrackedIssue, Version};
 
-/// A version as its reviser sees it: its issues are those that are open, in the ledger's words, and those that
-/// came back say so. A version that nobody has judged has these and no other verdict.
+/// A version as its reviser sees it: its issues are the open ones in the ledger's words, and returning ones are
+/// marked. A version that was not judged has these and no evaluation.
 pub(super) fn to_revise(version: &Version, open: &[TrackedIssue]) -> Version {
     let mut version = version.clone();
     let evaluation = version.evaluation.get_or_insert_default();
@@ -22,7 +22,7 @@ pub(super) fn to_revise(version: &Version, open: &[TrackedIssue]) -> Version {
     version
 }
 
-/// What is said where the last revision of a version was worse.
+/// The lesson from a revision that made a version worse.
 pub(super) fn of_regression(base: &Version, failed: &Version) -> String {
     let met = |version: &Version, name: &str| {
         version.evaluation.as_ref().and_then(|evaluation| {

@@ -7,29 +7,32 @@ use uuid::Uuid;
 use super::replay::{Replay, RunJournal};
 use super::spent::Spent;
 use super::tool::{self, ToolOutput};
-use crate::model::{CallEvent, CallReport, ChatEvent, Exchange};
+use crate::model::{
+    CallEvent, CallObserver, CallReport, ChatEvent, ChatRequest, Exchange, Replies, Reply,
+};
 use crate::types::{
     CHARACTERS_PER_TOKEN, CandidateStep, ConvergenceReason, DeltaKind, Evaluation, Event, Evidence,
-    ExitCode, Phase, Prices, RunRecord, SCHEMA_VERSION, Stamped, UserDecision,
+    ExitCode, LoopSettings, ModelId, Phase, Prices, RunRecord, SCHEMA_VERSION, Stamped,
+    UserDecision,
 };
 
-/// Sees every event of a run, in order, as it happens. What it does is done before the run goes on.
+/// Receives every event of a run in order, as it happens. The run waits until each call returns.
 pub trait Observer: Send {
-    /// Takes an event in.
+    /// Receives an event.
     fn on_event(&mut self, event: &Stamped);
 
-    /// Takes in the event of a call that is over, with what was asked and answered: for those who keep it or show
-    /// it. Without this, the event is one like the others.
+    /// Receives the event of a call that has ended, together with its request and reply. By default it is passed to
+    /// [`Observer::on_event`].
     fn on_call(&mut self, event: &Stamped, _call: &CallReport<'_>) {
         self.on_event(event);
     }
 
-    /// A run is resumed, and an event that was recorded has happened again; it has its time of then. Who keeps or
-    /// shows events has done so then.
+    /// Receives a recorded event of a resumed run, with the time at which it first happened. Observers that store or
+    /// show events have already done so in the earlier process.
     fn on_replayed(&mut self, _event: &Stamped) {}
 
-    /// A run is resumed, and the recorded events at these places, counted from 0, are void: the run's end, and what
-    /// came of it.
+    /// Receives the positions, counted from 0, of recorded events that no longer hold because the run was resumed: its
+    /// end, and what followed from it.
     fn on_void(&mut self, _places: &[usize]) {}
 }
 
@@ -39,7 +42,8 @@ impl<F: FnMut(&Stamped) + Send> Observer for F {
     }
 }
 
-/// Where events go: to the observer, and into the record of the run.
+/// The events of a run: they go to the observer and into the record. In a resumed run, the results of its effects come
+/// from the journal that it replays.
 pub(super) struct Log<'a> {
     inner: Mutex<LogInner<'a>>,
 }
@@ -49,11 +53,13 @@ struct LogInner<'a> {
     record: RunRecord,
     prices: Prices,
     spent: Spent,
-    /// What is recorded and has not happened again yet, until the run goes on from there.
+    /// The recorded events that the resumed run has not reached yet; `None` once the run makes new ones.
     replay: Option<Replay>,
+    /// The recorded replies that the resumed run has not used yet.
+    replies: Replies,
     /// How long the run took before it was resumed.
     used: Duration,
-    /// What has happened, where it may have to happen again in this process.
+    /// The journal of this run, where prefetch needs one.
     journal: Option<RunJournal>,
 }
 
@@ -66,13 +72,14 @@ impl<'a> Log<'a> {
                 prices,
                 spent: Spent::default(),
                 replay: None,
+                replies: Replies::default(),
                 used: Duration::ZERO,
                 journal: None,
             }),
         }
     }
 
-    /// Keeps the journal of the run from its start.
+    /// Keeps a journal of the run from its start.
     pub(super) fn keep_journal(&self) {
         self.lock().journal = Some(RunJournal::default());
     }
@@ -82,12 +89,14 @@ impl<'a> Log<'a> {
         self.lock().journal.clone()
     }
 
-    /// The run is one that is recorded: what happens from now on is taken from there, as far as it goes.
-    pub(super) fn replay(&self, mut replay: Replay) {
+    /// Replays a journal: as far as it goes, the results of effects are taken from there.
+    pub(super) fn replay(&self, run_id: Uuid, journal: RunJournal, settings: LoopSettings) {
+        let mut replay = Replay::new(run_id, journal.events, settings);
         let start = replay.take_start();
         let mut inner = self.lock();
         inner.used = replay.used();
         inner.replay = Some(replay);
+        inner.replies = Replies::new(journal.calls);
         if let Some(start) = start {
             inner.keep(&start, 0);
         }
@@ -102,7 +111,7 @@ impl<'a> Log<'a> {
         self.lock().used
     }
 
-    /// The verdict on a version that was given before the run was resumed and not taken in yet.
+    /// The recorded evaluation of a version that the resumed run has not reached yet.
     pub(super) fn recorded_evaluation(&self, version: u32) -> Option<Evaluation> {
         self.recorded(|event| match event {
             Event::Evaluation {
@@ -113,8 +122,8 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// What was decided after this version was judged, before the run was resumed. Who ended the run has not decided
-    /// how it goes on.
+    /// The recorded decision after the evaluation of a version. A recorded [`UserDecision::Stop`] does not count: the
+    /// user who stopped the run is asked again when it is resumed.
     pub(super) fn recorded_decision(&self, version: u32) -> Option<UserDecision> {
         let decided = self.recorded(|event| match event {
             Event::UserDecision {
@@ -126,7 +135,8 @@ impl<'a> Log<'a> {
         match decided {
             Some(UserDecision::Stop) => None,
             Some(decision) => Some(decision),
-            // The one decision that is not recorded. The run may have ended while the question was open.
+            // `Auto` is the one decision without an event. If the run did more work, that was the decision; if
+            // not, it may have ended while the question was open.
             None => self
                 .lock()
                 .replay
@@ -136,13 +146,13 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Whether there is a decision of somebody's that was recorded before the run was resumed.
+    /// Whether a decision of the user is recorded.
     pub(super) fn was_decided(&self) -> bool {
         let decided = |event: &Event| matches!(event, Event::UserDecision { .. }).then_some(());
         self.recorded(decided).is_some()
     }
 
-    /// How often the run was resumed before it had a draft, this time included.
+    /// How many times the run was resumed before it had a draft, including this time.
     pub(super) fn resumed_without_draft(&self) -> u32 {
         self.lock()
             .replay
@@ -150,13 +160,13 @@ impl<'a> Log<'a> {
             .map_or(0, Replay::resumed_without_draft)
     }
 
-    /// What became of a candidate next, before the run was resumed.
+    /// The next recorded step of a candidate.
     pub(super) fn recorded_step(&self, version: u32, number: u32) -> Option<CandidateStep> {
         let inner = self.lock();
         inner.replay.as_ref()?.candidate(version, number).cloned()
     }
 
-    /// What a tool had said before the run was resumed: nothing was found out where it could not be run.
+    /// The recorded output of a tool, or the recorded problem if it could not run.
     pub(super) fn recorded_tool(
         &self,
         version: u32,
@@ -183,8 +193,8 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// The evidence for a version that was found before the run was resumed; empty if it was looked for without effect. It
-    /// is looked for at once when the version's step has begun: if the run went on, it had been.
+    /// The recorded evidence for a version. It is empty if there is no event for it but the run went on: the search comes
+    /// first in a step, so it was made and found nothing.
     pub(super) fn recorded_evidence(&self, version: u32) -> Option<Vec<Evidence>> {
         let found = self.recorded(|event| match event {
             Event::Evidence {
@@ -196,19 +206,18 @@ impl<'a> Log<'a> {
         found.or_else(|| self.went_on().then(Vec::new))
     }
 
-    /// The first of the events that were recorded before the run was resumed, and that have not happened again yet,
-    /// in which something is found. Whatever the loop does that is neither computed from what it knows nor said by
-    /// a model is taken from here, so that it comes to the same again.
-    pub(super) fn recorded<T>(&self, find: impl FnMut(&Event) -> Option<T>) -> Option<T> {
+    /// The first result that `find` returns for the recorded events which the resumed run has not reached yet. The results
+    /// of all effects except model calls are taken from here.
+    fn recorded<T>(&self, find: impl FnMut(&Event) -> Option<T>) -> Option<T> {
         self.lock().replay.as_ref()?.left().find_map(find)
     }
 
-    /// Whether what was recorded before the run was resumed still happens again.
+    /// Whether a resumed run is still replaying recorded events.
     pub(super) fn replays(&self) -> bool {
         self.lock().replay.is_some()
     }
 
-    /// Whether the run had gone on from where it is now, before it was resumed.
+    /// Whether the journal goes on from where the resumed run is now.
     pub(super) fn went_on(&self) -> bool {
         self.lock().replay.as_ref().is_some_and(Replay::went_on)
     }
@@ -254,68 +263,19 @@ impl<'a> Log<'a> {
         self.lock().spent
     }
 
-    /// An observer of model calls that turns what they say into events of this step.
-    pub(super) fn calls(
-        &self,
-        phase: Phase,
-        iteration: u32,
-    ) -> impl Fn(CallEvent<'_>) + Send + Sync {
+    /// The calls of a step, whose events become events of the run.
+    pub(super) fn calls(&self, phase: Phase, iteration: u32) -> StepCalls<'_, 'a> {
         self.calls_of(phase, iteration, true)
     }
 
-    /// The same. Of calls that are made at the same time only one may be `live`: the pieces of the others are left
-    /// out, since nobody could tell them apart.
-    pub(super) fn calls_of(
-        &self,
-        phase: Phase,
-        iteration: u32,
-        live: bool,
-    ) -> impl Fn(CallEvent<'_>) + Send + Sync {
-        move |event| {
-            let delta = |kind, text: &str| Event::Delta {
-                phase,
-                iteration,
-                kind,
-                text: text.to_owned(),
-            };
-            match event {
-                CallEvent::Chat(ChatEvent::Text(_) | ChatEvent::Reasoning(_)) if !live => {}
-                CallEvent::Chat(ChatEvent::Text(text)) => {
-                    self.emit(delta(DeltaKind::Text, text));
-                }
-                CallEvent::Chat(ChatEvent::Reasoning(text)) => {
-                    self.emit(delta(DeltaKind::Reasoning, text));
-                }
-                CallEvent::Chat(ChatEvent::Retry { error, wait }) => self.emit(Event::Retry {
-                    phase,
-                    iteration,
-                    message: error.to_string(),
-                    wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
-                }),
-                CallEvent::Chat(ChatEvent::Notice(message)) => {
-                    let known = self.with(|record| record.warnings.contains(message));
-                    if !known {
-                        self.emit(Event::Warning {
-                            message: message.clone(),
-                        });
-                    }
-                }
-                CallEvent::Chat(_) => {}
-                CallEvent::End(report) => {
-                    let cost = self.lock().cost(&report);
-                    let event = Event::Call {
-                        phase,
-                        iteration,
-                        model: report.model.clone(),
-                        usage: report.reply.usage,
-                        cost,
-                        duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
-                        attempts: report.reply.attempts,
-                        error: report.error.map(ToString::to_string),
-                    };
-                    self.lock().take(event, Some(&report));
-                }
-            }
+    /// As [`Log::calls`]. Of concurrent calls only one may be `live`: the deltas of the others are dropped, because
+    /// readers could not tell them apart.
+    pub(super) fn calls_of(&self, phase: Phase, iteration: u32, live: bool) -> StepCalls<'_, 'a> {
+        StepCalls {
+            log: self,
+            phase,
+            iteration,
+            live,
         }
     }
 
@@ -324,8 +284,77 @@ impl<'a> Log<'a> {
     }
 }
 
+/// The model calls of one step of a run.
+pub(super) struct StepCalls<'l, 'a> {
+    log: &'l Log<'a>,
+    phase: Phase,
+    iteration: u32,
+    /// Whether pieces of replies become events.
+    live: bool,
+}
+
+impl StepCalls<'_, '_> {
+    fn delta(&self, kind: DeltaKind, text: &str) {
+        if self.live {
+            self.log.emit(Event::Delta {
+                phase: self.phase,
+                iteration: self.iteration,
+                kind,
+                text: text.to_owned(),
+            });
+        }
+    }
+}
+
+impl CallObserver for StepCalls<'_, '_> {
+    fn on_event(&self, event: CallEvent<'_>) {
+        let (log, phase, iteration) = (self.log, self.phase, self.iteration);
+        match event {
+            CallEvent::Chat(ChatEvent::Text(text)) => self.delta(DeltaKind::Text, text),
+            CallEvent::Chat(ChatEvent::Reasoning(text)) => self.delta(DeltaKind::Reasoning, text),
+            CallEvent::Chat(ChatEvent::Retry { error, wait }) => log.emit(Event::Retry {
+                phase,
+                iteration,
+                message: error.to_string(),
+                wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+            }),
+            CallEvent::Chat(ChatEvent::Notice(message)) => {
+                let known = log.with(|record| record.warnings.contains(message));
+                if !known {
+                    log.emit(Event::Warning {
+                        message: message.clone(),
+                    });
+                }
+            }
+            CallEvent::Chat(_) => {}
+            CallEvent::End(report) => {
+                let mut inner = log.lock();
+                let event = Event::Call {
+                    phase,
+                    iteration,
+                    model: report.model.clone(),
+                    usage: report.reply.usage,
+                    cost: inner.cost(&report),
+                    duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+                    attempts: report.reply.attempts,
+                    error: report.error.map(ToString::to_string),
+                };
+                inner.take(event, Some(&report));
+            }
+        }
+    }
+
+    fn take_recorded(&self, model: &ModelId, request: &ChatRequest) -> Option<Reply> {
+        self.log.lock().replies.take(model, request)
+    }
+
+    fn is_recorded(&self, model: &ModelId, request: &ChatRequest) -> bool {
+        self.log.lock().replies.holds(model, request)
+    }
+}
+
 impl LogInner<'_> {
-    /// An event happens. Of a call there is a report.
+    /// Takes an event in, with the report if it is a call.
     fn take(&mut self, event: Event, call: Option<&CallReport<'_>>) {
         if let Some(journal) = &mut self.journal {
             let answered = call.and_then(|call| Exchange::of(call, Vec::new()));
@@ -347,13 +376,13 @@ impl LogInner<'_> {
         }
     }
 
-    /// What a call cost, if that is known.
+    /// The cost of a call, if the model's price is known.
     fn cost(&self, report: &CallReport<'_>) -> Option<f64> {
         self.prices.of(report.model)?.cost(&report.reply.usage)
     }
 
-    /// Takes in what a call used: as many tokens as estimated where its server did not count them. What it cost, where
-    /// that is not known, is as much as it may have.
+    /// Adds the tokens and the cost of a call to what the run has spent. Tokens that the server did not count are
+    /// estimated; an unknown cost counts as the most that these tokens can cost.
     fn spend(&mut self, event: &Event, estimate: u64) {
         if let Event::Call {
             model, usage, cost, ..
@@ -371,18 +400,18 @@ impl LogInner<'_> {
         }
     }
 
-    /// Whether the event is one that is recorded; then it is taken in as it was.
+    /// Whether the event is recorded already. If it is, the recorded one is taken in.
     fn is_recorded(&mut self, event: &Event, call: Option<&CallReport<'_>>) -> bool {
         let replayed = call.is_some_and(|call| call.replayed);
-        // A call that is made now is none of those that were made then.
+        // A call that reaches a model now is not in the journal.
         let is_new = call.is_some() && !replayed || matches!(event, Event::Retry { .. });
         let again = match &mut self.replay {
             Some(replay) if !is_new => replay.again(event),
             _ => None,
         };
         let Some(mut events) = again else {
-            // What a replayed call took is counted already, if not at its own place then with what came later; but for
-            // what only its text tells.
+            // The usage of a replayed call was counted with its recorded event. If the server did not count tokens,
+            // they are estimated from the text, which the event does not have.
             if let Some(call) = call.filter(|call| replayed && call.reply.usage.total.is_none()) {
                 self.spend(event, estimate(call));
             }
@@ -398,7 +427,7 @@ impl LogInner<'_> {
         true
     }
 
-    /// Takes a recorded event in; if it is a call, of so many tokens as estimated.
+    /// Takes a recorded event in. `estimate` is the number of tokens of a call whose server did not count them.
     fn keep(&mut self, stamped: &Stamped, estimate: u64) {
         self.spend(&stamped.event, estimate);
         self.apply(stamped);
@@ -408,13 +437,13 @@ impl LogInner<'_> {
     fn apply(&mut self, stamped: &Stamped) {
         self.record.apply(stamped);
         if let Some(journal) = &mut self.journal
-            && stamped.event.is_lasting()
+            && stamped.event.is_recorded()
         {
             journal.events.push(stamped.clone());
         }
     }
 
-    /// Ends the replay, if there is one: from here on the run does what it has not done yet.
+    /// Ends the replay, if there is one. From here on, events are new.
     fn go_on(&mut self) {
         let Some(replay) = self.replay.take() else {
             return;
@@ -429,7 +458,7 @@ impl LogInner<'_> {
     }
 }
 
-/// The tokens of a call whose server does not count them.
+/// Estimates the tokens of a call from its length.
 fn estimate(call: &CallReport<'_>) -> u64 {
     (call.characters() / CHARACTERS_PER_TOKEN) as u64
 }

@@ -1,21 +1,21 @@
-//! What to do next, as a pure function of what has happened.
+//! What to do next, as a pure function of the state and an input.
 
 use super::candidates::how_many;
-use super::converge::{Attempt, Outcome, Trail, converged};
+use super::converge::{Attempt, AttemptHistory, Outcome, converged};
 use super::incumbent::{Challenge, Incumbent, challenge, is_regression};
-use super::policy::{Approach, Odds};
+use super::policy::{Approach, Guidance, Odds};
 use super::spent::Spent;
 use super::triggers::{self, Setback};
 use super::verdict::Verdict;
 use crate::evaluate::Preference;
 use crate::types::{Choice, ConvergenceReason, LoopSettings, Rank, Strategy, UserDecision};
 
-/// How often a first draft is requested before the best rejected reply is taken instead.
+/// How many first drafts are requested before the best rejected reply is taken instead.
 const FIRST_DRAFT_TRIES: u32 = 2;
-/// Unreadable verdicts in a row on one draft that end a run. Each one stands for a call and a repair.
+/// Unparseable verdicts in a row on one draft that end a run. Each one stands for a call and a repair.
 const JUDGE_TRIES: u32 = 2;
 
-/// What a run can do besides drafting, judging and revising.
+/// What a run can do apart from drafting, judging and revising.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -26,21 +26,21 @@ pub(super) struct Abilities {
     pub(super) judge: bool,
     /// There is a stronger model.
     pub(super) stronger: bool,
-    /// There is somebody who may decide for the loop.
+    /// There is a decider.
     pub(super) decide: bool,
-    /// How often the run was resumed before it had a draft: each time, a first draft is requested anew.
+    /// How many times the run was resumed before it had a draft: each time, a first draft is requested again.
     pub(super) resumed: u32,
-    /// The same prompt brings another draft: it is worth asking again.
+    /// The same prompt gives another draft, so it is worth trying again.
     pub(super) varied: bool,
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct State {
     abilities: Abilities,
-    /// What the text is for that the run began with; `None` if it began with nothing.
+    /// What happens to the given text; `None` if the run starts from the task alone.
     given: Option<Given>,
-    /// The version that is being worked on.
+    /// The version in progress.
     iteration: u32,
     /// The best version so far; revisions start from it.
     incumbent: Option<Incumbent>,
@@ -50,44 +50,44 @@ pub(super) struct State {
     first: Option<Incumbent>,
     /// Why the run stops, while the first and the best version are compared.
     closing: Option<ConvergenceReason>,
-    /// The attempts to better the incumbent, since the beginning or since another model took over.
-    trail: Trail,
+    /// The attempts to improve on the incumbent, since the start or since another model took over.
+    trail: AttemptHistory,
     /// What was learned about the writer.
     odds: Odds,
-    /// The tokens that were written or evaluated up to the last version that counts in `odds`.
+    /// The tokens that were generated or evaluated up to the last version that counts in `odds`.
     accounted: u64,
-    /// Whether no fresh draft is written any more, since it would know nothing of what the user wants.
+    /// Whether fresh drafts are ruled out, because they would ignore the user's instructions.
     only_revise: bool,
     /// Whether the stronger model has taken over.
     stronger: bool,
     /// How the version that is judged next was revised, if it was.
     strategy: Option<Strategy>,
-    /// The answer by the user's word: a version that was accepted, or a text of the user's own until it is judged.
-    word: Option<u32>,
-    /// Unreadable verdicts in a row.
+    /// The user's choice of an answer: an accepted version, or an edited text until it is judged.
+    user_choice: Option<u32>,
+    /// Unparseable verdicts in a row.
     judge_failures: u32,
-    /// Replies in a row that were no drafts.
+    /// Rejected replies in a row.
     rejections: u32,
-    /// What is to be written now, or was written last.
-    writing: Option<Next>,
+    /// What is being written, or was written last.
+    writing: Option<Effect>,
     /// What is reflected on before the next text is written.
     setback: Option<Setback>,
     /// The version whose failed replies were reflected on.
     reflected: Option<u32>,
 }
 
-/// What is to be done with a text that is there before the run begins.
+/// What to do with a given text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Given {
-    /// It is judged, and revised if it has to be.
+    /// Judge it, and revise it if needed.
     ToJudge,
-    /// It is revised once: what is wrong with it is known already, and nothing is judged.
-    ToMend,
+    /// Revise it once: its issues are known, and nothing is judged.
+    FixOnly,
 }
 
-/// What has happened since the last decision.
+/// The result of an effect, or the start of the run.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Happened {
+pub(super) enum Input {
     /// The run begins, with nothing written.
     Begun,
     /// The run begins with a text, which is version 1.
@@ -104,41 +104,41 @@ pub(super) enum Happened {
     Reflected,
     /// The text was judged.
     Judged(Verdict),
-    /// The text was judged, and the verdict could not be read.
+    /// The text was judged, and the verdict could not be parsed.
     Unreadable,
-    /// The text could not be judged, since a check failed itself.
+    /// The text could not be judged, because a check failed to run.
     CheckFailed,
-    /// The first and the best version were compared, in this order; `None` if the answer could not be read.
+    /// The first and the best version were compared, in this order; `None` if the answer could not be parsed.
     Compared(Option<Preference>),
-    /// Who may decide has decided.
+    /// The decider has decided.
     Decided(UserDecision),
     /// A model failed for good.
     ModelFailed,
-    /// A limit is reached, and there is no text.
+    /// A limit is reached before anything was written.
     OutOfBudget,
     /// The time is up.
     TimeUp,
-    /// Somebody wants the run to end.
+    /// The run was cancelled.
     Cancelled,
 }
 
-/// What to do.
+/// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum Effect {
     /// Write a first draft.
     Draft { iteration: u32 },
     /// Judge a version, for the `attempt`th time, from 0.
     Evaluate { iteration: u32, attempt: u32 },
     /// Ask which of the first and the best version is better, before the run stops.
     Compare { first: u32, best: u32 },
-    /// Ask who may decide, after a version was judged; left alone, the loop would go on, or stop for this reason.
+    /// Ask the decider after an evaluation. On its own, the loop would continue, or stop for this reason.
     AskUser {
         iteration: u32,
         stops: Option<ConvergenceReason>,
     },
     /// Take the best of the rejected replies as the version, if one of them has only a flaw.
     TakeRejected { iteration: u32 },
-    /// Take in the text that the user has made of a version.
+    /// Take the text that the user edited.
     TakeEdit { iteration: u32, based_on: u32 },
     /// Revise a version.
     Revise {
@@ -148,13 +148,13 @@ pub(super) enum Next {
     },
     /// Write a fresh draft that avoids the issues of an earlier one.
     Fresh { iteration: u32, lessons: u32 },
-    /// Look back at what went wrong, before a version is written.
+    /// Reflect on what went wrong before a version is written.
     Reflect { iteration: u32, on: Setback },
     /// End the run.
     Stop(ConvergenceReason),
 }
 
-impl Next {
+impl Effect {
     /// Whether a text is written.
     fn writes(self) -> bool {
         matches!(
@@ -164,7 +164,7 @@ impl Next {
     }
 }
 
-/// A choice, and why: for people.
+/// A choice with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Decision {
     pub(super) iteration: u32,
@@ -173,13 +173,13 @@ pub(super) struct Decision {
     pub(super) reason: String,
 }
 
-/// Takes in what has happened, and says what to do. `spent` is what the run has used so far.
+/// Processes an input and returns what to do next. `spent` is what the run has used so far.
 pub(super) fn step(
     mut state: State,
-    happened: Happened,
+    input: Input,
     settings: &LoopSettings,
     spent: impl Into<Spent>,
-) -> (State, Next, Vec<Decision>) {
+) -> (State, Effect, Vec<Decision>) {
     let mut decisions = Vec::new();
     let spent: Spent = spent.into();
     let rules = Rules {
@@ -187,10 +187,10 @@ pub(super) fn step(
         limit: spent.limit(settings),
         work: spent.work,
     };
-    let next = state.take(happened, &rules, &mut decisions);
+    let next = state.take(input, &rules, &mut decisions);
     let next = state.reflect_first(next, &mut decisions);
     let next = rules.within_budget(next);
-    if let (Next::Stop(reason), Some(incumbent)) = (next, &state.incumbent) {
+    if let (Effect::Stop(reason), Some(incumbent)) = (next, &state.incumbent) {
         decisions.push(Decision {
             iteration: state.iteration,
             choice: Choice::Stop,
@@ -201,7 +201,7 @@ pub(super) fn step(
     (state, next, decisions)
 }
 
-/// What a decision is made by, besides the state.
+/// What a decision depends on, in addition to the state.
 struct Rules<'a> {
     settings: &'a LoopSettings,
     /// The limit that is reached, if one is.
@@ -211,25 +211,25 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// A step that needs a model is not begun once a limit is reached: a run goes over its limit by one step at the
-    /// most, with all candidates of that step.
-    fn within_budget(&self, next: Next) -> Next {
+    /// No step that needs a model starts once a limit is reached: a run exceeds its limit by one step at most,
+    /// with all candidates of that step.
+    fn within_budget(&self, next: Effect) -> Effect {
         match (next, self.limit) {
             (
-                Next::Stop(_)
-                | Next::AskUser { .. }
-                | Next::TakeEdit { .. }
-                | Next::TakeRejected { .. },
+                Effect::Stop(_)
+                | Effect::AskUser { .. }
+                | Effect::TakeEdit { .. }
+                | Effect::TakeRejected { .. },
                 _,
             )
             | (_, None) => next,
-            (_, Some(limit)) => Next::Stop(limit),
+            (_, Some(limit)) => Effect::Stop(limit),
         }
     }
 }
 
 impl State {
-    /// The state of a run that has not begun.
+    /// The state of a new run.
     pub(super) fn new(abilities: Abilities) -> Self {
         Self {
             abilities,
@@ -242,8 +242,8 @@ impl State {
         self.incumbent.as_ref().map(|best| best.iteration)
     }
 
-    /// How many candidates the next version is chosen from. A first draft, which may pass, and a correction that nobody
-    /// judges, are the only ones.
+    /// How many candidates the next version is chosen from. A first draft, which may pass, and a correction, which
+    /// is not judged, have no others.
     pub(super) fn candidates(&self, settings: &LoopSettings) -> u32 {
         if self.incumbent.is_none() {
             return 1;
@@ -252,53 +252,51 @@ impl State {
         how_many(settings.candidates(), helped)
     }
 
-    /// The answer by the user's word, if there is one; it goes before every rule of selection.
-    pub(super) fn word(&self) -> Option<u32> {
-        self.word
+    /// The user's choice of an answer, if there is one. It overrides every rule of selection.
+    pub(super) fn user_choice(&self) -> Option<u32> {
+        self.user_choice
     }
 
-    fn take(&mut self, happened: Happened, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
-        let stop = match happened {
-            Happened::Begun => {
+    fn take(&mut self, input: Input, rules: &Rules, decisions: &mut Vec<Decision>) -> Effect {
+        let stop = match input {
+            Input::Begun => {
                 self.iteration = 1;
                 return self.first();
             }
-            Happened::Given(given) => {
+            Input::Given(given) => {
                 self.given = Some(given);
                 self.iteration = 1;
-                if given == Given::ToMend {
+                if given == Given::FixOnly {
                     self.iteration = 2;
                     return self.first();
                 }
-                return Next::Evaluate {
+                return Effect::Evaluate {
                     iteration: 1,
                     attempt: 0,
                 };
             }
-            Happened::Written(_) if self.given == Some(Given::ToMend) => {
-                ConvergenceReason::Corrected
-            }
-            Happened::Written(strategy) => {
+            Input::Written(_) if self.given == Some(Given::FixOnly) => ConvergenceReason::Corrected,
+            Input::Written(strategy) => {
                 self.written(strategy);
-                return Next::Evaluate {
+                return Effect::Evaluate {
                     iteration: self.iteration,
                     attempt: 0,
                 };
             }
-            Happened::Chosen(strategy, verdict) => {
+            Input::Chosen(strategy, verdict) => {
                 self.written(strategy);
                 return self.judge(verdict, rules, decisions);
             }
-            Happened::Rejected => return self.reject(rules, decisions),
-            Happened::NoDraft => ConvergenceReason::NoDraft,
-            Happened::Reflected => return self.again(),
-            Happened::Judged(verdict) => return self.judge(verdict, rules, decisions),
-            Happened::Compared(preference) => self.settle_answer(preference, decisions),
-            Happened::Decided(decision) => return self.obey(&decision, rules, decisions),
-            Happened::Unreadable => {
+            Input::Rejected => return self.reject(rules, decisions),
+            Input::NoDraft => ConvergenceReason::NoDraft,
+            Input::Reflected => return self.again(),
+            Input::Judged(verdict) => return self.judge(verdict, rules, decisions),
+            Input::Compared(preference) => self.settle_answer(preference, decisions),
+            Input::Decided(decision) => return self.apply_decision(&decision, rules, decisions),
+            Input::Unreadable => {
                 self.judge_failures += 1;
                 if self.judge_failures < JUDGE_TRIES {
-                    return Next::Evaluate {
+                    return Effect::Evaluate {
                         iteration: self.iteration,
                         attempt: self.judge_failures,
                     };
@@ -306,23 +304,23 @@ impl State {
                 ConvergenceReason::JudgeFailed
             }
             // Nothing that is written would fix it.
-            Happened::CheckFailed => ConvergenceReason::JudgeFailed,
-            Happened::ModelFailed => ConvergenceReason::ModelError,
-            Happened::OutOfBudget => rules.limit.unwrap_or(ConvergenceReason::TokenBudget),
-            Happened::TimeUp => ConvergenceReason::TimeLimit,
-            Happened::Cancelled => ConvergenceReason::Interrupted,
+            Input::CheckFailed => ConvergenceReason::JudgeFailed,
+            Input::ModelFailed => ConvergenceReason::ModelError,
+            Input::OutOfBudget => rules.limit.unwrap_or(ConvergenceReason::TokenBudget),
+            Input::TimeUp => ConvergenceReason::TimeLimit,
+            Input::Cancelled => ConvergenceReason::Interrupted,
         };
-        Next::Stop(stop)
+        Effect::Stop(stop)
     }
 
-    /// Takes in that a version is there.
+    /// Registers a new version.
     fn written(&mut self, strategy: Option<Strategy>) {
         self.rejections = 0;
         self.strategy = strategy;
     }
 
-    /// Takes a verdict in.
-    fn judge(&mut self, verdict: Verdict, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+    /// Processes a verdict.
+    fn judge(&mut self, verdict: Verdict, rules: &Rules, decisions: &mut Vec<Decision>) -> Effect {
         self.judge_failures = 0;
         self.judged.push((self.iteration, verdict.rank));
         let Some(best) = &self.incumbent else {
@@ -341,45 +339,45 @@ impl State {
             self.incumbent = Some(first);
             let reason = format!("the first version, score {score:.2}");
             decisions.push(self.decision(Choice::Accept, reason));
-            return self.consult(rules, decisions);
+            return self.ask_user(rules, decisions);
         };
-        if self.word.take().is_some() {
-            let won = Challenge::Won("it is the user's own text".to_owned());
+        if self.user_choice.take().is_some() {
+            let won = Challenge::Won("edited by the user".to_owned());
             self.settle(verdict, won, rules, decisions);
             self.begin_anew();
-            return self.consult(rules, decisions);
+            return self.ask_user(rules, decisions);
         }
         let challenge = challenge(best, &verdict);
         self.settle(verdict, challenge, rules, decisions);
-        self.consult(rules, decisions)
+        self.ask_user(rules, decisions)
     }
 
-    /// Goes on after a version was judged; who may decide is asked before. A version beyond the limit, which only
-    /// a text of the user's own can be, is not asked about: so the limit holds, and no such text is lost.
-    fn consult(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+    /// Continues after a version was judged; a decider is asked first. It is not asked about a version beyond the
+    /// limit, which only a text edited by the user can be: so the limit holds, and no such text is lost.
+    fn ask_user(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Effect {
         let iteration = self.iteration;
         if !self.abilities.decide || iteration > rules.settings.max_iterations() {
-            return self.go_on(rules, decisions);
+            return self.proceed(rules, decisions);
         }
         let mut then = self.clone();
-        let alone = then.go_on(rules, &mut Vec::new());
+        let alone = then.proceed(rules, &mut Vec::new());
         let stops = match rules.within_budget(alone) {
-            Next::Stop(reason) => Some(reason),
-            Next::Compare { .. } => then.closing,
+            Effect::Stop(reason) => Some(reason),
+            Effect::Compare { .. } => then.closing,
             _ => None,
         };
-        Next::AskUser { iteration, stops }
+        Effect::AskUser { iteration, stops }
     }
 
-    /// Does what was decided, within the limits of the run.
-    fn obey(
+    /// Applies a decision, within the limits of the run.
+    fn apply_decision(
         &mut self,
         decision: &UserDecision,
         rules: &Rules,
         decisions: &mut Vec<Decision>,
-    ) -> Next {
+    ) -> Effect {
         match decision {
-            UserDecision::Auto => self.go_on(rules, decisions),
+            UserDecision::Auto => self.proceed(rules, decisions),
             UserDecision::Continue => self.one_more(rules, decisions),
             UserDecision::Guide(_) => {
                 self.begin_anew();
@@ -388,25 +386,25 @@ impl State {
             UserDecision::Edit { of, .. } => {
                 let based_on = *of;
                 self.iteration += 1;
-                self.word = Some(self.iteration);
-                Next::TakeEdit {
+                self.user_choice = Some(self.iteration);
+                Effect::TakeEdit {
                     iteration: self.iteration,
                     based_on,
                 }
             }
             UserDecision::Accept(version) => {
-                self.word = Some(*version);
-                Next::Stop(ConvergenceReason::UserAccepted)
+                self.user_choice = Some(*version);
+                Effect::Stop(ConvergenceReason::UserAccepted)
             }
-            UserDecision::Stop => Next::Stop(ConvergenceReason::UserQuit),
+            UserDecision::Stop => Effect::Stop(ConvergenceReason::UserQuit),
         }
     }
 
-    /// Goes on, also where the loop alone would stop; but the limit holds.
-    fn one_more(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
-        let next = self.go_on(rules, decisions);
+    /// Continues where the loop alone would stop, unless a limit is reached.
+    fn one_more(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Effect {
+        let next = self.proceed(rules, decisions);
         match (next, self.incumbent()) {
-            (Next::Stop(_) | Next::Compare { .. }, Some(based_on))
+            (Effect::Stop(_) | Effect::Compare { .. }, Some(based_on))
                 if self.iteration < rules.settings.max_iterations() =>
             {
                 self.closing = None;
@@ -416,10 +414,10 @@ impl State {
         }
     }
 
-    /// What was tried says nothing any more: there is something new to go by, which only a revision keeps.
+    /// Forgets past attempts: there is a new instruction, which only revisions follow.
     fn begin_anew(&mut self) {
         if let Some(best) = &self.incumbent {
-            self.trail = Trail {
+            self.trail = AttemptHistory {
                 start: best.verdict.rank.score,
                 attempts: Vec::new(),
             };
@@ -430,15 +428,15 @@ impl State {
         self.stronger = false;
     }
 
-    /// Stops; where the best version is not clearly better than the first one, both are compared before. A judge who
-    /// sees both errs less than one who gives each a score.
+    /// Stops. If the best version is not clearly better than the first one, both are compared first: a judge that
+    /// sees both makes fewer errors than one that scores each alone.
     fn finish(
         &mut self,
         reason: ConvergenceReason,
         rules: &Rules,
         decisions: &mut Vec<Decision>,
-    ) -> Next {
-        let stop = Next::Stop(reason);
+    ) -> Effect {
+        let stop = Effect::Stop(reason);
         let (Some(first), Some(best)) = (&self.first, &self.incumbent) else {
             return stop;
         };
@@ -446,12 +444,12 @@ impl State {
         let gain = new.rank.score - old.rank.score;
         let close = first.iteration != best.iteration
             && new.class() == old.class()
-            && gain < rules.settings.grey_zone();
+            && gain < rules.settings.tie_margin();
         if !close || !self.abilities.judge || rules.limit.is_some() {
             return stop;
         }
         let why = format!(
-            "score {:.2} is too close to version {}'s {:.2} to say: both are compared",
+            "score {:.2} is too close to draft {}'s {:.2}; comparing both",
             new.rank.score, first.iteration, old.rank.score
         );
         let (first, best) = (first.iteration, best.iteration);
@@ -460,10 +458,10 @@ impl State {
             iteration: best,
             ..self.decision(Choice::Compare, why)
         });
-        Next::Compare { first, best }
+        Effect::Compare { first, best }
     }
 
-    /// Takes the first version for the best one unless the judge prefers the other; where nobody could say, the scores
+    /// Takes the first version as the best one unless the judge prefers the other; without a preference the scores
     /// decide.
     fn settle_answer(
         &mut self,
@@ -479,10 +477,10 @@ impl State {
         let why = match preference {
             None => return reason,
             Some(Preference::Second) => {
-                format!("preferred to version {kept} in both orders")
+                format!("preferred to draft {kept} in both orders")
             }
-            Some(Preference::First) => format!("version {kept} is preferred in both orders"),
-            Some(Preference::Tie) => format!("not clearly better than version {kept}"),
+            Some(Preference::First) => format!("the judge prefers draft {kept} in both orders"),
+            Some(Preference::Tie) => format!("not clearly better than draft {kept}"),
         };
         let choice = if preference == Some(Preference::Second) {
             Choice::Accept
@@ -497,7 +495,7 @@ impl State {
         reason
     }
 
-    /// Makes a version the incumbent, or does not.
+    /// Makes a version the incumbent, or keeps the old one.
     fn settle(
         &mut self,
         verdict: Verdict,
@@ -520,7 +518,11 @@ impl State {
         let (choice, reason) = match challenge {
             Challenge::Won(reason) => {
                 let leap = verdict.class() > best.verdict.class();
-                attempt.outcome = if leap { Outcome::Leap } else { Outcome::Gain };
+                attempt.outcome = if leap {
+                    Outcome::TierGain
+                } else {
+                    Outcome::Gain
+                };
                 attempt.best = score;
                 *best = Incumbent {
                     iteration: self.iteration,
@@ -547,10 +549,10 @@ impl State {
         decisions.push(self.decision(choice, reason));
     }
 
-    /// Takes in an attempt to better the incumbent.
+    /// Records an attempt to improve on the incumbent.
     fn attempted(&mut self, attempt: Attempt, rules: &Rules) {
         let cost = self.account(rules);
-        if matches!(self.writing, Some(Next::Revise { .. })) {
+        if matches!(self.writing, Some(Effect::Revise { .. })) {
             self.odds.revisions += 1;
             self.odds.helped += u32::from(attempt.is_gain());
             self.odds.revised += cost;
@@ -561,15 +563,15 @@ impl State {
         self.trail.attempts.push(attempt);
     }
 
-    /// What the last version cost.
+    /// The cost of the last version.
     fn account(&mut self, rules: &Rules) -> u64 {
         let before = std::mem::replace(&mut self.accounted, rules.work);
         rules.work.saturating_sub(before)
     }
 
-    /// A rejected reply: a first draft is requested again, and after the last try the best rejected reply is taken;
-    /// a rejected revision counts as an attempt without a gain.
-    fn reject(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+    /// Handles a rejected reply. A first draft is requested again, and after the last try the best rejected reply
+    /// is taken; a rejected revision counts as an attempt without a gain.
+    fn reject(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Effect {
         self.rejections += 1;
         if self.learns(rules) {
             return self.again();
@@ -581,10 +583,10 @@ impl State {
                 ..Attempt::default()
             };
             self.attempted(failed, rules);
-            // Somebody who asked for one more is told that nothing came of it.
-            return self.consult(rules, decisions);
+            // If the user requested the revision, the menu comes back and says that it was rejected.
+            return self.ask_user(rules, decisions);
         }
-        // Where checks alone evaluate, another try costs no more than another draft.
+        // Where only checks evaluate, another try costs no more than another draft.
         let tries = if self.abilities.varied && !self.abilities.judge && self.given.is_none() {
             FIRST_DRAFT_TRIES.max(rules.settings.max_iterations())
         } else {
@@ -594,15 +596,15 @@ impl State {
             return self.first();
         }
         match self.given {
-            // A flawed correction would replace the user's own text, unjudged.
-            Some(Given::ToMend) => Next::Stop(ConvergenceReason::NoDraft),
-            _ => Next::TakeRejected {
+            // A flawed correction would replace the user's own text without evaluation.
+            Some(Given::FixOnly) => Effect::Stop(ConvergenceReason::NoDraft),
+            _ => Effect::TakeRejected {
                 iteration: self.iteration,
             },
         }
     }
 
-    /// Whether a rejected reply is reflected on and asked for again.
+    /// Whether a rejected reply is reflected on and requested again.
     fn learns(&mut self, rules: &Rules) -> bool {
         let without = match self.incumbent {
             Some(_) => 1,
@@ -622,13 +624,13 @@ impl State {
         learns
     }
 
-    /// The same text once more.
-    fn again(&self) -> Next {
+    /// Writes the same text again.
+    fn again(&self) -> Effect {
         self.writing.unwrap_or_else(|| self.first())
     }
 
-    /// Looks back before a text is written, where there is a reason to: once for each.
-    fn reflect_first(&mut self, next: Next, decisions: &mut Vec<Decision>) -> Next {
+    /// Reflects before a text is written, if there is a reason: once for each reason.
+    fn reflect_first(&mut self, next: Effect, decisions: &mut Vec<Decision>) -> Effect {
         if !next.writes() {
             return next;
         }
@@ -644,7 +646,7 @@ impl State {
                     found.map_or(0.0, |(_, rank)| rank.score)
                 };
                 let reason = format!(
-                    "score {:.2} is well below version {best}'s {:.2}: what went wrong is reflected on",
+                    "score {:.2} is well below draft {best}'s {:.2}; reflecting on what went wrong",
                     score(worse),
                     score(best),
                 );
@@ -660,19 +662,19 @@ impl State {
             }
             Setback::Failure => {}
         }
-        Next::Reflect {
+        Effect::Reflect {
             iteration: self.iteration,
             on,
         }
     }
 
-    /// The first text that the run writes where none was judged: a draft, or the one correction of what it began
-    /// with.
-    fn first(&self) -> Next {
+    /// The first text that the run writes without one that was judged: a draft, or the one correction of the given
+    /// text. with.
+    fn first(&self) -> Effect {
         let iteration = self.iteration;
         match self.given {
-            None | Some(Given::ToJudge) => Next::Draft { iteration },
-            Some(Given::ToMend) => Next::Revise {
+            None | Some(Given::ToJudge) => Effect::Draft { iteration },
+            Some(Given::FixOnly) => Effect::Revise {
                 iteration,
                 based_on: 1,
                 approach: Approach::Usual,
@@ -680,10 +682,10 @@ impl State {
         }
     }
 
-    /// Betters the incumbent, unless it is good enough or that is not worth it any more.
-    fn go_on(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Next {
+    /// Improves on the incumbent, unless it is good enough or not worth it any more.
+    fn proceed(&mut self, rules: &Rules, decisions: &mut Vec<Decision>) -> Effect {
         let Some(best) = &self.incumbent else {
-            return Next::Stop(ConvergenceReason::ModelError);
+            return Effect::Stop(ConvergenceReason::ModelError);
         };
         let (based_on, satisfactory) = (best.iteration, best.verdict.rank.satisfactory);
         let best_score = best.verdict.rank.score;
@@ -692,11 +694,11 @@ impl State {
         if more && self.iteration < settings.min_iterations() {
             return self.another(based_on, settings, decisions);
         }
-        // Whatever else holds: with a draft that meets the criteria the run has reached what it was for.
+        // A draft that meets the criteria is the goal, whatever else holds.
         if satisfactory {
-            return Next::Stop(ConvergenceReason::QualityMet);
+            return Effect::Stop(ConvergenceReason::QualityMet);
         }
-        // A rule says more than the limit does.
+        // A convergence rule is a better reason than the limit.
         let Some(reason) = converged(&self.trail, settings) else {
             return if more {
                 self.another(based_on, settings, decisions)
@@ -709,7 +711,7 @@ impl State {
             return self.finish(reason, rules, decisions);
         }
         self.stronger = true;
-        self.trail = Trail {
+        self.trail = AttemptHistory {
             start: best_score,
             attempts: Vec::new(),
         };
@@ -718,37 +720,43 @@ impl State {
         self.another(based_on, settings, decisions)
     }
 
-    /// One more draft: a fresh one, or a revision of the best version.
+    /// Requests one more draft: a fresh one, or a revision of the best version.
     fn another(
         &mut self,
         based_on: u32,
         settings: &LoopSettings,
         decisions: &mut Vec<Decision>,
-    ) -> Next {
+    ) -> Effect {
         self.iteration += 1;
         let iteration = self.iteration;
-        // What was given, and what the user has said since, a fresh draft would know nothing of.
+        // A fresh draft would ignore the given text and the user's instructions.
         let may_draw =
             settings.adapt() && self.given.is_none() && !self.only_revise && !self.stronger;
-        // Drafts in steps take many calls each.
-        let dear = self.abilities.judge || settings.steps();
-        if may_draw && self.odds.draws_again(dear) {
+        // Drafts in steps take many calls each, as judged ones do.
+        let guidance = if self.abilities.judge || settings.steps() {
+            Guidance::Judge
+        } else if (self.incumbent.as_ref()).is_some_and(|best| best.verdict.placed) {
+            Guidance::PlacedChecks
+        } else {
+            Guidance::Checks
+        };
+        if may_draw && self.odds.draws_again(guidance) {
             decisions.push(self.decision(Choice::ChangeApproach, self.odds.why_draw()));
             return if self.odds.revisions == 0 && self.abilities.varied && !settings.steps() {
-                Next::Draft { iteration }
+                Effect::Draft { iteration }
             } else {
                 let lessons = based_on;
-                Next::Fresh { iteration, lessons }
+                Effect::Fresh { iteration, lessons }
             };
         }
-        Next::Revise {
+        Effect::Revise {
             iteration,
             based_on,
             approach: self.approach(settings),
         }
     }
 
-    /// How the best version is revised, by what the last revisions came to.
+    /// How to revise the best version, given the results of the last revisions.
     fn approach(&self, settings: &LoopSettings) -> Approach {
         if self.stronger {
             return Approach::Stronger;

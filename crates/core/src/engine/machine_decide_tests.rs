@@ -19,42 +19,42 @@ fn guide(scores: &[f64], said: &[UserDecision], settings: &LoopSettings, tokens:
     let mut said = said.iter().cloned();
     let (mut bases, mut asked) = (Vec::new(), Vec::new());
     let mut used = 0;
-    let mut happened = Happened::Begun;
+    let mut input = Input::Begun;
     let mut state = State::new(Abilities {
         decide: true,
         ..Abilities::default()
     });
     loop {
-        let (new, next, _) = step(state, happened, settings, used);
+        let (new, next, _) = step(state, input, settings, used);
         state = new;
-        happened = match next {
-            Next::Draft { .. } | Next::Fresh { .. } => {
+        input = match next {
+            Effect::Draft { .. } | Effect::Fresh { .. } => {
                 bases.push(0);
-                Happened::Written(None)
+                Input::Written(None)
             }
-            Next::Revise { based_on, .. } => {
+            Effect::Revise { based_on, .. } => {
                 bases.push(based_on);
-                Happened::Written(REWRITTEN)
+                Input::Written(REWRITTEN)
             }
-            Next::TakeEdit { based_on, .. } => {
+            Effect::TakeEdit { based_on, .. } => {
                 bases.push(based_on);
-                Happened::Written(None)
+                Input::Written(None)
             }
-            Next::Evaluate { .. } => {
+            Effect::Evaluate { .. } => {
                 used += tokens;
                 let score = scores
                     .next()
                     .expect("the run goes on longer than it should");
-                Happened::Judged(Verdict::scored(score, score >= 0.8))
+                Input::Judged(Verdict::scored(score, score >= 0.8))
             }
-            Next::Compare { .. } => Happened::Compared(None),
-            Next::AskUser { iteration, stops } => {
+            Effect::Compare { .. } => Input::Compared(None),
+            Effect::AskUser { iteration, stops } => {
                 asked.push((iteration, stops));
-                Happened::Decided(said.next().unwrap_or_default())
+                Input::Decided(said.next().unwrap_or_default())
             }
-            Next::Reflect { .. } => Happened::Reflected,
-            Next::TakeRejected { .. } => Happened::NoDraft,
-            Next::Stop(reason) => {
+            Effect::Reflect { .. } => Input::Reflected,
+            Effect::TakeRejected { .. } => Input::NoDraft,
+            Effect::Stop(reason) => {
                 return Guided {
                     bases,
                     asked,
@@ -102,32 +102,32 @@ fn left_alone_the_loop_does_what_it_does_without_anybody() {
 fn a_revision_that_comes_to_nothing_is_asked_about() {
     let settings = settings(5, 2);
     for score in [0.9, 0.3] {
-        let judged = Happened::Judged(Verdict::scored(score, score >= 0.8));
+        let judged = Input::Judged(Verdict::scored(score, score >= 0.8));
         let mut state = State::new(Abilities {
             decide: true,
             ..Abilities::default()
         });
         let mut last = None;
-        for happened in [
-            Happened::Begun,
-            Happened::Written(None),
+        for input in [
+            Input::Begun,
+            Input::Written(None),
             judged,
-            Happened::Decided(Continue),
-            Happened::Rejected,
+            Input::Decided(Continue),
+            Input::Rejected,
         ] {
-            let (new, next, _) = step(state, happened, &settings, 0);
+            let (new, next, _) = step(state, input, &settings, 0);
             state = new;
             last = Some(next);
         }
         assert!(
-            matches!(last, Some(Next::AskUser { iteration: 2, .. })),
+            matches!(last, Some(Effect::AskUser { iteration: 2, .. })),
             "{score}: {last:?}"
         );
-        let (_, next, _) = step(state, Happened::Decided(Continue), &settings, 0);
+        let (_, next, _) = step(state, Input::Decided(Continue), &settings, 0);
         assert!(
             matches!(
                 next,
-                Next::Revise {
+                Effect::Revise {
                     iteration: 3,
                     based_on: 1,
                     ..
@@ -181,18 +181,21 @@ fn a_token_limit_is_told_and_leaves_the_user_the_last_word() {
     let guided = guide(&[0.5], &[edit(1)], &limited, 60);
     assert_eq!(guided.reason, TokenBudget);
     assert_eq!(guided.bases, [0, 1]);
-    assert_eq!(guided.state.word(), Some(2));
+    assert_eq!(guided.state.user_choice(), Some(2));
 }
 
 #[test]
 fn who_accepts_or_stops_ends_the_run() {
     let guided = guide(&[0.5, 0.6], &[Auto, Accept(1)], &settings(5, 2), 0);
     assert_eq!(
-        (guided.reason, guided.state.word()),
+        (guided.reason, guided.state.user_choice()),
         (UserAccepted, Some(1))
     );
     let guided = guide(&[0.5, 0.6], &[Auto, Stop], &settings(5, 2), 0);
-    assert_eq!((guided.reason, guided.state.word()), (UserQuit, None));
+    assert_eq!(
+        (guided.reason, guided.state.user_choice()),
+        (UserQuit, None)
+    );
     assert_eq!(guided.state.incumbent(), Some(2));
 }
 

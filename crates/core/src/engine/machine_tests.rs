@@ -43,37 +43,37 @@ fn play_verdicts(
     let mut verdicts = verdicts.into_iter();
     let mut preferences: VecDeque<_> = preferences.iter().copied().collect();
     let (mut bases, mut approaches, mut all) = (Vec::new(), Vec::new(), Vec::new());
-    let mut happened = Happened::Begun;
+    let mut input = Input::Begun;
     let mut state = State::new(abilities);
     loop {
-        let (new, next, decisions) = step(state, happened, settings, 0);
+        let (new, next, decisions) = step(state, input, settings, 0);
         state = new;
         all.extend(decisions);
-        happened = match next {
-            Next::Draft { iteration: 1 } => Happened::Written(None),
-            Next::Draft { .. } | Next::Fresh { .. } => {
+        input = match next {
+            Effect::Draft { iteration: 1 } => Input::Written(None),
+            Effect::Draft { .. } | Effect::Fresh { .. } => {
                 bases.push(0);
-                Happened::Written(None)
+                Input::Written(None)
             }
-            Next::Revise {
+            Effect::Revise {
                 based_on, approach, ..
             } => {
                 bases.push(based_on);
                 approaches.push(approach);
-                Happened::Written(REWRITTEN)
+                Input::Written(REWRITTEN)
             }
-            Next::Compare { .. } => {
-                Happened::Compared(preferences.pop_front().expect("one comparison more"))
+            Effect::Compare { .. } => {
+                Input::Compared(preferences.pop_front().expect("one comparison more"))
             }
-            Next::Evaluate { .. } => Happened::Judged(
+            Effect::Evaluate { .. } => Input::Judged(
                 verdicts
                     .next()
                     .expect("the run goes on longer than it should"),
             ),
-            Next::AskUser { .. } | Next::TakeEdit { .. } => panic!("nobody decides here"),
-            Next::Reflect { .. } => Happened::Reflected,
-            Next::TakeRejected { .. } => Happened::NoDraft,
-            Next::Stop(reason) => {
+            Effect::AskUser { .. } | Effect::TakeEdit { .. } => panic!("nobody decides here"),
+            Effect::Reflect { .. } => Input::Reflected,
+            Effect::TakeRejected { .. } => Input::NoDraft,
+            Effect::Stop(reason) => {
                 return Played {
                     bases,
                     approaches,
@@ -131,7 +131,7 @@ fn a_satisfactory_version_with_a_lower_mean_wins() {
     assert_eq!(played.decisions[1].choice, Choice::Accept);
     assert_eq!(
         played.decisions[1].reason,
-        "it meets the criteria, which the best so far does not"
+        "meets the criteria, unlike the best draft so far"
     );
 }
 
@@ -166,7 +166,7 @@ fn a_version_that_loses_something_never_wins_and_makes_the_next_revision_careful
         met(0.6, true),
     ];
     let rules = LoopSettings {
-        grey_zone: Some(0.0),
+        tie_margin: Some(0.0),
         ..learning(4, 5)
     };
     let played = play_verdicts(verdicts, &[], JUDGED, &rules);
@@ -175,11 +175,7 @@ fn a_version_that_loses_something_never_wins_and_makes_the_next_revision_careful
     assert_eq!(played.state.incumbent(), Some(4));
     let kept = &played.decisions[1];
     assert_eq!((kept.choice, kept.incumbent), (Choice::KeepIncumbent, 1));
-    assert!(
-        kept.reason.contains("`tone` is no longer met"),
-        "{}",
-        kept.reason
-    );
+    assert!(kept.reason.contains("breaks `tone`"), "{}", kept.reason);
 }
 
 #[test]
@@ -192,7 +188,7 @@ fn what_a_run_draws_follows_from_what_helped() {
         .filter(|decision| decision.choice == Choice::ChangeApproach)
         .map(|decision| decision.reason.as_str())
         .collect();
-    assert_eq!(said, ["drawing again: revisions helped in 0 of 1"]);
+    assert_eq!(said, ["writing a fresh draft: 0 of 1 revisions helped"]);
     // Revisions that help are gone on with.
     let played = play_verdicts(scores([0.3, 0.4, 0.5, 0.6]), &[], JUDGED, &learning(4, 9));
     assert_eq!(played.bases, [1, 2, 3]);
@@ -216,10 +212,10 @@ fn the_same_prompt_is_drawn_from_only_where_it_brings_another_draft() {
     };
     for (varied, wanted) in [(true, "Draft"), (false, "Fresh")] {
         let mut state = State::new(Abilities { varied, ..checked });
-        let mut next = Next::Stop(ConvergenceReason::Interrupted);
-        let first = Happened::Judged(Verdict::scored(0.5, false));
-        for happened in [Happened::Begun, Happened::Written(None), first] {
-            (state, next, _) = step(state, happened, &learning(3, 9), 0);
+        let mut next = Effect::Stop(ConvergenceReason::Interrupted);
+        let first = Input::Judged(Verdict::scored(0.5, false));
+        for input in [Input::Begun, Input::Written(None), first] {
+            (state, next, _) = step(state, input, &learning(3, 9), 0);
         }
         assert!(format!("{next:?}").starts_with(wanted), "{next:?}");
     }
@@ -229,17 +225,17 @@ fn the_same_prompt_is_drawn_from_only_where_it_brings_another_draft() {
 fn edits_that_do_not_help_become_a_rewrite() {
     let edited = Some(crate::types::Strategy::TargetedEdit);
     let mut state = State::new(JUDGED);
-    let mut next = Next::Stop(ConvergenceReason::Interrupted);
-    let judged = |score| Happened::Judged(Verdict::scored(score, false));
+    let mut next = Effect::Stop(ConvergenceReason::Interrupted);
+    let judged = |score| Input::Judged(Verdict::scored(score, false));
     for (strategy, score) in [(None, 0.5), (edited, 0.5), (None, 0.4), (edited, 0.5)] {
         let written = match next {
-            Next::Stop(_) => step(state, Happened::Begun, &learning(9, 9), 0).0,
+            Effect::Stop(_) => step(state, Input::Begun, &learning(9, 9), 0).0,
             _ => state,
         };
-        (state, _, _) = step(written, Happened::Written(strategy), &learning(9, 9), 0);
+        (state, _, _) = step(written, Input::Written(strategy), &learning(9, 9), 0);
         (state, next, _) = step(state, judged(score), &learning(9, 9), 0);
     }
-    let rewrite = Next::Revise {
+    let rewrite = Effect::Revise {
         iteration: 5,
         based_on: 1,
         approach: Approach::Rewrite,
@@ -263,7 +259,7 @@ fn at_the_end_who_sees_both_decides_between_the_best_and_the_first() {
         assert!(played.choices().contains(&Choice::Compare));
     }
     let off = LoopSettings {
-        grey_zone: Some(0.0),
+        tie_margin: Some(0.0),
         ..rules.clone()
     };
     for (verdicts, rules) in [
@@ -281,19 +277,19 @@ fn at_the_end_who_sees_both_decides_between_the_best_and_the_first() {
 fn a_comparison_that_never_comes_is_decided_by_the_score() {
     let rules = settings(2, 2);
     let mut state = State::new(JUDGED);
-    let mut next = Next::Stop(ConvergenceReason::Interrupted);
-    for happened in [
-        Happened::Begun,
-        Happened::Written(REWRITTEN),
-        Happened::Judged(Verdict::scored(0.6, false)),
-        Happened::Written(REWRITTEN),
-        Happened::Judged(Verdict::scored(0.62, false)),
+    let mut next = Effect::Stop(ConvergenceReason::Interrupted);
+    for input in [
+        Input::Begun,
+        Input::Written(REWRITTEN),
+        Input::Judged(Verdict::scored(0.6, false)),
+        Input::Written(REWRITTEN),
+        Input::Judged(Verdict::scored(0.62, false)),
     ] {
-        (state, next, _) = step(state, happened, &rules, 0);
+        (state, next, _) = step(state, input, &rules, 0);
     }
-    assert_eq!(next, Next::Compare { first: 1, best: 2 });
-    let (state, next, _) = step(state, Happened::TimeUp, &rules, 0);
-    assert_eq!(next, Next::Stop(ConvergenceReason::TimeLimit));
+    assert_eq!(next, Effect::Compare { first: 1, best: 2 });
+    let (state, next, _) = step(state, Input::TimeUp, &rules, 0);
+    assert_eq!(next, Effect::Stop(ConvergenceReason::TimeLimit));
     assert_eq!(state.incumbent(), Some(2));
 }
 
@@ -314,7 +310,7 @@ fn before_it_gives_up_the_loop_tries_the_stronger_model_once() {
     );
     let mut changes = played.decisions.iter();
     assert!(changes.any(|d| d.choice == Choice::ChangeApproach
-        && d.reason == "no better draft for some iterations: trying a stronger model"));
+        && d.reason == "no improvement in recent drafts: trying a stronger model"));
     // What helps is gone on with.
     let played = play_verdicts(
         scores([0.5, 0.5, 0.5, 0.6, 0.7, 0.9]),
@@ -372,23 +368,23 @@ fn the_limit_holds_for_1_and_for_1000() {
 #[test]
 fn one_unreadable_verdict_is_asked_for_again_two_in_a_row_end_the_run() {
     let settings = settings(3, 2);
-    let (state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
-    let (state, _, _) = step(state, Happened::Written(REWRITTEN), &settings, 0);
-    let (state, next, _) = step(state, Happened::Unreadable, &settings, 0);
+    let (state, _, _) = step(State::default(), Input::Begun, &settings, 0);
+    let (state, _, _) = step(state, Input::Written(REWRITTEN), &settings, 0);
+    let (state, next, _) = step(state, Input::Unreadable, &settings, 0);
     assert_eq!(
         next,
-        Next::Evaluate {
+        Effect::Evaluate {
             iteration: 1,
             attempt: 1
         }
     );
-    let (_, next, _) = step(state.clone(), Happened::Unreadable, &settings, 0);
-    assert_eq!(next, Next::Stop(ConvergenceReason::JudgeFailed));
-    let judged = Happened::Judged(Verdict::scored(0.5, false));
+    let (_, next, _) = step(state.clone(), Input::Unreadable, &settings, 0);
+    assert_eq!(next, Effect::Stop(ConvergenceReason::JudgeFailed));
+    let judged = Input::Judged(Verdict::scored(0.5, false));
     let (state, next, _) = step(state, judged, &settings, 0);
     assert_eq!(
         next,
-        Next::Revise {
+        Effect::Revise {
             iteration: 2,
             based_on: 1,
             approach: Approach::Usual
@@ -400,27 +396,27 @@ fn one_unreadable_verdict_is_asked_for_again_two_in_a_row_end_the_run() {
 #[test]
 fn a_first_draft_is_asked_for_twice_a_revision_once() {
     let settings = settings(3, 2);
-    let (state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
-    let (state, next, _) = step(state, Happened::Rejected, &settings, 0);
-    assert_eq!(next, Next::Draft { iteration: 1 });
-    let (last, next, _) = step(state.clone(), Happened::Rejected, &settings, 0);
-    assert_eq!(next, Next::TakeRejected { iteration: 1 });
-    let (_, next, _) = step(last, Happened::NoDraft, &settings, 0);
-    assert_eq!(next, Next::Stop(ConvergenceReason::NoDraft));
-    let (state, _, _) = step(state, Happened::Written(REWRITTEN), &settings, 0);
-    let judged = Happened::Judged(Verdict::scored(0.5, false));
+    let (state, _, _) = step(State::default(), Input::Begun, &settings, 0);
+    let (state, next, _) = step(state, Input::Rejected, &settings, 0);
+    assert_eq!(next, Effect::Draft { iteration: 1 });
+    let (last, next, _) = step(state.clone(), Input::Rejected, &settings, 0);
+    assert_eq!(next, Effect::TakeRejected { iteration: 1 });
+    let (_, next, _) = step(last, Input::NoDraft, &settings, 0);
+    assert_eq!(next, Effect::Stop(ConvergenceReason::NoDraft));
+    let (state, _, _) = step(state, Input::Written(REWRITTEN), &settings, 0);
+    let judged = Input::Judged(Verdict::scored(0.5, false));
     let (state, _, _) = step(state, judged, &settings, 0);
-    let (state, next, _) = step(state, Happened::Rejected, &settings, 0);
+    let (state, next, _) = step(state, Input::Rejected, &settings, 0);
     assert_eq!(
         next,
-        Next::Revise {
+        Effect::Revise {
             iteration: 3,
             based_on: 1,
             approach: Approach::Usual
         }
     );
-    let (_, next, _) = step(state, Happened::Rejected, &settings, 0);
-    assert_eq!(next, Next::Stop(ConvergenceReason::Plateau));
+    let (_, next, _) = step(state, Input::Rejected, &settings, 0);
+    assert_eq!(next, Effect::Stop(ConvergenceReason::Plateau));
 }
 
 #[test]
@@ -431,12 +427,12 @@ fn where_checks_alone_evaluate_a_first_draft_is_asked_for_as_often_as_drafts_are
         ..JUDGED
     };
     for (abilities, tries) in [(checked, 4), (JUDGED, 2)] {
-        let (mut state, mut next, _) = step(State::new(abilities), Happened::Begun, &settings, 0);
+        let (mut state, mut next, _) = step(State::new(abilities), Input::Begun, &settings, 0);
         for _ in 0..tries {
-            assert_eq!(next, Next::Draft { iteration: 1 });
-            (state, next, _) = step(state, Happened::Rejected, &settings, 0);
+            assert_eq!(next, Effect::Draft { iteration: 1 });
+            (state, next, _) = step(state, Input::Rejected, &settings, 0);
         }
-        assert_eq!(next, Next::TakeRejected { iteration: 1 });
+        assert_eq!(next, Effect::TakeRejected { iteration: 1 });
     }
 }
 
@@ -447,22 +443,22 @@ fn a_run_that_is_resumed_without_a_draft_requests_one_again() {
         resumed: 1,
         ..Abilities::default()
     };
-    let (mut state, mut next, _) = step(State::new(resumed), Happened::Begun, &settings, 0);
+    let (mut state, mut next, _) = step(State::new(resumed), Input::Begun, &settings, 0);
     for _ in 0..4 {
-        assert_eq!(next, Next::Draft { iteration: 1 });
-        (state, next, _) = step(state, Happened::Rejected, &settings, 0);
+        assert_eq!(next, Effect::Draft { iteration: 1 });
+        (state, next, _) = step(state, Input::Rejected, &settings, 0);
     }
-    assert_eq!(next, Next::TakeRejected { iteration: 1 });
+    assert_eq!(next, Effect::TakeRejected { iteration: 1 });
 }
 
 #[test]
 fn a_flawed_correction_is_not_taken_for_the_users_text() {
     let settings = settings(3, 2);
-    let given = Happened::Given(Given::ToMend);
+    let given = Input::Given(Given::FixOnly);
     let (state, _, _) = step(State::default(), given, &settings, 0);
-    let (state, _, _) = step(state, Happened::Rejected, &settings, 0);
-    let (_, next, _) = step(state, Happened::Rejected, &settings, 0);
-    assert_eq!(next, Next::Stop(ConvergenceReason::NoDraft));
+    let (state, _, _) = step(state, Input::Rejected, &settings, 0);
+    let (_, next, _) = step(state, Input::Rejected, &settings, 0);
+    assert_eq!(next, Effect::Stop(ConvergenceReason::NoDraft));
 }
 
 #[test]
@@ -471,26 +467,26 @@ fn no_call_is_made_once_the_tokens_are_used_up() {
         max_total_tokens: Some(100),
         ..settings(3, 2)
     };
-    let (state, next, _) = step(State::default(), Happened::Begun, &settings, 99);
-    assert_eq!(next, Next::Draft { iteration: 1 });
-    let (state, next, _) = step(state, Happened::Written(REWRITTEN), &settings, 100);
-    assert_eq!(next, Next::Stop(ConvergenceReason::TokenBudget));
-    let met = Happened::Judged(Verdict::scored(1.0, true));
+    let (state, next, _) = step(State::default(), Input::Begun, &settings, 99);
+    assert_eq!(next, Effect::Draft { iteration: 1 });
+    let (state, next, _) = step(state, Input::Written(REWRITTEN), &settings, 100);
+    assert_eq!(next, Effect::Stop(ConvergenceReason::TokenBudget));
+    let met = Input::Judged(Verdict::scored(1.0, true));
     let (_, next, _) = step(state, met, &settings, 500);
-    assert_eq!(next, Next::Stop(ConvergenceReason::QualityMet));
+    assert_eq!(next, Effect::Stop(ConvergenceReason::QualityMet));
 }
 
-fn anything() -> impl Generated<Value = Happened> {
+fn anything() -> impl Generated<Value = Input> {
     prop_oneof![
-        Just(Happened::Written(REWRITTEN)),
-        Just(Happened::Rejected),
-        Just(Happened::Unreadable),
+        Just(Input::Written(REWRITTEN)),
+        Just(Input::Rejected),
+        Just(Input::Unreadable),
         prop_oneof![
             Just(None),
             Just(Some(Preference::First)),
             Just(Some(Preference::Second)),
         ]
-        .prop_map(Happened::Compared),
+        .prop_map(Input::Compared),
         (
             any::<bool>(),
             0.0f64..=1.0,
@@ -502,7 +498,7 @@ fn anything() -> impl Generated<Value = Happened> {
                 let mut verdict = Verdict::scored(score, satisfactory).meeting(&[("a", met)]);
                 verdict.similarity = similarity;
                 verdict.open = open;
-                Happened::Judged(verdict)
+                Input::Judged(verdict)
             }),
     ]
 }
@@ -528,26 +524,26 @@ proptest! {
             stronger,
             ..Abilities::default()
         });
-        let (mut state, mut next, _) = step(state, Happened::Begun, &settings, 0);
+        let (mut state, mut next, _) = step(state, Input::Begun, &settings, 0);
         let mut calls = 1;
-        for happened in what {
+        for input in what {
             // Only what can follow on the step that was taken.
-            let fits = match (next, &happened) {
-                (Next::Stop(_), _) => break,
-                (Next::Evaluate { .. }, Happened::Judged(_) | Happened::Unreadable)
-                | (Next::Compare { .. }, Happened::Compared(_))
+            let fits = match (next, &input) {
+                (Effect::Stop(_), _) => break,
+                (Effect::Evaluate { .. }, Input::Judged(_) | Input::Unreadable)
+                | (Effect::Compare { .. }, Input::Compared(_))
                 | (
-                    Next::Draft { .. } | Next::Fresh { .. } | Next::Revise { .. },
-                    Happened::Written(_) | Happened::Rejected,
+                    Effect::Draft { .. } | Effect::Fresh { .. } | Effect::Revise { .. },
+                    Input::Written(_) | Input::Rejected,
                 )
-                | (Next::TakeRejected { .. }, Happened::Written(_) | Happened::NoDraft) => true,
+                | (Effect::TakeRejected { .. }, Input::Written(_) | Input::NoDraft) => true,
                 _ => false,
             };
             if !fits {
                 continue;
             }
             let before = state.incumbent.clone();
-            (state, next, _) = step(state, happened, &settings, 0);
+            (state, next, _) = step(state, input, &settings, 0);
             calls += 1;
             prop_assert!(state.iteration <= max);
             prop_assert!(calls <= 3 + 5 * max + 5);
@@ -556,7 +552,7 @@ proptest! {
                 prop_assert!(new.class() >= old.class(), "the incumbent got worse in kind");
                 let slide = old.rank.score - new.rank.score;
                 prop_assert!(
-                    new.class() > old.class() || new == old || slide < settings.grey_zone() + 1e-9,
+                    new.class() > old.class() || new == old || slide < settings.tie_margin() + 1e-9,
                     "the incumbent got worse by {slide}"
                 );
                 prop_assert!(
@@ -564,15 +560,15 @@ proptest! {
                 );
             }
             match next {
-                Next::Revise { based_on, .. } => prop_assert_eq!(Some(based_on), state.incumbent()),
-                Next::Fresh { lessons, .. } => {
+                Effect::Revise { based_on, .. } => prop_assert_eq!(Some(based_on), state.incumbent()),
+                Effect::Fresh { lessons, .. } => {
                     prop_assert!(adapt);
                     prop_assert_eq!(Some(lessons), state.incumbent());
                 }
-                Next::Stop(ConvergenceReason::MaxIterations) => prop_assert_eq!(state.iteration, max),
+                Effect::Stop(ConvergenceReason::MaxIterations) => prop_assert_eq!(state.iteration, max),
                 _ => {}
             }
-            if let Next::Stop(reason) = next
+            if let Effect::Stop(reason) = next
                 && reason != ConvergenceReason::JudgeFailed
                 && reason != ConvergenceReason::ModelError
             {
@@ -591,58 +587,52 @@ fn a_drop_is_reflected_on_once_before_the_next_revision_of_the_best() {
         detect_oscillation: Some(false),
         ..settings(4, 5)
     };
-    let drop = Next::Reflect {
+    let drop = Effect::Reflect {
         iteration: 3,
         on: Setback::Drop { best: 1, worse: 2 },
     };
-    let revise = Next::Revise {
+    let revise = Effect::Revise {
         iteration: 3,
         based_on: 1,
         approach: Approach::Usual,
     };
-    let judged = |score| Happened::Judged(Verdict::scored(score, false));
-    let play = |happened: &[Happened], settings: &LoopSettings| {
+    let judged = |score| Input::Judged(Verdict::scored(score, false));
+    let play = |input: &[Input], settings: &LoopSettings| {
         let mut state = State::default();
         let (mut all, mut decisions) = (Vec::new(), Vec::new());
-        for happened in happened {
+        for input in input {
             let next;
-            (state, next, decisions) = step(state, happened.clone(), settings, 0);
+            (state, next, decisions) = step(state, input.clone(), settings, 0);
             all.push(next);
         }
         (all, decisions)
     };
-    let written = || Happened::Written(REWRITTEN);
-    let mut happened = vec![
-        Happened::Begun,
-        written(),
-        judged(0.6),
-        written(),
-        judged(0.4),
-    ];
-    let (all, decisions) = play(&happened, &settings);
+    let written = || Input::Written(REWRITTEN);
+    let mut input = vec![Input::Begun, written(), judged(0.6), written(), judged(0.4)];
+    let (all, decisions) = play(&input, &settings);
     assert_eq!(all.last(), Some(&drop));
     let said = decisions.last().unwrap();
     assert_eq!((said.choice, said.iteration), (Choice::Reflect, 2));
     assert_eq!(
         said.reason,
-        "score 0.40 is well below version 1's 0.60: what went wrong is reflected on"
+        "score 0.40 is well below draft 1's 0.60; reflecting on what went wrong"
     );
-    let (off, _) = play(&happened, &self::settings(4, 5));
+    let (off, _) = play(&input, &self::settings(4, 5));
     assert_eq!(off.last(), Some(&revise));
-    happened.push(Happened::Reflected);
-    assert_eq!(play(&happened, &settings).0.last(), Some(&revise));
-    happened.extend([written(), judged(0.55)]);
-    let (all, _) = play(&happened, &settings);
+    input.push(Input::Reflected);
+    assert_eq!(play(&input, &settings).0.last(), Some(&revise));
+    input.extend([written(), judged(0.55)]);
+    let (all, _) = play(&input, &settings);
     assert!(
-        matches!(all.last(), Some(Next::Revise { iteration: 4, .. })),
+        matches!(all.last(), Some(Effect::Revise { iteration: 4, .. })),
         "no drop: {all:?}"
     );
     // Nothing is written after the last version, so nothing is reflected on.
-    happened.extend([written(), judged(0.1)]);
-    let (all, _) = play(&happened, &settings);
+    input.extend([written(), judged(0.1)]);
+    let (all, _) = play(&input, &settings);
     assert_eq!(
         all.last(),
-        Some(&Next::Stop(ConvergenceReason::MaxIterations))
+        Some(&Effect::Stop(ConvergenceReason::MaxIterations))
     );
 }
 
@@ -652,58 +642,58 @@ fn a_failure_is_reflected_on_once_for_each_version() {
         reflect_on_error: Some(true),
         ..settings(3, 5)
     };
-    let take = |state, happened| {
-        let (state, next, _) = step(state, happened, &settings, 0);
+    let take = |state, input| {
+        let (state, next, _) = step(state, input, &settings, 0);
         (state, next)
     };
-    let reflect = |iteration| Next::Reflect {
+    let reflect = |iteration| Effect::Reflect {
         iteration,
         on: Setback::Failure,
     };
     // A first draft: the fault is told first, then reflected on, then it is given up.
-    let (state, draft) = take(State::default(), Happened::Begun);
-    let (state, next) = take(state, Happened::Rejected);
+    let (state, draft) = take(State::default(), Input::Begun);
+    let (state, next) = take(state, Input::Rejected);
     assert_eq!(next, draft);
-    let (state, next) = take(state, Happened::Rejected);
+    let (state, next) = take(state, Input::Rejected);
     assert_eq!(next, reflect(1));
-    let (state, next) = take(state, Happened::Reflected);
+    let (state, next) = take(state, Input::Reflected);
     assert_eq!(next, draft);
-    let (_, next) = take(state.clone(), Happened::Rejected);
-    assert_eq!(next, Next::TakeRejected { iteration: 1 });
+    let (_, next) = take(state.clone(), Input::Rejected);
+    assert_eq!(next, Effect::TakeRejected { iteration: 1 });
     // A revision: before the attempt is lost.
-    let (state, _) = take(state, Happened::Written(None));
-    let (state, revise) = take(state, Happened::Judged(Verdict::scored(0.5, false)));
-    let (state, next) = take(state, Happened::Rejected);
+    let (state, _) = take(state, Input::Written(None));
+    let (state, revise) = take(state, Input::Judged(Verdict::scored(0.5, false)));
+    let (state, next) = take(state, Input::Rejected);
     assert_eq!(next, reflect(2));
-    let (state, next) = take(state, Happened::Reflected);
+    let (state, next) = take(state, Input::Reflected);
     assert_eq!(next, revise);
-    let (state, next) = take(state, Happened::Rejected);
+    let (state, next) = take(state, Input::Rejected);
     assert!(
-        matches!(next, Next::Revise { iteration: 3, .. }),
+        matches!(next, Effect::Revise { iteration: 3, .. }),
         "{next:?}"
     );
-    let (state, next) = take(state, Happened::Rejected);
+    let (state, next) = take(state, Input::Rejected);
     assert_eq!(next, reflect(3));
     // Without tokens for another try there is nothing to reflect for.
     let few = LoopSettings {
         max_total_tokens: Some(10),
         ..settings.clone()
     };
-    let (_, next, _) = step(state, Happened::Reflected, &few, 10);
-    assert_eq!(next, Next::Stop(ConvergenceReason::TokenBudget));
+    let (_, next, _) = step(state, Input::Reflected, &few, 10);
+    assert_eq!(next, Effect::Stop(ConvergenceReason::TokenBudget));
 }
 
 /// Another draft would not be judged either; an unreadable verdict is asked for again.
 #[test]
 fn a_check_that_fails_ends_the_run_at_once() {
     let settings = settings(5, 5);
-    let (state, _, _) = step(State::default(), Happened::Begun, &settings, 0);
-    let (state, next, _) = step(state, Happened::Written(REWRITTEN), &settings, 0);
-    assert!(matches!(next, Next::Evaluate { .. }));
-    let (_, again, _) = step(state.clone(), Happened::Unreadable, &settings, 0);
-    assert!(matches!(again, Next::Evaluate { .. }));
-    let (_, next, _) = step(state, Happened::CheckFailed, &settings, 0);
-    assert_eq!(next, Next::Stop(ConvergenceReason::JudgeFailed));
+    let (state, _, _) = step(State::default(), Input::Begun, &settings, 0);
+    let (state, next, _) = step(state, Input::Written(REWRITTEN), &settings, 0);
+    assert!(matches!(next, Effect::Evaluate { .. }));
+    let (_, again, _) = step(state.clone(), Input::Unreadable, &settings, 0);
+    assert!(matches!(again, Effect::Evaluate { .. }));
+    let (_, next, _) = step(state, Input::CheckFailed, &settings, 0);
+    assert_eq!(next, Effect::Stop(ConvergenceReason::JudgeFailed));
     assert_eq!(
         ConvergenceReason::JudgeFailed.exit_code(false),
         crate::types::ExitCode::JudgeUnusable
@@ -809,22 +799,22 @@ mod curves {
 }
 
 /// Plays a run that begins with a text; the versions get these scores, good from 0.8 on.
-fn play_given(scores: &[f64], settings: &LoopSettings) -> (Vec<Next>, State) {
+fn play_given(scores: &[f64], settings: &LoopSettings) -> (Vec<Effect>, State) {
     let mut scores = scores.iter();
     let mut all = Vec::new();
-    let mut happened = Happened::Given(Given::ToJudge);
+    let mut input = Input::Given(Given::ToJudge);
     let mut state = State::default();
     loop {
-        let (new, next, _) = step(state, happened, settings, 0);
+        let (new, next, _) = step(state, input, settings, 0);
         state = new;
         all.push(next);
-        happened = match next {
-            Next::Evaluate { .. } => {
+        input = match next {
+            Effect::Evaluate { .. } => {
                 let score = *scores.next().expect("a score more");
-                Happened::Judged(Verdict::scored(score, score >= 0.8))
+                Input::Judged(Verdict::scored(score, score >= 0.8))
             }
-            Next::Revise { .. } => Happened::Written(REWRITTEN),
-            Next::Stop(_) => return (all, state),
+            Effect::Revise { .. } => Input::Written(REWRITTEN),
+            Effect::Stop(_) => return (all, state),
             other => panic!("{other:?} owes nothing to the text"),
         };
     }
@@ -832,16 +822,16 @@ fn play_given(scores: &[f64], settings: &LoopSettings) -> (Vec<Next>, State) {
 
 #[test]
 fn a_text_that_is_given_is_judged_first_and_stays_if_it_is_good() {
-    let judged = Next::Evaluate {
+    let judged = Effect::Evaluate {
         iteration: 1,
         attempt: 0,
     };
     let (all, state) = play_given(&[0.9], &settings(5, 2));
-    let stop = Next::Stop(ConvergenceReason::QualityMet);
+    let stop = Effect::Stop(ConvergenceReason::QualityMet);
     assert_eq!((all, state.incumbent()), (vec![judged, stop], Some(1)));
     // It counts as a version.
     let (all, _) = play_given(&[0.5], &settings(1, 2));
-    let stop = Next::Stop(ConvergenceReason::MaxIterations);
+    let stop = Effect::Stop(ConvergenceReason::MaxIterations);
     assert_eq!(all, [judged, stop]);
 }
 
@@ -853,28 +843,28 @@ fn a_text_that_is_given_is_never_replaced_by_a_fresh_draft() {
     };
     let (all, state) = play_given(&[0.5, 0.4, 0.4], &adapting);
     assert_eq!(all.len(), 6);
-    assert_eq!(all[5], Next::Stop(ConvergenceReason::Plateau));
+    assert_eq!(all[5], Effect::Stop(ConvergenceReason::Plateau));
     assert_eq!(state.incumbent(), Some(1));
 }
 
 #[test]
 fn a_correction_is_one_revision_that_nobody_judges() {
     let settings = settings(9, 2);
-    let take = |state, happened| step(state, happened, &settings, 0);
-    let revise = Next::Revise {
+    let take = |state, input| step(state, input, &settings, 0);
+    let revise = Effect::Revise {
         iteration: 2,
         based_on: 1,
         approach: Approach::Usual,
     };
-    let (state, next, _) = take(State::default(), Happened::Given(Given::ToMend));
+    let (state, next, _) = take(State::default(), Input::Given(Given::FixOnly));
     assert_eq!(next, revise);
-    let (_, next, _) = take(state.clone(), Happened::Written(REWRITTEN));
-    assert_eq!(next, Next::Stop(ConvergenceReason::Corrected));
+    let (_, next, _) = take(state.clone(), Input::Written(REWRITTEN));
+    assert_eq!(next, Effect::Stop(ConvergenceReason::Corrected));
     // A reply that is no text is asked for again, once.
-    let (state, next, _) = take(state, Happened::Rejected);
+    let (state, next, _) = take(state, Input::Rejected);
     assert_eq!(next, revise);
-    let (_, next, _) = take(state, Happened::Rejected);
-    assert_eq!(next, Next::Stop(ConvergenceReason::NoDraft));
+    let (_, next, _) = take(state, Input::Rejected);
+    assert_eq!(next, Effect::Stop(ConvergenceReason::NoDraft));
 }
 
 #[test]
@@ -883,25 +873,31 @@ fn candidates_are_for_what_revises_a_judged_draft() {
         candidates: Some(crate::types::Candidates::Auto),
         ..settings(9, 9)
     };
-    let take = |state, happened| step(state, happened, &settings, 0);
-    let chosen = |score| Happened::Chosen(REWRITTEN, Verdict::scored(score, false));
-    let (state, _, _) = take(State::default(), Happened::Begun);
+    let take = |state, input| step(state, input, &settings, 0);
+    let chosen = |score| Input::Chosen(REWRITTEN, Verdict::scored(score, false));
+    let (state, _, _) = take(State::default(), Input::Begun);
     assert_eq!(state.candidates(&settings), 1, "the first draft is alone");
-    let (state, _, _) = take(state, Happened::Written(None));
-    let (state, _, _) = take(state, Happened::Judged(Verdict::scored(0.5, false)));
+    let (state, _, _) = take(state, Input::Written(None));
+    let (state, _, _) = take(state, Input::Judged(Verdict::scored(0.5, false)));
     assert_eq!(
         state.candidates(&settings),
         1,
         "nothing has failed to help yet"
     );
     let (state, next, _) = take(state, chosen(0.4));
-    assert!(matches!(next, Next::Revise { based_on: 1, .. }), "{next:?}");
+    assert!(
+        matches!(next, Effect::Revise { based_on: 1, .. }),
+        "{next:?}"
+    );
     assert_eq!(state.candidates(&settings), 2, "the last try did not help");
     let (state, next, decisions) = take(state, chosen(0.7));
-    assert!(matches!(next, Next::Revise { based_on: 3, .. }), "{next:?}");
+    assert!(
+        matches!(next, Effect::Revise { based_on: 3, .. }),
+        "{next:?}"
+    );
     assert_eq!(decisions[0].choice, Choice::Accept);
     assert_eq!(state.candidates(&settings), 1, "it helped");
-    let (state, _, _) = take(state, Happened::Rejected);
+    let (state, _, _) = take(state, Input::Rejected);
     assert_eq!(state.candidates(&settings), 2, "no draft is no help");
 }
 

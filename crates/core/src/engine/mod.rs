@@ -1,14 +1,13 @@
-//! The loop: a pure state machine that decides, and a thin driver that does what it says and emits
-//! events. Knows no terminal, no file, no environment.
+//! The loop: a pure state machine that decides, and a thin driver that performs its effects and emits events. It
+//! knows no terminal, no files and no environment.
 //!
-//! A [`Loop`] is built from a model that writes, from criteria, and from whatever else is to be other than by default.
-//! It runs on a task, and may run on many. An [`Observer`] sees every event of a run; [`Event::Delta`] brings
-//! drafts while they are being written. A [`Decider`] is asked after each evaluation, and may go on, stop, accept
-//! a version, tell the writer a wish, or write the next version itself.
+//! A [`Loop`] is built from a writer, from criteria, and from whatever differs from the defaults. It can run on
+//! any number of tasks. An [`Observer`] receives every event of a run; [`Event::Delta`] carries drafts while they
+//! are written. A [`Decider`] is asked after each evaluation, and may continue, stop, accept a version, add an
+//! instruction for the writer, or write the next version itself.
 //!
 //! ```
-//! use std::path::Path;
-//! use std::sync::Arc;
+//! use std::path::Path; use std::sync::Arc;
 //!
 //! use reflect_core::engine::{Loop, Moment};
 //! use reflect_model::ScriptedModel;
@@ -58,8 +57,7 @@
 //!         &CancellationToken::new(),
 //!     )
 //!     .await;
-//! assert!(record.success);
-//! assert_eq!(record.selected().map(|version| version.iteration), Some(2));
+//! assert!(record.success); assert_eq!(record.selected().map(|version| version.iteration), Some(2));
 //! assert_eq!(written, "A pond in the autumn rain.");
 //! # Ok(())
 //! # }
@@ -67,21 +65,21 @@
 //!
 //! [`Event::Delta`]: crate::types::Event::Delta
 
-mod ahead;
 mod bound;
 mod builder;
 mod candidates;
 mod converge;
-mod critics;
-mod critique;
+mod custom_loop;
 mod decide;
 mod drive;
 mod driver;
 mod early;
 mod ending;
+mod evaluate_once;
 mod evidence;
 mod gate;
 mod incumbent;
+mod judge_diagnostics;
 mod ledger;
 mod lessons;
 mod log;
@@ -90,6 +88,7 @@ mod next_call;
 mod outline;
 mod past;
 mod policy;
+mod prefetched;
 mod replay;
 #[cfg(test)]
 mod resume_tests;
@@ -98,20 +97,19 @@ mod similarity;
 mod spent;
 mod start;
 mod steps;
-mod studio;
 mod tool;
 mod triggers;
 mod variant;
 mod verdict;
 
 pub use builder::{BuildError, LoopBuilder};
-pub use critique::{Critique, Text};
+pub use custom_loop::{BackendError, CustomLoop, LoopBackend, Written};
 pub use decide::{Decider, Moment};
 pub use driver::Loop;
+pub use evaluate_once::{EvaluateOnce, Text};
 pub use log::Observer;
 pub use next_call::NextCall;
 pub use past::{PRIOR_CHARACTERS, PRIOR_DRAFTS};
 pub use replay::RunJournal;
 pub use start::Start;
-pub use studio::{Studio, StudioError, Workshop, Written};
 pub use tool::WriterTool;

@@ -8,24 +8,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::driver::Loop;
 use super::replay::RunJournal;
-use crate::model::{ChatModel, ChatRequest, ChatStream, ModelError, ModelInfo};
+use crate::model::{ChatModel, ChatRequest, ChatStream, Middleware};
 use crate::types::{Event, ModelId, Phase, Stamped, Task};
 
-/// A call that a run makes next.
+/// The next call of a run.
 pub struct NextCall {
-    /// The step that it belongs to, which is not in the journal yet.
+    /// The step it belongs to, which is not in the journal yet.
     pub(super) phase: Phase,
-    /// The version that the step is about.
+    /// The version that the step works on.
     pub(super) iteration: u32,
-    /// Who is asked.
+    /// The model that is called.
     pub(super) model: ModelId,
-    /// What.
+    /// The request.
     pub request: ChatRequest,
 }
 
 impl Loop {
-    /// The call that a run over this journal makes next; `None` if it makes none, or has to wait for something else
-    /// before. The run ends there, and nobody hears of it.
+    /// The next call of a run over this journal; `None` if there is none, or if the run has to wait for something
+    /// else first. No call is made, and no events are reported.
     pub fn next_call(&self, task: &Task, journal: RunJournal) -> Option<NextCall> {
         let heard = Arc::new(Mutex::new(None));
         let plan = self.behind(|model| {
@@ -35,7 +35,7 @@ impl Loop {
             })
         });
         let mut step = None;
-        // Is told what is new, and not what is in the journal.
+        // Receives the new events, not those of the journal.
         let mut observer = |stamped: &Stamped| {
             if let Event::Phase { phase, iteration } = stamped.event {
                 step = Some((phase, iteration));
@@ -43,7 +43,7 @@ impl Loop {
         };
         let cancel = CancellationToken::new();
         let run = plan.run_over(task, journal, &mut observer, None, &cancel);
-        // What is recorded is there at once, and a call that is heard is never answered.
+        // Recorded results are ready at once, and the first call never gets an answer.
         let _ = tokio::task::unconstrained(run).now_or_never();
         let (model, request) = heard.lock().take()?;
         let (phase, iteration) = step?;
@@ -56,26 +56,21 @@ impl Loop {
     }
 }
 
-/// A model that listens and says nothing.
+/// A model that takes a request and never answers.
 struct Listener {
     model: Arc<dyn ChatModel>,
-    /// Who was asked first, and what.
+    /// The first model that was called, and its request.
     heard: Arc<Mutex<Option<(ModelId, ChatRequest)>>>,
 }
 
-#[async_trait::async_trait]
-impl ChatModel for Listener {
-    fn id(&self) -> &ModelId {
-        self.model.id()
+impl Middleware for Listener {
+    fn inner(&self) -> &dyn ChatModel {
+        &*self.model
     }
 
-    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
+    fn call(&self, request: ChatRequest) -> ChatStream<'_> {
         let mut heard = self.heard.lock();
         heard.get_or_insert_with(|| (self.id().clone(), request));
         stream::pending().boxed()
-    }
-
-    async fn info(&self) -> Result<ModelInfo, ModelError> {
-        self.model.info().await
     }
 }

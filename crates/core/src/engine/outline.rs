@@ -1,20 +1,20 @@
-//! Reading the outline of a draft from a model's reply.
+//! Parses the outline of a draft from a model's reply.
 
 /// The fewest sections that make an outline: one is the draft itself.
 const FEWEST: usize = 2;
 /// The most sections that a draft is written in: each is a call.
 pub(super) const MOST: usize = 20;
-/// The most characters of a line that stands for a section; what is longer is the text itself.
+/// The most characters of a line that counts as a section; a longer line is text.
 const LINE: usize = 600;
-/// What stands between a title and what the section says.
+/// Separates a title from its description.
 const SEPARATORS: [&str; 5] = [":", " - ", " – ", " — ", "—"];
 
-/// A section of a draft that is to be written.
+/// A planned section of a draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Section {
-    /// What it is called; one line, never empty.
+    /// Its title; one line, never empty.
     pub(super) title: String,
-    /// What it says; one line, may be empty.
+    /// Its description; one line, may be empty.
     pub(super) about: String,
 }
 
@@ -33,8 +33,8 @@ impl Section {
 ///
 /// A section is a line with a mark of a list (`1.`, `2)`, `-`, `*`, `•`) or of a heading (`##`), whatever is bold.
 /// Lists within lists, and lines without a mark behind one that has one, say more about the section that they
-/// follow. Where no line has a mark, every line that reads `Title: what it says` is one. What stands before the
-/// first section is talk.
+/// follow. If no line has a mark, every line of the form `Title: description` is a section. What precedes the first
+/// section is ignored.
 pub(super) fn read(reply: &str) -> Option<Vec<Section>> {
     let lines: Vec<&str> = reply
         .lines()

@@ -1,4 +1,4 @@
-//! What a revision is shown of the run so far, besides the version that it revises.
+//! What a revision sees of the run so far, in addition to the version that it revises.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::prompt::{EarlierDraft, Past};
 use crate::text::{clip, one_line};
 use crate::types::{LoopSettings, RunRecord, Version};
 
-/// The most earlier drafts that a revision is shown.
+/// The most earlier drafts that a revision sees.
 pub const PRIOR_DRAFTS: usize = 3;
 /// The most characters that these have together. One that does not fit is left out, and so are those before it.
 pub const PRIOR_CHARACTERS: usize = 12_000;
@@ -15,7 +15,7 @@ const LINES: usize = 12;
 /// The most characters of one of them.
 const LINE_SIZE: usize = 300;
 
-/// What the settings let a revision of the version `base` see of the run.
+/// The part of the run that the settings show to a revision of version `base`.
 pub(super) fn of(record: &RunRecord, base: u32, settings: &LoopSettings) -> Past {
     let lineage = lineage(record, base);
     Past {
@@ -32,7 +32,7 @@ pub(super) fn of(record: &RunRecord, base: u32, settings: &LoopSettings) -> Past
     }
 }
 
-/// The version and all that it was made of.
+/// The version and its ancestors.
 fn lineage(record: &RunRecord, base: u32) -> BTreeSet<u32> {
     let mut lineage = BTreeSet::new();
     let mut next = Some(base);
@@ -42,7 +42,7 @@ fn lineage(record: &RunRecord, base: u32) -> BTreeSet<u32> {
     lineage
 }
 
-/// The last drafts but the one that is revised, the oldest first.
+/// The last drafts except the one that is revised, oldest first.
 fn drafts(record: &RunRecord, base: u32, lineage: &BTreeSet<u32>) -> Vec<EarlierDraft> {
     let mut left = PRIOR_CHARACTERS;
     let mut shown: Vec<EarlierDraft> = record
@@ -86,9 +86,9 @@ fn reflections(record: &RunRecord, base: u32, lineage: &BTreeSet<u32>) -> Vec<St
     let mut lines: Vec<String> = Vec::new();
     for version in &record.versions {
         if lineage.contains(&version.iteration) {
-            for mended in &version.improvements_applied {
-                if !is_open(mended) {
-                    lines.push(line(&format!("Fixed: {mended}")));
+            for fixed in &version.improvements_applied {
+                if !is_open(fixed) {
+                    lines.push(line(&format!("Fixed: {fixed}")));
                 }
             }
         } else {
@@ -100,8 +100,8 @@ fn reflections(record: &RunRecord, base: u32, lineage: &BTreeSet<u32>) -> Vec<St
     lines.split_off(lines.len().saturating_sub(LINES))
 }
 
-/// What is to be learned from a revision that was thrown away: the faults that the version it revised did not have.
-/// `None` if nobody has judged it, or it was no revision.
+/// The lesson from a discarded revision: the faults that the revised version did not have. `None` if it was not
+/// judged, or was not a revision.
 fn in_vain(record: &RunRecord, version: &Version) -> Option<String> {
     let evaluation = version.evaluation.as_ref()?;
     let before = record.version(version.based_on?)?.evaluation.as_ref()?;
@@ -135,14 +135,14 @@ mod tests {
     use super::*;
     use crate::types::{Evaluation, Issue, IssueType, Place, Severity, TokenUsage};
 
-    fn version(number: u32, based_on: Option<u32>, issues: &[&str], mended: &[&str]) -> Version {
+    fn version(number: u32, based_on: Option<u32>, issues: &[&str], fixed: &[&str]) -> Version {
         Version {
             iteration: number,
             output: format!("text {number}"),
             based_on,
             strategy: None,
             edits: None,
-            improvements_applied: mended.iter().map(|text| (*text).to_owned()).collect(),
+            improvements_applied: fixed.iter().map(|text| (*text).to_owned()).collect(),
             evaluation: Some(Evaluation {
                 issues: issues
                     .iter()
@@ -200,7 +200,7 @@ mod tests {
                 "Failed: a revision that fixed nothing.",
                 "Fixed: Dull.",
             ],
-            "what is back is not mended, and an attempt counts by what it did worse"
+            "what is back is not fixed, and an attempt counts by what it did worse"
         );
         let names: Vec<&str> = past.drafts.iter().map(|d| d.name.as_str()).collect();
         assert_eq!(

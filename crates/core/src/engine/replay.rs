@@ -1,8 +1,8 @@
-//! The journal of a run, and the replay of its events while a resumed run catches up with them.
+//! The journal of a run, and its replay when the run is resumed.
 //!
-//! A resumed run is the same loop, begun anew. The result of every effect comes from the journal: what models said
-//! from its calls, verdicts, decisions, evidence and the output of tools from its events. So the loop comes to the
-//! same events as before. Those that are recorded are not new; the first one that is not ends the replay.
+//! A resumed run is the same loop, started again. The result of every effect comes from the journal: replies from its
+//! calls; evaluations, decisions, evidence and tool output from its events. So the loop produces the same events as
+//! before. The first event that is not recorded ends the replay.
 
 use std::time::Duration;
 
@@ -11,20 +11,21 @@ use uuid::Uuid;
 use crate::model::Exchange;
 use crate::types::{CandidateStep, Event, LoopSettings, RunRecord, Stamped, Task};
 
-/// What is recorded of a run: the results of its effects. A run over a journal repeats none of them.
+/// The results of a run's effects. A run over a journal repeats none of them.
 ///
-/// The default is the journal of a run that has not begun. An [`Observer`](super::Observer) keeps one: the run log of
-/// the command line in `SQLite`, a worker of a batch with the server.
+/// The default is the journal of a new run. An [`Observer`](super::Observer) keeps one: on the command line the run
+/// log in
+/// `SQLite`, in a batch worker the server.
 #[derive(Debug, Clone, Default)]
 pub struct RunJournal {
-    /// The lasting events, in order, the first of which is the start of the run.
+    /// The lasting events in order; the first is the start of the run.
     pub events: Vec<Stamped>,
-    /// The calls that models answered, in the order in which they ended.
+    /// The calls with a reply, in the order in which they ended.
     pub calls: Vec<Exchange>,
 }
 
 impl RunJournal {
-    /// The run and its task; `None` if the run has not begun.
+    /// The run's id and task; `None` if the run has not started.
     pub fn start(&self) -> Option<(Uuid, &Task)> {
         match &self.events.first()?.event {
             Event::RunStart { run_id, task, .. } => Some((*run_id, task)),
@@ -33,24 +34,24 @@ impl RunJournal {
     }
 }
 
-/// The recorded events that have not happened again yet.
+/// The recorded events that the resumed run has not reached yet.
 pub(super) struct Replay {
     run_id: Uuid,
-    /// Each at its place; `None` once it has happened again.
+    /// The events at their positions; `None` once an event was replayed.
     left: Vec<Option<Stamped>>,
-    /// How the loop behaves from now on.
+    /// The settings of the resumed run.
     settings: LoopSettings,
-    /// How often the run was resumed before it had a proper draft, this time included.
+    /// How many times the run was resumed before it had a valid draft, including this time.
     resumed_without_draft: u32,
     /// How long the run took before.
     used: Duration,
 }
 
-/// What is left of a record when the run goes on.
+/// What is left of the journal when the replay ends.
 pub(super) struct Rest {
-    /// What happened for good, though not again: calls that failed, waits.
+    /// Events that count even if they are not repeated: failed calls, retries.
     pub(super) kept: Vec<Stamped>,
-    /// The places of what is void: the run's end, and what was decided because it ended.
+    /// The positions of events that no longer hold: the run's end, and what was decided because of it.
     pub(super) void: Vec<usize>,
 }
 
@@ -67,12 +68,12 @@ impl Replay {
         }
     }
 
-    /// The start of the run, which does not happen again.
+    /// Takes the start of the run, which is not repeated.
     pub(super) fn take_start(&mut self) -> Option<Stamped> {
         self.left.first_mut()?.take()
     }
 
-    /// An event happens: if it is recorded, gives it as it was then, after what happened by the way before.
+    /// Takes the recorded event that equals `event`, after the incidental events that precede it.
     pub(super) fn again(&mut self, event: &Event) -> Option<Vec<Stamped>> {
         let is_same = |left: &Option<Stamped>| left.as_ref().is_some_and(|it| same(it, event));
         let place = self.left.iter().position(is_same)?;
@@ -85,7 +86,7 @@ impl Replay {
         Some(events)
     }
 
-    /// The events that have not happened again yet, in order.
+    /// The events that have not been replayed yet, in order.
     pub(super) fn left(&self) -> impl Iterator<Item = &Event> {
         self.left.iter().flatten().map(|stamped| &stamped.event)
     }
@@ -95,18 +96,18 @@ impl Replay {
         self.used
     }
 
-    /// How often the run was resumed before it had a proper draft, this time included.
+    /// How many times the run was resumed before it had a valid draft, including this time.
     pub(super) fn resumed_without_draft(&self) -> u32 {
         self.resumed_without_draft
     }
 
-    /// Whether the run had gone on from where it is now.
+    /// Whether the journal goes on from here.
     pub(super) fn went_on(&self) -> bool {
         self.left().any(|event| !is_about_the_whole(event))
     }
 
-    /// Whether the run had done any work from where it is now, and not only come to its end. A call alone is none:
-    /// it may have been begun ahead, and not been wanted.
+    /// Whether the journal has work from here on, and not only the run's end. A call alone does not count: it may
+    /// have been prefetched and discarded.
     pub(super) fn worked_on(&self) -> bool {
         let is_work = |event: &Event| {
             !is_about_the_whole(event)
@@ -119,8 +120,8 @@ impl Replay {
         self.left().any(is_work)
     }
 
-    /// What became of a candidate for a version next. That it was lost stands only if the run went on without it: a
-    /// model that failed may answer today.
+    /// The next step of a candidate. A failed candidate stays failed only if the run went on without it: a model that
+    /// failed may answer now.
     pub(super) fn candidate(&self, version: u32, number: u32) -> Option<&CandidateStep> {
         let mut left = self.left();
         let step = left.find_map(|event| match event {
@@ -145,7 +146,7 @@ impl Replay {
         stands.then_some(step)
     }
 
-    /// What is left when something happens that is not recorded.
+    /// Ends the replay: sorts what is left into what is kept and what is void.
     pub(super) fn rest(self) -> Rest {
         let mut rest = Rest {
             kept: Vec::new(),
@@ -161,7 +162,7 @@ impl Replay {
         rest
     }
 
-    /// The event that says that the run goes on, in the work on this version.
+    /// The event that says that the run continues, with the version in progress.
     pub(super) fn resumed(&self, iteration: u32) -> Event {
         Event::Resumed {
             run_id: self.run_id,
@@ -171,10 +172,10 @@ impl Replay {
     }
 }
 
-/// How often a run was resumed before it had a proper draft, the time that comes now included.
+/// How many times a run was resumed before it had a valid draft, including this time.
 fn resumed_without_draft(events: &[Stamped], record: &RunRecord) -> u32 {
     let is_draft = |event: &Event| matches!(event, Event::Draft { .. });
-    // A text that was given comes before all work.
+    // A given text precedes all work.
     let mut all = events
         .iter()
         .map(|stamped| &stamped.event)
@@ -190,7 +191,7 @@ fn resumed_without_draft(events: &[Stamped], record: &RunRecord) -> u32 {
         .saturating_add(u32::from(now))
 }
 
-/// Whether an event is the recorded one. How long a call took, and how many tries, is not known again.
+/// Whether an event equals the recorded one. A replayed call has another duration and number of attempts.
 fn same(recorded: &Stamped, event: &Event) -> bool {
     match (&recorded.event, event) {
         (
@@ -215,7 +216,7 @@ fn same(recorded: &Stamped, event: &Event) -> bool {
     }
 }
 
-/// What happened whatever came of it.
+/// Events that count whatever came of them.
 fn is_for_good(event: &Event) -> bool {
     matches!(
         event,
@@ -223,13 +224,13 @@ fn is_for_good(event: &Event) -> bool {
     )
 }
 
-/// What does not happen again by itself when the same replies are given, but did happen if what came after it did:
-/// besides what happened for good, what a server's client had to say.
+/// Events that a replay does not produce by itself, but that happened if a later event did: those that count in
+/// any case, and warnings of a provider.
 fn is_by_the_way(event: &Event) -> bool {
     is_for_good(event) || matches!(event, Event::Warning { .. })
 }
 
-/// Whether an event belongs to no step.
+/// Whether an event belongs to the run and not to a step.
 fn is_about_the_whole(event: &Event) -> bool {
     matches!(event, Event::RunEnd { .. } | Event::Resumed { .. })
 }

@@ -30,14 +30,16 @@ impl Kind<'_> {
 
     /// Goes on with what is kept; says after which versions somebody was asked.
     async fn go_on(&self, before: &Kept) -> (RunRecord, Kept, Vec<u32>) {
+        let (task, journal) = (Task::new("Write a line."), before.journal());
+        let model = self.model();
+        model.skip(&journal.calls);
         let mut plan = Loop {
             settings: self.settings.clone(),
-            ..Loop::new(self.model(), criteria())
+            ..Loop::new(model, criteria())
         };
         (self.made)(&mut plan);
         let (mut now, mut asked) = (Kept::default(), Vec::new());
         let nobody = CancellationToken::new();
-        let (task, journal) = (Task::new("Write a line."), before.journal());
         let seen = &mut asked;
         let mut decider = self.decide.map(|decide| {
             move |moment: Moment<'_>| {

@@ -84,7 +84,7 @@ struct Kept {
 
 impl Observer for Kept {
     fn on_event(&mut self, event: &Stamped) {
-        if event.event.is_lasting() {
+        if event.event.is_recorded() {
             self.events.push(event.clone());
         }
     }

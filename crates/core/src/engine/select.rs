@@ -1,10 +1,10 @@
 use crate::types::{Rank, Select};
 
-/// What a version's value loses with every version that was judged after it.
+/// What a version's value loses with every later judged version.
 const RECENCY: f64 = 0.95;
 
-/// The version that a run returns, of those that were judged, in order. `None` if none was. `incumbent` is the best
-/// one: the one with the highest score, unless a judge who saw both preferred another.
+/// Selects the version that a run returns from the judged ones, in order; `None` if there is none. `incumbent` is
+/// the best one: the one with the highest score, unless a judge that saw both preferred another.
 pub(super) fn select(rule: Select, judged: &[(u32, Rank)], incumbent: Option<u32>) -> Option<u32> {
     let number = |version: Option<&(u32, Rank)>| version.map(|(iteration, _)| *iteration);
     match rule {
@@ -20,8 +20,7 @@ pub(super) fn select(rule: Select, judged: &[(u32, Rank)], incumbent: Option<u32
     }
 }
 
-/// The highest score where each later version takes its share off; among those versions that are as good in kind
-/// as the best.
+/// The highest score after the discount for later versions, among the versions that are as good in kind as the best.
 fn weighted(judged: &[(u32, Rank)], incumbent: Option<u32>) -> Option<u32> {
     let best = judged
         .iter()
@@ -29,7 +28,7 @@ fn weighted(judged: &[(u32, Rank)], incumbent: Option<u32>) -> Option<u32> {
     let mut chosen: Option<(u32, f64)> = None;
     for (age, (iteration, rank)) in (0..).zip(judged.iter().rev()) {
         let value = rank.score * RECENCY.powi(age);
-        // From the last to the first: of equals the earliest.
+        // From the last to the first: of equal ones the earliest.
         if rank.class() == best.1.class() && chosen.is_none_or(|(_, most)| value >= most) {
             chosen = Some((*iteration, value));
         }

@@ -1,7 +1,7 @@
 use crate::revise::common_ends;
 
-/// How alike two texts are, 0 to 1: 1 exactly if they have the same words in the same order, white space
-/// aside.
+/// How similar two texts are, 0 to 1: 1 exactly if they have the same words in the same order, apart from white
+/// space.
 ///
 /// The measure is Dice's coefficient of the pairs of neighbouring words, the text's beginning and end counting as
 /// words. It takes about as long as sorting the words, whatever the texts are. One word changed among a hundred

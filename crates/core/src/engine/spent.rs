@@ -1,10 +1,10 @@
 use crate::types::{ConvergenceReason, LoopSettings};
 
-/// What a run has used so far. What a server does not count is estimated.
+/// What a run has used so far. Tokens that a server does not count are estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Spent {
     pub(super) tokens: u64,
-    /// Tokens that were written or evaluated: all but those of prompts that a server had in its cache.
+    /// Tokens that were generated or evaluated: all except those of prompts in a server's cache.
     pub(super) work: u64,
     /// In the unit of the prices; calls of models without a price are not in it.
     pub(super) cost: f64,
@@ -25,7 +25,7 @@ impl Spent {
     }
 }
 
-/// So many tokens, of which nobody knows what they cost.
+/// This many tokens at an unknown cost.
 impl From<u64> for Spent {
     fn from(tokens: u64) -> Self {
         Self {

@@ -1,26 +1,26 @@
-use super::critique::Text;
+use super::evaluate_once::Text;
 use crate::types::Issue;
 
-/// What a run begins with.
+/// What a run starts from.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Start {
-    /// The task alone: the first draft is written.
+    /// The task alone: a first draft is written.
     #[default]
     Task,
-    /// A text that is there already. It is version 1: it is judged, and revised if it has to be. What takes its
-    /// place is made of it: no draft is written anew.
+    /// An existing text. It becomes version 1, and is judged and revised if needed. Later versions revise it:
+    /// there are no fresh drafts.
     Text(Text),
-    /// A text whose faults are known. It is version 1 and is revised once, to fix these; nothing is judged.
+    /// A text with known issues. It becomes version 1 and is revised once to fix these; nothing is judged.
     Correction {
         /// The text.
         text: Text,
-        /// What is wrong with it; at least one thing.
+        /// Its issues; at least one.
         issues: Vec<Issue>,
     },
 }
 
 impl Start {
-    /// The text that is there already.
+    /// The existing text.
     pub fn text(&self) -> Option<&Text> {
         match self {
             Self::Task => None,

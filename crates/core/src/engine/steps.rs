@@ -1,11 +1,11 @@
-//! A draft that is written section by section: what is asked next, as a matter of what is there already. One
-//! conversation that only grows, so that each call finds the earlier ones in the server's prompt cache.
+//! A draft that is written section by section: the next request, given what exists. The conversation only grows, so
+//! that each call finds the earlier ones in the server's prompt cache.
 
 use super::outline::Section;
 use crate::model::Message;
 use crate::prompt::Prompts;
 
-/// What is to be asked next.
+/// What to request next.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Todo {
     /// A section, by its number, from 1.
@@ -130,7 +130,7 @@ mod tests {
 
     fn steps(count: usize, interval: u32) -> Steps {
         let criteria = crate::criteria::resolve("writing", &[], &|_: &std::path::Path| {
-            crate::source::Reach::Folder
+            crate::source::FileAccess::Folder
         })
         .unwrap();
         let prompts = Prompts::new(&Task::new("Tell of the storm."), &criteria);

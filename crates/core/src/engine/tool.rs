@@ -2,11 +2,11 @@ use crate::evaluate::{ExecPermission, run_program};
 use crate::sandbox::CommandEnd;
 use crate::types::{CommandConfig, DRAFT_FILE};
 
-/// A program of the user's whose output the writer is shown before it writes.
+/// A user's program whose output the writer sees before it writes.
 ///
-/// Before the first draft it gets the prompt on its standard input, before each revision the draft that is revised.
-/// One that names `{draft_file}` is not run before there is a draft. Its verdict is nobody's: it passes and fails
-/// nothing.
+/// Before the first draft it receives the prompt on standard input, before each revision the draft. A program that
+/// names
+/// `{draft_file}` does not run before there is a draft. Its result does not affect the evaluation.
 #[derive(Debug, Clone)]
 pub struct WriterTool {
     name: String,
@@ -14,19 +14,19 @@ pub struct WriterTool {
     permission: ExecPermission,
 }
 
-/// What people are told where a tool could not be run.
+/// The warning about a tool that could not run.
 pub(super) fn problem(name: &str, why: &str) -> String {
     format!("the tool `{name}` could not be run: {why}")
 }
 
-/// What a tool came to.
+/// The output of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ToolOutput {
     /// How it ended, to follow "it".
     pub(super) end: String,
-    /// `None` where it did not end by itself.
+    /// `None` if it was stopped.
     pub(super) exit_code: Option<i32>,
-    /// What it wrote, standard error first, cut to what a writer can use.
+    /// Its output, standard error first, clipped for the writer.
     pub(super) text: String,
 }
 
@@ -38,7 +38,7 @@ impl ToolOutput {
 }
 
 impl WriterTool {
-    /// A program that the user has allowed to run. Its name is that of its file.
+    /// A program that the user allowed to run, named after its file.
     pub fn new(config: CommandConfig, permission: ExecPermission) -> Self {
         let program = config.command.first().map_or("", String::as_str);
         let file = std::path::Path::new(program).file_name();
@@ -50,18 +50,18 @@ impl WriterTool {
         }
     }
 
-    /// What it is called, in settings and events.
+    /// Its name in settings and events.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is about a draft, and cannot run without.
+    /// Whether it takes a draft, and cannot run without one.
     pub(super) fn needs_draft(&self) -> bool {
         let mut args = self.config.command.iter().skip(1);
         args.any(|word| word.contains(DRAFT_FILE))
     }
 
-    /// Runs it on a text, under its limits; says why where it cannot be started.
+    /// Runs it on a text, within its limits.
     pub(super) async fn run(&self, text: &str) -> Result<ToolOutput, String> {
         let ran = run_program(&self.config, text, &self.permission).await?;
         Ok(ToolOutput {
@@ -70,7 +70,7 @@ impl WriterTool {
                 CommandEnd::Exited(code) => Some(code),
                 CommandEnd::Signal(_) | CommandEnd::Limit(_) => None,
             },
-            text: ran.said,
+            text: ran.output_text,
         })
     }
 }

@@ -1,19 +1,17 @@
-//! What is reflected on before the next draft is written: one function a trigger. The seed (003 §2.3) names the
-//! triggers and their settings; what exactly they mean is defined here. `completion` needs none: every version is
-//! judged.
+//! What is reflected on before the next draft: one function for each trigger. `completion` needs none: every
+//! version is judged.
 
 use super::gate;
 use crate::model::{EndReason, ErrorClass, Reply};
 use crate::types::{LoopSettings, Trigger};
 
-/// Scores are rounded to a millionth; what differs by less is the same.
+/// Scores are rounded to a millionth; a smaller difference does not count.
 const SAME: f64 = 1e-9;
-/// The most characters of a reflection that the writer is told: a few sentences were asked for.
+/// The most characters of a reflection that the writer receives: a few sentences were requested.
 const MAX_TEXT: usize = 2000;
-/// The characters after which a reflection is read no further. Small models do not end; those that go in circles are
-/// found out before.
+/// The characters after which a reflection is stopped. Small models do not end; those that loop are detected earlier.
 const MAX_SAID: usize = 2 * MAX_TEXT;
-/// Replies that say that there is nothing to say.
+/// Replies that say that there is nothing to note.
 const NOTHING: [&str; 5] = [
     "nothing",
     "none",
@@ -22,17 +20,17 @@ const NOTHING: [&str; 5] = [
     "n/a",
 ];
 
-/// Something that went wrong, which the writer looks back at before it goes on.
+/// Something that went wrong, and is reflected on before the next text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Setback {
     /// A version's score fell well below that of the best one.
     Drop { best: u32, worse: u32 },
-    /// Replies were no drafts.
+    /// Replies were rejected.
     Failure,
 }
 
 impl Setback {
-    /// The trigger that it is.
+    /// Its trigger.
     pub(super) fn trigger(self) -> Trigger {
         match self {
             Self::Drop { .. } => Trigger::QualityDrop,
@@ -41,14 +39,14 @@ impl Setback {
     }
 }
 
-/// `quality_drop`: the score of a version that did not win is below the best one's by more than `threshold`; 0 for
-/// never.
+/// `quality_drop`: the score of a version that did not win is more than `threshold` below the best one's; 0 disables
+/// it.
 pub(super) fn quality_drop(best: f64, score: f64, threshold: f64) -> bool {
     threshold > 0.0 && best - score > threshold + SAME
 }
 
-/// `error`: a reply that was no draft is reflected on once for each version, after as many replies as are asked for
-/// without it: a first draft's fault is told once before, without a call.
+/// `error`: a rejected reply is reflected on once for each version, after as many tries as there are without
+/// reflection: the first rejection is reported to the writer without a call.
 pub(super) fn error(on: bool, rejections: u32, without: u32, reflected: bool) -> bool {
     on && !reflected && rejections >= without
 }
@@ -63,17 +61,17 @@ pub(super) fn tool_result(tool: &str, failed: bool, settings: &LoopSettings) -> 
     is_named.then_some(Trigger::ToolResult)
 }
 
-/// Whether a reflection has said more than will be used.
+/// Whether a reflection is longer than what will be used.
 pub(super) fn is_enough(text: &str) -> bool {
     text.chars().nth(MAX_SAID).is_some()
 }
 
-/// What of a reply is told to the writer; nothing if it says that there is nothing to say.
+/// What the writer receives of a reflection; nothing if it says that there is nothing to note.
 ///
 /// # Errors
-/// Why it is of no use: it is empty, cut off by the token limit, without end, or a refusal.
+/// Why it is unusable: it is empty, truncated by the token limit, endless, or a refusal.
 pub(super) fn usable(reply: &Reply) -> Result<Option<String>, String> {
-    // Ended by us, with enough in hand.
+    // Stopped by us, with enough text.
     if reply.end != Some(EndReason::Unwanted) {
         gate::check_reply(reply).map_err(|why| why.reason)?;
     }
@@ -85,8 +83,8 @@ pub(super) fn usable(reply: &Reply) -> Result<Option<String>, String> {
     Ok(Some(shortened(text, MAX_TEXT)))
 }
 
-/// Whether a call failed because of what it was about, so that other calls of the run may well succeed. Where
-/// there is nobody to ask, there is nobody to reflect either.
+/// Whether a call failed because of its content, so that other calls of the run may succeed. Without a model to ask
+/// there is no reflection either.
 pub(super) fn is_about_the_prompt(class: ErrorClass) -> bool {
     match class {
         ErrorClass::ContextTooLong
@@ -196,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_reflection_without_end_is_read_as_far_as_it_is_used() {
-        let long = "Keep the roof, and mend the door. ".repeat(200);
+        let long = "Keep the roof, and fix the door. ".repeat(200);
         assert!(is_enough(&long) && !is_enough(&long[..MAX_TEXT]));
         assert!(!is_enough(&"漢".repeat(MAX_TEXT)), "characters, not bytes");
         let kept = usable(&reply(&long, EndReason::Unwanted)).unwrap().unwrap();

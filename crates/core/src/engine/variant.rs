@@ -1,39 +1,40 @@
-//! Loops that are like another one but for a thing or two.
+//! Loops that differ from another one in a few points.
 
 use std::sync::{Arc, OnceLock};
 
-use super::critique::{Critique, describe};
 use super::driver::Loop;
-use crate::evaluate::{ComparisonError, MemoryCache, Pair, Preference, VerdictCache, prefer};
+use super::evaluate_once::{EvaluateOnce, describe};
+use crate::evaluate::{
+    ComparisonError, EvaluatorError, MemoryCache, Pair, Preference, VerdictCache, prefer,
+};
 use crate::model::{
-    CallObserver, ChatModel, ChatRequest, Exchange, Journal, Message, ModelError, Purpose, Reply,
-    call,
+    CallObserver, ChatModel, ChatRequest, Message, ModelError, Purpose, Reply, call,
 };
 use crate::prompt::Prompts;
 use crate::types::{Criteria, ModelId, Prices, Strategy, Task};
 
 impl Loop {
-    /// Who writes.
+    /// The writer.
     pub fn writer(&self) -> &ModelId {
         self.writer.id()
     }
 
-    /// What drafts are measured by.
+    /// The criteria that drafts are measured by.
     pub fn criteria(&self) -> &Criteria {
         &self.criteria
     }
 
-    /// How drafts are revised.
+    /// The revision strategy.
     pub fn strategy(&self) -> Strategy {
         self.settings.strategy()
     }
 
-    /// Who takes over where the writer makes no progress any more, if somebody does.
+    /// The model that takes over when the writer stops making progress, if there is one.
     pub fn stronger(&self) -> Option<&ModelId> {
         self.stronger.as_ref().map(|model| model.id())
     }
 
-    /// The same loop, in which the stronger model writes from the beginning; `None` if there is none.
+    /// The same loop, in which the stronger model writes from the start; `None` if there is none.
     pub fn by_stronger(&self) -> Option<Self> {
         let stronger = self.stronger.as_ref()?;
         Some(Self {
@@ -43,7 +44,7 @@ impl Loop {
         })
     }
 
-    /// The same loop, in which drafts are revised by this strategy.
+    /// The same loop with this revision strategy.
     #[must_use]
     pub fn with_strategy(&self, strategy: Strategy) -> Self {
         let mut other = self.clone();
@@ -51,7 +52,7 @@ impl Loop {
         other
     }
 
-    /// The same loop, each of whose models stands behind something.
+    /// The same loop, with each of its models wrapped.
     pub(crate) fn behind(&self, behind: impl Fn(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>) -> Self {
         Self {
             writer: behind(Arc::clone(&self.writer)),
@@ -60,24 +61,6 @@ impl Loop {
             panel: OnceLock::new(),
             ..self.clone()
         }
-    }
-
-    /// The same loop, whose models are asked only what they have not answered in these calls.
-    pub(super) fn after(&self, calls: Vec<Exchange>) -> Self {
-        let others = self.judge.others.values().map(|other| &other.model);
-        let models: Vec<&Arc<dyn ChatModel>> = [&self.writer, &self.judge.model]
-            .into_iter()
-            .chain(&self.stronger)
-            .chain(others)
-            .collect();
-        for call in &calls {
-            let asked = models.iter().find(|it| *it.id() == call.asked.model);
-            if let Some(model) = asked {
-                model.skip(call);
-            }
-        }
-        let journal = Arc::new(Journal::new(calls));
-        self.behind(|model| journal.before(model))
     }
 
     /// The same loop with these criteria.
@@ -90,7 +73,7 @@ impl Loop {
         }
     }
 
-    /// The same loop with this limit on tokens.
+    /// The same loop with this token limit.
     #[must_use]
     pub fn with_max_total_tokens(&self, tokens: u64) -> Self {
         let mut other = self.clone();
@@ -98,7 +81,7 @@ impl Loop {
         other
     }
 
-    /// The same loop for a trial of its own: with this seed, and with verdicts that are kept for this trial only.
+    /// The same loop for one trial: with this seed, and with a verdict cache of its own.
     #[must_use]
     pub fn with_seed(&self, seed: u64) -> Self {
         let mut other = self.clone();
@@ -114,8 +97,7 @@ impl Loop {
         other
     }
 
-    /// Asks the writer for the reply to these messages and nothing else, as the loop would ask it; with the seed of
-    /// its `number`th call, from 0.
+    /// Asks the writer for a reply to these messages as the loop would, with the seed of its `number`th call, from 0.
     ///
     /// # Errors
     /// If the call fails for good.
@@ -123,7 +105,7 @@ impl Loop {
         &self,
         messages: Vec<Message>,
         number: u64,
-        observer: &CallObserver<'_>,
+        observer: &dyn CallObserver,
     ) -> Result<Reply, ModelError> {
         let mut request = ChatRequest::new(Purpose::Write, messages);
         request.sampling = self.writer_sampling.clone();
@@ -132,20 +114,20 @@ impl Loop {
         call(&*self.writer, request, observer).await
     }
 
-    /// What judges texts as this loop judges its drafts.
+    /// Evaluates single texts as this loop evaluates its drafts.
     ///
     /// # Errors
     /// If the evaluators cannot be prepared.
-    pub fn critique(&self) -> Result<Critique, String> {
+    pub fn critique(&self) -> Result<EvaluateOnce, EvaluatorError> {
         let (criteria, judge) = (Arc::clone(&self.criteria), self.judge.clone());
-        let critique = Critique::new(criteria, Some(judge), &self.tools)?;
+        let critique = EvaluateOnce::new(criteria, Some(judge), &self.tools)?;
         Ok(critique
             .with_evidence(self.evidence.clone())
             .with_prices(self.prices.clone())
             .with_templates(self.templates.clone()))
     }
 
-    /// Which of two texts the judge prefers, asked in both orders; `None` if its answer cannot be read.
+    /// Which of two texts the judge prefers, asked in both orders; `None` if its answer cannot be parsed.
     ///
     /// # Errors
     /// If its model fails for good.
@@ -162,14 +144,14 @@ impl Loop {
             criterion: None,
             attempt: 0,
         };
-        match prefer(&self.judge, &prompts, &pair, &|_| ()).await {
+        match prefer(&self.judge, &prompts, &pair, &()).await {
             Ok(comparison) => Ok(Some(comparison.preference)),
             Err(ComparisonError::Unparsed(_)) => Ok(None),
             Err(ComparisonError::Model(error)) => Err(describe(&error)),
         }
     }
 
-    /// What the models cost.
+    /// The prices of the models.
     pub fn prices(&self) -> &Prices {
         &self.prices
     }
@@ -179,8 +161,8 @@ impl Loop {
         self.judge.model.id()
     }
 
-    /// All that a run depends on but the task, the criteria and the models' servers, as text that differs where it
-    /// does.
+    /// Everything that a run depends on except the task, the criteria and the servers, as text that differs if they
+    /// do.
     pub fn fingerprint(&self) -> String {
         format!(
             "{} {} {:?} {:?} {:?} {:?}",

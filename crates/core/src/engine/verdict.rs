@@ -1,22 +1,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::types::{Evaluation, Rank, Status};
+use crate::types::{Evaluation, Issue, Rank, Status};
 
-/// What the loop decides by: all that it needs to know about a version that was judged.
+/// What the loop needs to know about a judged version.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
     /// How good it is.
     pub(super) rank: Rank,
-    /// Per criterion that has a verdict, whether it is met. What was not asked is not in it.
+    /// For each criterion that was evaluated, whether it is met.
     pub(super) met: BTreeMap<String, bool>,
     /// The ids of the issues that it has, from the ledger.
     pub(super) open: BTreeSet<u32>,
-    /// How alike its text is to the version that it revises, 0 to 1; `None` for a draft of its own.
+    /// How similar its text is to the version that it revises, 0 to 1; `None` for a fresh draft.
     pub(super) similarity: Option<f64>,
+    /// Whether each of its issues names a place in the draft, so that edits can fix them there.
+    pub(super) placed: bool,
 }
 
 impl Verdict {
-    /// The verdict in an evaluation; `None` if there is none on all of the draft.
+    /// The verdict in an evaluation; `None` if the evaluation has no overall result.
     pub(super) fn new(
         evaluation: &Evaluation,
         open: BTreeSet<u32>,
@@ -32,10 +34,11 @@ impl Verdict {
                 .collect(),
             open,
             similarity,
+            placed: !evaluation.issues.is_empty() && evaluation.issues.iter().all(is_placed),
         })
     }
 
-    /// The criteria that are met in `best` and are not met here.
+    /// The criteria that `best` meets and this version does not.
     pub(super) fn newly_failing<'a>(&'a self, best: &Self) -> Vec<&'a str> {
         self.met
             .iter()
@@ -44,10 +47,15 @@ impl Verdict {
             .collect()
     }
 
-    /// What no score outweighs: whether it is free of flaws, good enough, and has all that is required.
+    /// The properties that no score outweighs: free of flaws, satisfactory, all required criteria met.
     pub(super) fn class(&self) -> (bool, bool, bool) {
         self.rank.class()
     }
+}
+
+fn is_placed(issue: &Issue) -> bool {
+    let place = &issue.place;
+    place.line.is_some() || place.path.is_some() || place.verified == Some(true)
 }
 
 #[cfg(test)]
@@ -64,6 +72,7 @@ impl Verdict {
             met: BTreeMap::new(),
             open: BTreeSet::new(),
             similarity: None,
+            placed: false,
         }
     }
 

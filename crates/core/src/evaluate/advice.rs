@@ -1,4 +1,5 @@
-//! What a model suggests about the outcome of a plan. It only suggests: the verdict is made by rules.
+//! Suggestions of a model about the outcome of a plan. The model only suggests; rules decide the
+//! verdict.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,30 +13,31 @@ use crate::prompt;
 use crate::reflector::{Assessment, Episode, PlanAssessment};
 use crate::text::{clip, one_line};
 
-/// The most suggestions that are asked for and taken.
+/// The maximum number of suggestions to request and accept.
 const MOST: usize = 5;
 
-/// The most tasks that the model is shown, those with issues first, and the most of one line, in characters.
+/// The maximum number of tasks in the prompt (tasks with issues first), and the maximum length of
+/// each line in characters.
 const MOST_TASKS: usize = 40;
 const MOST_LINE: usize = 300;
 
-/// The most tokens of an answer.
+/// The maximum number of tokens of a reply.
 const CAP: u32 = 1024;
 
-/// What the model is asked: for estimates of its length, too.
+/// Returns the messages of the request, also used to estimate its length.
 pub fn advice_prompt(episode: &Episode, assessment: &PlanAssessment) -> Vec<Message> {
     prompt::advise(&outcome(episode, assessment), &found(assessment), MOST)
 }
 
-/// Asks a model, once, what would make the next run of a plan succeed.
+/// Asks a model once what would make the next run of a plan succeed.
 ///
 /// # Errors
-/// With a sentence, if the model fails or says nothing that can be read as suggestions.
+/// A sentence, if the model fails or its reply contains no suggestions that can be parsed.
 pub async fn advise(
     episode: &Episode,
     assessment: &PlanAssessment,
     model: &JudgeModel,
-    observer: &CallObserver<'_>,
+    observer: &dyn CallObserver,
 ) -> Result<Vec<String>, String> {
     let mut request = ChatRequest::new(Purpose::Judge, advice_prompt(episode, assessment));
     request.sampling = model.sampling.clone();
@@ -56,19 +58,15 @@ pub async fn advise(
         .await
         .map_err(|error| format!("the model has no suggestions: {error}"))?;
     match reply.end {
-        Some(EndReason::Refused(why)) => {
-            Err(format!("the model refused to suggest anything: {why}"))
-        }
-        Some(EndReason::Repetition) => {
-            Err("the model's suggestions repeat themselves without end".to_owned())
-        }
-        _ => suggestions(&reply.text).ok_or_else(|| {
-            "the model's reply has no suggestions in it that can be read".to_owned()
-        }),
+        Some(EndReason::Refused(why)) => Err(format!("the model refused: {why}")),
+        Some(EndReason::Repetition) => Err("the model's reply loops".to_owned()),
+        _ => suggestions(&reply.text)
+            .ok_or_else(|| "the model's reply contains no readable suggestions".to_owned()),
     }
 }
 
-/// Reads suggestions: JSON in whatever wrapping, else a list with numbers or bullets. `None` if it is neither.
+/// Parses suggestions: JSON in any wrapping, or else a numbered or bulleted list. `None` for
+/// anything else.
 fn suggestions(reply: &str) -> Option<Vec<String>> {
     let found = scan(reply).found;
     let listed = found.iter().rev().find_map(|found| match &found.value {
@@ -77,18 +75,18 @@ fn suggestions(reply: &str) -> Option<Vec<String>> {
     });
     let texts: Vec<String> = match listed {
         Some(items) => items.iter().filter_map(text).map(tidy).collect(),
-        // A broken object is none, even if there are dashes in it.
+        // A broken JSON object is not a list, even if it contains dashes.
         None if reply.trim_start().starts_with(['{', '[']) => return None,
         None => reply.lines().filter_map(item).map(tidy).collect(),
     };
     if listed.is_none() && texts.is_empty() {
         return None;
     }
-    let told = texts.into_iter().filter(|text| !text.is_empty());
-    Some(told.take(MOST).collect())
+    let suggestions = texts.into_iter().filter(|text| !text.is_empty());
+    Some(suggestions.take(MOST).collect())
 }
 
-/// A suggestion, which some models write as an object.
+/// Returns the text of a suggestion, which some models write as an object.
 fn text(item: &Value) -> Option<&str> {
     ["suggestion", "text", "description", "action"]
         .iter()
@@ -96,7 +94,7 @@ fn text(item: &Value) -> Option<&str> {
         .or_else(|| item.as_str())
 }
 
-/// What a line of a list says.
+/// Returns the text of a list item without its marker.
 fn item(line: &str) -> Option<&str> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix(['-', '*', '•']) {
@@ -117,7 +115,7 @@ fn line_of(text: &str) -> String {
     clip(&one_line(text), MOST_LINE)
 }
 
-/// The plan and what came of it, a line for each task.
+/// Describes the plan and its outcome, one line per task.
 fn outcome(episode: &Episode, assessment: &PlanAssessment) -> String {
     let plan = &episode.plan;
     let mut out = format!(
@@ -161,7 +159,7 @@ fn outcome(episode: &Episode, assessment: &PlanAssessment) -> String {
     out
 }
 
-/// What the rules found.
+/// Describes what the rules found.
 fn found(assessment: &PlanAssessment) -> String {
     let patterns = assessment
         .patterns

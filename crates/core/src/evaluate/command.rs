@@ -4,28 +4,28 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::answer;
-use super::distill::distill;
+use super::distill::{distill, placed};
 use super::grade::Grade;
+use super::script_verdict;
 use super::tools::ExecPermission;
-use super::unique::Unique;
-use super::{Fault, Finding, HardCheck, Subject};
+use super::unique_keys::UniqueKeys;
+use super::{CheckIssue, Finding, HardCheck, Subject};
 use crate::model::inside_fence;
 use crate::sandbox::{
     CommandEnd, CommandOutput, CommandSpec, Limits, Scratch, minimal_env, run_command,
 };
 use crate::text::clip;
-use crate::types::{CommandConfig, CommandVerdict, DRAFT_FILE, IssueType, Status};
+use crate::types::{CommandConfig, CommandVerdict, DRAFT_FILE, IssueType, Place, Status};
 
-/// The most characters of a program's output that a writer is shown: its head, where compilers say what
-/// is wrong first, and its tail, where test runners sum up.
+/// The maximum number of characters of a program's output in a prompt: its head, where compilers
+/// print the first errors, and its tail, where test runners print the summary.
 const MAX_OUTPUT: usize = 4000;
-/// The most of it that is kept with the verdict.
+/// The maximum number of characters kept with the verdict.
 const MAX_KEPT: usize = 64_000;
-/// The most of it that is shown beside the score.
+/// The maximum number of characters shown next to the score.
 const MAX_EVIDENCE: usize = 300;
 
-/// The `command` evaluator: a program of the user's gives the verdict.
+/// The `command` evaluator: a user's program returns the verdict.
 pub(super) struct CommandCheck {
     config: CommandConfig,
     grade: Grade,
@@ -34,7 +34,7 @@ pub(super) struct CommandCheck {
 }
 
 impl CommandCheck {
-    /// The permission is not looked at: that there is one is what counts.
+    /// `_permission` is only a proof that programs may run.
     pub(super) fn new(
         config: &CommandConfig,
         floor: f64,
@@ -58,28 +58,34 @@ impl HardCheck for CommandCheck {
         let program = self.config.command.first().map_or("", String::as_str);
         let written = written(&output, &file);
         match self.config.output {
-            CommandVerdict::Exit => by_exit(program, &output, &written, &self.grade),
-            CommandVerdict::Json => {
-                by_json(program, &output, &said(&written, MAX_OUTPUT), self.floor)
+            CommandVerdict::Exit => {
+                let first_line = lines_before(subject.draft, read_by(&self.config, subject.draft));
+                by_exit(program, &output, &written, &self.grade, first_line)
             }
+            CommandVerdict::Json => by_json(
+                program,
+                &output,
+                &output_text(&written, MAX_OUTPUT),
+                self.floor,
+            ),
         }
     }
 }
 
-/// What a program of the user's came to on a text.
+/// The result of a user's program for a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramRun {
-    /// How it ended.
+    /// How the program ended.
     pub end: CommandEnd,
-    /// What it wrote, standard error first, without colours, cut to what a writer can use.
-    pub said: String,
+    /// Its output, standard error first, without colours, shortened for a prompt.
+    pub output_text: String,
 }
 
-/// Runs a program of the user's on a text, under its limits. The permission is not looked at: that there is one is
-/// what counts.
+/// Runs a user's program on a text, under the configured limits. The permission is only a proof
+/// that programs may run.
 ///
 /// # Errors
-/// If it cannot be started.
+/// If the program cannot be started.
 pub async fn run_program(
     config: &CommandConfig,
     text: &str,
@@ -87,25 +93,43 @@ pub async fn run_program(
 ) -> Result<ProgramRun, String> {
     let (output, file) = run(config, text).await?;
     Ok(ProgramRun {
-        said: said(&written(&output, &file), MAX_OUTPUT),
+        output_text: output_text(&written(&output, &file), MAX_OUTPUT),
         end: output.end,
     })
 }
 
-/// The endings of files in which a fence around everything is part of the text.
+/// File extensions for which a fence around the whole draft is part of the text.
 const MARKDOWN: [&str; 4] = ["md", "markdown", "mdx", "qmd"];
 
-/// Runs the program on the draft, without a code fence around all of it: that is how a code block is shown, and no
-/// compiler reads it. Gives its output with the name of the draft's file.
-async fn run(config: &CommandConfig, draft: &str) -> Result<(CommandOutput, PathBuf), String> {
-    let draft = inside_fence(draft.trim())
+/// Returns the part of the draft that the program reads: without a code fence around the whole draft,
+/// because compilers cannot read one.
+fn read_by<'d>(config: &CommandConfig, draft: &'d str) -> &'d str {
+    inside_fence(draft.trim())
         .filter(|_| !MARKDOWN.contains(&config.extension.as_str()))
-        .unwrap_or(draft);
+        .unwrap_or(draft)
+}
+
+/// Counts the lines of a text before a part of it.
+fn lines_before(text: &str, part: &str) -> u64 {
+    let (before, _) = text.split_once(part).unwrap_or_default();
+    before.matches('\n').count() as u64
+}
+
+fn at_line(line: u64) -> Place {
+    Place {
+        line: Some(line),
+        ..Place::default()
+    }
+}
+
+/// Runs the program on the draft. Returns the output and the path of the draft's file.
+async fn run(config: &CommandConfig, draft: &str) -> Result<(CommandOutput, PathBuf), String> {
+    let draft = read_by(config, draft);
     let scratch = Scratch::new()
-        .map_err(|error| format!("there is no place for the draft's file: {error}"))?;
+        .map_err(|error| format!("cannot create a temporary folder for the draft: {error}"))?;
     let file = scratch
         .write(&format!("draft.{}", config.extension), draft.as_bytes())
-        .map_err(|error| format!("the draft's file cannot be written: {error}"))?;
+        .map_err(|error| format!("cannot write the draft to a file: {error}"))?;
     let path = file.to_string_lossy();
     let argv: Vec<OsString> = config
         .command
@@ -136,11 +160,20 @@ async fn run(config: &CommandConfig, draft: &str) -> Result<(CommandOutput, Path
     Ok((output, file))
 }
 
-/// Exit code 0 passes. Everything else is the draft's fault: where a program hangs or is killed on one
-/// draft, it may well not on the next. Only a program that ended by itself is graded by what it wrote.
-fn by_exit(program: &str, output: &CommandOutput, written: &[String], grade: &Grade) -> Finding {
+/// Returns the verdict by exit code: 0 passes. Everything else counts against the draft, because a
+/// program that hangs or is killed on one draft may well succeed on the next. Only a program that
+/// exited by itself is graded by its output.
+///
+/// `first_line` is the number of lines of the draft before the first one that the program read.
+fn by_exit(
+    program: &str,
+    output: &CommandOutput,
+    written: &[String],
+    grade: &Grade,
+    first_line: u64,
+) -> Finding {
     let mut how = output.end.to_string();
-    let kept = said(written, MAX_KEPT);
+    let full_output = output_text(written, MAX_KEPT);
     let all = written.join("\n");
     let mut score = 1.0;
     if !output.success() {
@@ -153,15 +186,25 @@ fn by_exit(program: &str, output: &CommandOutput, written: &[String], grade: &Gr
             how = format!("{how}, {}", graded.counted);
         }
     }
-    let evidence = match clip(&kept, MAX_EVIDENCE) {
+    let evidence = match clip(&full_output, MAX_EVIDENCE) {
         short if short.is_empty() => how.clone(),
         short => format!("{how}: {short}"),
     };
     let mut finding = Finding::graded(score, evidence);
     finding.valid = Some(output.success());
-    finding.value = Some(kept).filter(|kept| !kept.is_empty()).map(Value::from);
+    finding.value = Some(full_output)
+        .filter(|full_output| !full_output.is_empty())
+        .map(Value::from);
     if output.success() {
         return finding;
+    }
+    let errors = placed(&all, first_line);
+    if errors.len() > 1 {
+        // One issue for each, so that edits fix them where they are.
+        return finding.with_issues(errors.into_iter().map(|(text, line)| {
+            let text = clip(&format!("`{program}`: {text}"), MAX_EVIDENCE);
+            CheckIssue::new(IssueType::Incorrect, text).at(at_line(line))
+        }));
     }
     let description = if all.is_empty() {
         format!("`{program}` {how}, and wrote nothing")
@@ -170,14 +213,18 @@ fn by_exit(program: &str, output: &CommandOutput, written: &[String], grade: &Gr
         let shown = distill(&all, cut).replace('\n', "\n    ");
         format!("`{program}` {how}:\n    {shown}")
     };
-    finding.with_faults([Fault::new(IssueType::Incorrect, description)])
+    let issue = CheckIssue::new(IssueType::Incorrect, description);
+    finding.with_issues([match errors.first() {
+        Some((_, line)) => issue.at(at_line(*line)),
+        None => issue,
+    }])
 }
 
-/// The verdict is what it writes; many programs end with an exit code of their own where they find
-/// something.
-fn by_json(program: &str, output: &CommandOutput, said: &str, floor: f64) -> Finding {
+/// Parses standard output as the verdict. Ignores the exit code, because many programs exit with a
+/// non-zero code if they find something.
+fn by_json(program: &str, output: &CommandOutput, output_text: &str, floor: f64) -> Finding {
     let none = |problem: String| {
-        let shown = clip(said, MAX_EVIDENCE);
+        let shown = clip(output_text, MAX_EVIDENCE);
         let reason = format!("`{program}` gave no verdict: {problem} (it {})", output.end);
         let reason = if shown.is_empty() {
             reason
@@ -195,7 +242,7 @@ fn by_json(program: &str, output: &CommandOutput, said: &str, floor: f64) -> Fin
             output.stdout.total()
         ));
     };
-    let Unique(value) = match serde_json::from_slice(&bytes) {
+    let UniqueKeys(value) = match serde_json::from_slice(&bytes) {
         Ok(value) => value,
         Err(_) if bytes.trim_ascii().is_empty() => {
             return none("its standard output is empty".to_owned());
@@ -205,14 +252,14 @@ fn by_json(program: &str, output: &CommandOutput, said: &str, floor: f64) -> Fin
         }
         Err(error) => return none(format!("its standard output is not JSON ({error})")),
     };
-    match answer::read(&value, floor) {
+    match script_verdict::read(&value, floor) {
         Ok(finding) => finding,
         Err(problem) => none(problem),
     }
 }
 
-/// What the program wrote to each stream, standard error first, without those that are empty: free of colours and
-/// other controls, with the draft's file under the same name each time.
+/// Returns the text of each non-empty stream, standard error first, without colours and control
+/// characters, and with a fixed name for the draft's file.
 fn written(output: &CommandOutput, file: &std::path::Path) -> Vec<String> {
     let streams = [output.stderr.text(), output.stdout.text()].map(|text| {
         let plain = console::strip_ansi_codes(&text)
@@ -231,14 +278,14 @@ fn written(output: &CommandOutput, file: &std::path::Path) -> Vec<String> {
     filled.collect()
 }
 
-/// All of it in so many characters, each stream cut to its share.
-fn said(written: &[String], most: usize) -> String {
+/// Joins the streams within `most` characters, each cut to its share.
+fn output_text(written: &[String], most: usize) -> String {
     let share = most / written.len().max(1);
     let parts: Vec<String> = written.iter().map(|text| cut(text, share)).collect();
     parts.join("\n")
 }
 
-/// Head and tail of a text, at the ends of lines where there are some: two thirds and one third.
+/// Cuts a text to its head (two thirds) and tail (one third), at line ends where possible.
 fn cut(text: &str, chars: usize) -> String {
     let total = text.chars().count();
     if total <= chars {

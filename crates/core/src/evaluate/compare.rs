@@ -1,32 +1,32 @@
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::apart::Measure;
-use super::passage::{MAX_FAULTS, ratio};
-use super::terms::{self, Words};
-use super::{Fault, Finding};
+use super::blocking::Measure;
+use super::key_terms::{self, WordIndex};
+use super::passage::{MAX_ISSUES, ratio};
+use super::{CheckIssue, Finding};
 use crate::source;
-use crate::types::{Against, Bounds, IssueType, Terms};
+use crate::types::{Bounds, CompareTarget, IssueType, Terms};
 
-/// The most words of each text that are laid against each other, for the time it takes: 50,000 wholly
-/// different ones take about a second. What goes beyond them counts as different.
+/// The maximum number of words of each text that are compared. 50,000 completely different words
+/// take about a second. Words beyond the limit count as different.
 const MAX_WORDS: usize = 50_000;
 
-/// The `compare` evaluator. Within the bounds the score is 1; outside it is the share of the way from the
-/// far end to the bound: half of the least likeness is 0.5.
+/// The `compare` evaluator. The score is 1 within the bounds. Outside, it falls linearly to 0 at
+/// the far end: half of the minimum similarity scores 0.5.
 pub(super) enum CompareCheck {
-    /// By the words that both have in the same order.
+    /// By the words that both texts have in the same order.
     Similarity {
-        /// The other text.
-        to: Against,
-        /// The likeness that is wanted.
+        /// The text to compare with.
+        to: CompareTarget,
+        /// The allowed range of similarity.
         bounds: Bounds,
     },
     /// By key terms.
     Terms {
-        /// Where they come from.
+        /// The source of the terms.
         of: Terms,
-        /// The share of them that is wanted.
+        /// The minimum share of terms that the draft must contain.
         min: f64,
     },
 }
@@ -34,72 +34,77 @@ pub(super) enum CompareCheck {
 impl Measure for CompareCheck {
     fn measure(&self, draft: &str, prior: Option<&str>) -> Finding {
         let finding = match self {
-            Self::Similarity { to, bounds } => {
-                to.text(prior).map(|other| alike(draft, other, to, *bounds))
-            }
+            Self::Similarity { to, bounds } => to
+                .text(prior)
+                .map(|other| check_similarity(draft, other, to, *bounds)),
             Self::Terms {
                 of: Terms::Listed(terms),
                 min,
-            } => Some(shared(draft, terms, *min)),
+            } => Some(check_terms(draft, terms, *min)),
             Self::Terms {
                 of: Terms::Drawn(from),
                 min,
             } => from
                 .text(prior)
-                .map(|other| shared(draft, &terms::drawn_from(other), *min)),
+                .map(|other| check_terms(draft, &key_terms::extract_terms(other), *min)),
         };
         finding.unwrap_or_else(nothing_before)
     }
 }
 
-/// The finding on a first draft that is to be compared with the version before.
+/// Returns the finding for a first draft that has no previous version to compare with.
 pub(super) fn nothing_before() -> Finding {
     Finding::graded(1.0, "there is no version before to compare with")
 }
 
-/// Whether the draft is as like the other text as it is to be.
-fn alike(draft: &str, other: &str, to: &Against, Bounds { min, max }: Bounds) -> Finding {
+/// Checks whether the draft's similarity to the other text is within the bounds.
+fn check_similarity(
+    draft: &str,
+    other: &str,
+    to: &CompareTarget,
+    Bounds { min, max }: Bounds,
+) -> Finding {
     let likeness = likeness(draft, other);
     let name = to.name();
     let evidence = format!("likeness to {name} {likeness:.2}");
-    let (score, fault) = if likeness < min {
-        let fault = Fault::new(
+    let (score, issue) = if likeness < min {
+        let issue = CheckIssue::new(
             IssueType::Incorrect,
             format!("the likeness to {name} is {likeness:.2}, at least {min} is required"),
         )
         .fix(match to {
-            Against::Reference(_) => {
+            CompareTarget::Reference(_) => {
                 format!("stay closer to {name}: keep its words and their order")
             }
-            Against::Prior => {
+            CompareTarget::Prior => {
                 format!("change less of {name}: keep every passage that is not at fault")
             }
         });
-        (likeness / min, fault)
+        (likeness / min, issue)
     } else if likeness > max {
-        let fault = Fault::new(
+        let issue = CheckIssue::new(
             IssueType::Incorrect,
             format!("the likeness to {name} is {likeness:.2}, at most {max} is allowed"),
         )
         .fix(format!("say it in other words than {name}"));
-        ((1.0 - likeness) / (1.0 - max), fault)
+        ((1.0 - likeness) / (1.0 - max), issue)
     } else {
         return Finding::graded(1.0, evidence);
     };
-    Finding::graded(score, evidence).with_faults([fault])
+    Finding::graded(score, evidence).with_issues([issue])
 }
 
-/// Whether the draft has enough of the terms. A fault for each missing one would drown the others: one
-/// names them.
-fn shared(draft: &str, terms: &[String], min: f64) -> Finding {
+/// Checks whether the draft contains enough of the terms. One issue names all missing terms,
+/// because one issue per term would drown out the others.
+fn check_terms(draft: &str, terms: &[String], min: f64) -> Finding {
     if terms.is_empty() {
         return Finding::graded(1.0, "the other text has no key terms");
     }
-    let words = Words::of(draft);
+    let words = WordIndex::of(draft);
     let missing: Vec<&str> = terms
         .iter()
         .map(String::as_str)
-        .filter(|term| !words.have(term))
+        .filter(|term| !words.contains_term(term))
         .collect();
     let found = terms.len() - missing.len();
     let share = ratio(found as u64, terms.len() as u64);
@@ -107,8 +112,8 @@ fn shared(draft: &str, terms: &[String], min: f64) -> Finding {
     if share >= min {
         return Finding::graded(1.0, evidence);
     }
-    let named = source::list(missing.iter().take(MAX_FAULTS).copied());
-    let more = match missing.len().saturating_sub(MAX_FAULTS) {
+    let named = source::list(missing.iter().take(MAX_ISSUES).copied());
+    let more = match missing.len().saturating_sub(MAX_ISSUES) {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
@@ -117,7 +122,7 @@ fn shared(draft: &str, terms: &[String], min: f64) -> Finding {
     } else {
         format!("at least {:.0} % are", min * 100.0)
     };
-    let fault = Fault::new(
+    let issue = CheckIssue::new(
         IssueType::Missing,
         format!(
             "the text has {found} of {} key terms, {wanted} required; missing: {named}{more}",
@@ -125,11 +130,11 @@ fn shared(draft: &str, terms: &[String], min: f64) -> Finding {
         ),
     )
     .fix(format!("deal with what is missing: {named}{more}"));
-    Finding::graded(share / min, evidence).with_faults([fault])
+    Finding::graded(share / min, evidence).with_issues([issue])
 }
 
-/// How alike two texts are, 0 to 1: twice the words that they share in the same order, by all words of
-/// both. Case and what stands between the words make no difference.
+/// Returns the similarity of two texts, 0 to 1: twice the number of words in common order, divided
+/// by the total number of words. Ignores case and everything between words.
 fn likeness(one: &str, other: &str) -> f64 {
     let words = |text: &str| {
         let mut words = text.unicode_words();
@@ -163,15 +168,15 @@ mod tests {
 
     use super::*;
 
-    fn similarity(to: Against, min: f64, max: f64) -> CompareCheck {
+    fn similarity(to: CompareTarget, min: f64, max: f64) -> CompareCheck {
         CompareCheck::Similarity {
             to,
             bounds: Bounds { min, max },
         }
     }
 
-    fn reference(text: &str) -> Against {
-        Against::Reference(text.to_owned())
+    fn reference(text: &str) -> CompareTarget {
+        CompareTarget::Reference(text.to_owned())
     }
 
     #[test]
@@ -205,25 +210,25 @@ mod tests {
         let few = check.measure("a x y z", None);
         assert_eq!(few.evidence, "likeness to the reference text 0.25");
         assert_eq!(
-            few.faults[0].description,
+            few.issues[0].description,
             "the likeness to the reference text is 0.25, at least 0.5 is required"
         );
         let copied = check.measure("a b c d", None);
         assert_eq!(
-            copied.faults[0].suggested_fix.as_deref(),
+            copied.issues[0].suggested_fix.as_deref(),
             Some("say it in other words than the reference text")
         );
     }
 
     #[test]
     fn without_a_version_before_there_is_nothing_to_say() {
-        let check = similarity(Against::Prior, 0.9, 1.0);
+        let check = similarity(CompareTarget::Prior, 0.9, 1.0);
         let first = check.measure("a b", None);
         assert_eq!(first.score, Some(1.0));
         assert_eq!(first.evidence, "there is no version before to compare with");
         let revised = check.measure("a b", Some("c d"));
         assert_eq!(revised.score, Some(0.0));
-        assert!(revised.faults[0].description.contains("the version before"));
+        assert!(revised.issues[0].description.contains("the version before"));
     }
 
     #[test]
@@ -239,11 +244,11 @@ mod tests {
         let finding = listed.measure("Errors go to the write-ahead log.", None);
         assert!((finding.score.unwrap() - 2.0 / 3.0).abs() < 1e-9);
         assert_eq!(
-            finding.faults[0].description,
+            finding.issues[0].description,
             "the text has 2 of 3 key terms, all are required; missing: `index`"
         );
         assert_eq!(
-            listed.measure("Index, error, write-ahead log", None).faults,
+            listed.measure("Index, error, write-ahead log", None).issues,
             []
         );
         let drawn = |min| CompareCheck::Terms {
@@ -257,14 +262,14 @@ mod tests {
         let most = drawn(1.0).measure("A cache", None);
         assert_eq!(most.evidence, "1 of 3 key terms");
         assert!(
-            most.faults[0]
+            most.issues[0]
                 .description
                 .ends_with("missing: `keeps` and `index`")
         );
         assert_eq!(drawn(1.0).measure("", None).score, Some(0.0));
     }
 
-    /// Two texts of a hundred kilobytes.
+    /// Compares two texts of 100 kB each.
     #[test]
     fn long_texts_are_compared_in_time() {
         let text = |step: u64| -> String {
@@ -274,7 +279,8 @@ mod tests {
         let started = std::time::Instant::now();
         let likeness = likeness(&text(7), &text(11));
         assert!(likeness > 0.0 && likeness < 0.9, "{likeness}");
-        // Unoptimized, on a busy machine: it takes a hundredth of that otherwise.
+        // A generous limit for unoptimized builds on busy machines; an optimized build takes a
+        // hundredth.
         assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
     }
 

@@ -1,22 +1,22 @@
 use ::regex::Regex;
 
-use super::apart::Measure;
-use super::passage::{MAX_FAULTS, bounded, excerpt, line_of, place_of, ratio};
-use super::{Fault, Finding};
+use super::blocking::Measure;
+use super::passage::{MAX_ISSUES, bounded, excerpt, line_of, place_of, ratio};
+use super::{CheckIssue, Finding};
 use crate::source;
 use crate::text::counted;
 use crate::types::{ContainsConfig, IssueType};
 
-/// The `contains` evaluator: texts that must or must not be there. The score is the share of the rules that
-/// are kept: each text of `all`, each of `none`, and `any` as a whole is one.
+/// The `contains` evaluator: required and forbidden texts. The score is the share of rules that
+/// hold: each text of `all` and of `none` is a rule, and `any` as a whole is one.
 pub(super) struct ContainsCheck {
-    all: Vec<Wanted>,
-    any: Vec<Wanted>,
-    none: Vec<Wanted>,
+    all: Vec<TextMatcher>,
+    any: Vec<TextMatcher>,
+    none: Vec<TextMatcher>,
 }
 
-/// A text, and what finds it.
-struct Wanted {
+/// A text and its matcher.
+struct TextMatcher {
     text: String,
     finder: Regex,
 }
@@ -29,7 +29,7 @@ impl ContainsCheck {
                 .map(|text| {
                     let finder = config.finder(text).map_err(|error| error.to_string())?;
                     let text = text.clone();
-                    Ok(Wanted { text, finder })
+                    Ok(TextMatcher { text, finder })
                 })
                 .collect::<Result<Vec<_>, String>>()
         };
@@ -43,32 +43,37 @@ impl ContainsCheck {
 
 impl Measure for ContainsCheck {
     fn measure(&self, draft: &str, _: Option<&str>) -> Finding {
-        let is_there = |wanted: &&Wanted| wanted.finder.is_match(draft);
-        let missing: Vec<&Wanted> = self.all.iter().filter(|text| !is_there(text)).collect();
-        let banned: Vec<&Wanted> = self.none.iter().filter(is_there).collect();
+        let is_there = |wanted: &&TextMatcher| wanted.finder.is_match(draft);
+        let missing: Vec<&TextMatcher> = self.all.iter().filter(|text| !is_there(text)).collect();
+        let banned: Vec<&TextMatcher> = self.none.iter().filter(is_there).collect();
         let any_missing = !self.any.is_empty() && !self.any.iter().any(|text| is_there(&text));
 
         let rules = self.all.len() + self.none.len() + usize::from(!self.any.is_empty());
         let broken = missing.len() + banned.len() + usize::from(any_missing);
-        let faults = missing
+        let issues = missing
             .iter()
-            .map(|wanted| not_there(&wanted.text))
-            .chain(any_missing.then(|| self.none_of_any()))
-            .chain(banned.iter().map(|wanted| there(wanted, draft)));
-        let faults = bounded(faults, broken, |rest| {
-            Fault::new(
+            .map(|wanted| missing_text(&wanted.text))
+            .chain(any_missing.then(|| self.missing_any()))
+            .chain(banned.iter().map(|wanted| forbidden_text(wanted, draft)));
+        let issues = bounded(issues, broken, |rest| {
+            CheckIssue::new(
                 IssueType::Incorrect,
                 format!("and {rest} more of this kind"),
             )
         });
-        // A rule is there, or the criteria file would not have been read.
+        // The criteria parser guarantees at least one rule.
         let score = ratio((rules - broken) as u64, rules.max(1) as u64);
-        Finding::graded(score, self.evidence(&missing, any_missing, &banned)).with_faults(faults)
+        Finding::graded(score, self.evidence(&missing, any_missing, &banned)).with_issues(issues)
     }
 }
 
 impl ContainsCheck {
-    fn evidence(&self, missing: &[&Wanted], any_missing: bool, banned: &[&Wanted]) -> String {
+    fn evidence(
+        &self,
+        missing: &[&TextMatcher],
+        any_missing: bool,
+        banned: &[&TextMatcher],
+    ) -> String {
         let mut parts = Vec::new();
         if !self.all.is_empty() {
             let found = self.all.len() - missing.len();
@@ -88,18 +93,18 @@ impl ContainsCheck {
         parts.join(", ")
     }
 
-    fn none_of_any(&self) -> Fault {
+    fn missing_any(&self) -> CheckIssue {
         let texts: Vec<String> = self
             .any
             .iter()
             .map(|wanted| excerpt(&wanted.text))
             .collect();
-        let shown = source::list(texts.iter().take(MAX_FAULTS).map(String::as_str));
-        let more = match texts.len().saturating_sub(MAX_FAULTS) {
+        let shown = source::list(texts.iter().take(MAX_ISSUES).map(String::as_str));
+        let more = match texts.len().saturating_sub(MAX_ISSUES) {
             0 => String::new(),
             more => format!(", or {more} others"),
         };
-        Fault::new(
+        CheckIssue::new(
             IssueType::Missing,
             format!("the text contains none of {shown}{more}, one of which is required"),
         )
@@ -107,17 +112,17 @@ impl ContainsCheck {
     }
 }
 
-fn not_there(text: &str) -> Fault {
+fn missing_text(text: &str) -> CheckIssue {
     let shown = excerpt(text);
-    Fault::new(
+    CheckIssue::new(
         IssueType::Missing,
         format!("the text does not contain `{shown}`"),
     )
     .fix(format!("add `{shown}`"))
 }
 
-/// A text that is there and must not be, with its first place.
-fn there(wanted: &Wanted, draft: &str) -> Fault {
+/// Returns the issue for a forbidden text, at its first occurrence.
+fn forbidden_text(wanted: &TextMatcher, draft: &str) -> CheckIssue {
     let mut places = wanted.finder.find_iter(draft);
     let first = places.next().map(|found| found.range()).unwrap_or_default();
     let shown = excerpt(&draft[first.clone()]);
@@ -126,7 +131,7 @@ fn there(wanted: &Wanted, draft: &str) -> Fault {
         0 => String::new(),
         more => format!(", {} in all", counted(more + 1, "time")),
     };
-    Fault::new(
+    CheckIssue::new(
         IssueType::Incorrect,
         format!("the text contains `{shown}` in line {line}{more}, which is not allowed"),
     )
@@ -146,9 +151,9 @@ mod tests {
         ContainsCheck::new(config).unwrap().measure(draft, None)
     }
 
-    fn said(finding: &Finding) -> Vec<&str> {
-        let faults = finding.faults.iter();
-        faults.map(|fault| fault.description.as_str()).collect()
+    fn descriptions(finding: &Finding) -> Vec<&str> {
+        let issues = finding.issues.iter();
+        issues.map(|issue| issue.description.as_str()).collect()
     }
 
     #[test]
@@ -161,7 +166,7 @@ mod tests {
         };
         let finding = measure(&config, "one two blue");
         assert_eq!(finding.score, Some(1.0));
-        assert_eq!(finding.faults, []);
+        assert_eq!(finding.issues, []);
         assert_eq!(
             finding.evidence,
             "2 of 2 there, one of 2 to choose from, 0 of 1 not allowed"
@@ -169,16 +174,16 @@ mod tests {
         let finding = measure(&config, "one\na bad\nbad line");
         assert_eq!(finding.score, Some(0.25));
         assert_eq!(
-            said(&finding),
+            descriptions(&finding),
             [
                 "the text does not contain `two`",
                 "the text contains none of `red` and `blue`, one of which is required",
                 "the text contains `bad` in line 2, 2 times in all, which is not allowed",
             ]
         );
-        assert_eq!(finding.faults[2].place.line, Some(2));
-        assert_eq!(finding.faults[2].place.quote.as_deref(), Some("bad"));
-        assert_eq!(finding.faults[0].kind, IssueType::Missing);
+        assert_eq!(finding.issues[2].place.line, Some(2));
+        assert_eq!(finding.issues[2].place.quote.as_deref(), Some("bad"));
+        assert_eq!(finding.issues[0].kind, IssueType::Missing);
     }
 
     #[test]
@@ -214,15 +219,18 @@ mod tests {
             ..ContainsConfig::default()
         };
         let finding = measure(&config, "t00");
-        assert_eq!(finding.faults.len(), MAX_FAULTS + 1);
-        assert_eq!(said(&finding)[MAX_FAULTS], "and 19 more of this kind");
+        assert_eq!(finding.issues.len(), MAX_ISSUES + 1);
+        assert_eq!(
+            descriptions(&finding)[MAX_ISSUES],
+            "and 19 more of this kind"
+        );
     }
 
     proptest::proptest! {
-        /// Adding a missing text or removing a banned one never lowers the score.
+        /// Adding a missing text or removing a forbidden one never lowers the score.
         #[test]
         fn a_repair_never_lowers_the_score(
-            there in proptest::collection::vec(proptest::bool::ANY, 4),
+            forbidden_text in proptest::collection::vec(proptest::bool::ANY, 4),
             banned in proptest::collection::vec(proptest::bool::ANY, 3),
         ) {
             let names = |prefix: &str, count: usize| -> Vec<String> {
@@ -233,22 +241,22 @@ mod tests {
                 none: names("bad", 3),
                 ..ContainsConfig::default()
             };
-            let score = |there: &[bool], banned: &[bool]| {
-                let good = (0..).zip(there).filter(|(_, it)| **it).map(|(n, _)| format!("good{n}"));
+            let score = |forbidden_text: &[bool], banned: &[bool]| {
+                let good = (0..).zip(forbidden_text).filter(|(_, it)| **it).map(|(n, _)| format!("good{n}"));
                 let bad = (0..).zip(banned).filter(|(_, it)| **it).map(|(n, _)| format!("bad{n}"));
                 let draft: Vec<String> = good.chain(bad).collect();
                 measure(&config, &draft.join(" ")).score.unwrap()
             };
-            let now = score(&there, &banned);
-            for at in 0..there.len() {
-                let mut more = there.clone();
+            let now = score(&forbidden_text, &banned);
+            for at in 0..forbidden_text.len() {
+                let mut more = forbidden_text.clone();
                 more[at] = true;
                 proptest::prop_assert!(score(&more, &banned) >= now);
             }
             for at in 0..banned.len() {
                 let mut fewer = banned.clone();
                 fewer[at] = false;
-                proptest::prop_assert!(score(&there, &fewer) >= now);
+                proptest::prop_assert!(score(&forbidden_text, &fewer) >= now);
             }
         }
     }

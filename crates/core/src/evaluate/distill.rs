@@ -1,37 +1,66 @@
-//! What a compiler or a test runner wrote, short enough for a reviser.
+//! Shortens the output of compilers and test runners for a prompt.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::LazyLock;
 
 use ::regex::{Captures, Regex};
 use indexmap::IndexMap;
 
-/// The most that a reviser is shown, in characters: some 600 tokens.
+/// The maximum length of the result in characters, about 600 tokens.
 const BUDGET: usize = 2400;
-/// Output up to this length is shown as it is.
+/// Output up to this length is kept unchanged, in characters.
 const SHORT: usize = 400;
-/// The most lines that belong to a panic and say what was compared.
+/// The maximum number of detail lines kept for a panic, such as the compared values.
 const DETAILS: usize = 4;
 
-/// One message with how often it was written.
-struct Message {
+/// The maximum number of errors that become issues of their own.
+const MOST_ISSUES: usize = 8;
+
+/// A message and how often it occurred.
+struct Diagnostic {
     is_error: bool,
     text: String,
-    /// The file, unless it is the draft, and the line.
-    place: Option<String>,
+    place: Option<Location>,
     count: usize,
 }
 
-impl Message {
-    fn describe(&self) -> String {
-        let place = self.place.as_ref().map(|place| format!(", {place}"));
-        let more = (self.count > 1).then(|| format!(", and {} more", self.count - 1));
-        let [place, more] = [place, more].map(Option::unwrap_or_default);
-        format!("{}{place}{more}", self.text)
+/// The first place of a message.
+struct Location {
+    /// `None` stands for the draft's own file.
+    file: Option<String>,
+    line: u64,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{file} line {}", self.line),
+            None => write!(f, "line {}", self.line),
+        }
     }
 }
 
-/// A line that begins a message, by the programs that write it so. Their groups: `level`, `text`, `file`, `line`.
+impl Diagnostic {
+    /// The line of the draft that the message is about, if it is about one.
+    fn line(&self) -> Option<u64> {
+        self.place
+            .as_ref()
+            .filter(|place| place.file.is_none())
+            .map(|place| place.line)
+    }
+
+    fn describe(&self) -> String {
+        let place = self.place.as_ref().map(|place| format!(", {place}"));
+        self.with_count(&place.unwrap_or_default())
+    }
+
+    fn with_count(&self, place: &str) -> String {
+        let more = (self.count > 1).then(|| format!(", and {} more", self.count - 1));
+        format!("{}{place}{}", self.text, more.unwrap_or_default())
+    }
+}
+
+/// Patterns for the first line of a message, by program. Groups: `level`, `text`, `file`, `line`.
 static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         // rustc, cargo: error[E0308]: mismatched types
@@ -54,7 +83,7 @@ static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Where a message is that was written before: rustc's arrow, Python's frames.
+/// Patterns for the place of a message: rustc's arrow and Python's stack frames.
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r#"^(?:\s*--> (?P<file>.+?):(?P<line>\d+):\d+|(?:E\s+)?\s*File "(?P<frame>[^"]+)", line (?P<at>\d+).*)$"#,
@@ -62,21 +91,21 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a test takes real output apart with it")
 });
 
-/// A line of source with its gutter, or the marks under one, with what they say.
+/// Matches a source line with its gutter, or the underline below one with its label.
 static GUTTER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*(?:\d+\s*[|+~-]|[|=:]|\.\.\.|[\^~]+\s*$)(?:[^\^]*\^+ (?P<label>\S.*))?")
         .expect("a test takes real output apart with it")
 });
 
-/// What sums up other messages, and says nothing by itself.
+/// Lines that only summarize other messages.
 const SUMS: [&str; 3] = [
     "aborting due to",
     "could not compile",
     "test failed, to rerun",
 ];
 
-/// The distinct messages in a program's output, errors first, each once with its first place and a count; without
-/// source lines and suggestions. Output of no known form is cut.
+/// Returns the distinct messages in a program's output, errors first, each once with its first
+/// place and a count, without source lines and suggestions. Output in an unknown format is cut.
 pub(super) fn distill(output: &str, cut: impl Fn(&str, usize) -> String) -> String {
     if output.chars().count() <= SHORT {
         return output.to_owned();
@@ -101,13 +130,34 @@ pub(super) fn distill(output: &str, cut: impl Fn(&str, usize) -> String) -> Stri
     shown
 }
 
-/// The messages in the order in which they were first written.
-fn messages(output: &str) -> Vec<Message> {
-    let mut all: Vec<Message> = Vec::new();
-    // Python names the place before the message.
-    let mut frame: Option<String> = None;
+/// Returns the distinct errors in a program's output, each with its line in the draft, most important first. Empty
+/// unless all errors have a line in the draft. `offset` is the number of lines of the draft before those that the
+/// program read.
+pub(super) fn placed(output: &str, offset: u64) -> Vec<(String, u64)> {
+    let mut messages = messages(output);
+    if messages.iter().any(|message| message.is_error) {
+        messages.retain(|message| message.is_error);
+    }
+    let left_out = messages.len().saturating_sub(MOST_ISSUES);
+    let placed = messages.iter().map(|message| {
+        let line = offset + message.line()?;
+        Some((message.with_count(&format!(" in line {line}")), line))
+    });
+    let mut placed = placed.collect::<Option<Vec<_>>>().unwrap_or_default();
+    placed.truncate(MOST_ISSUES);
+    if let Some((last, _)) = placed.last_mut().filter(|_| left_out > 0) {
+        let _ = write!(last, "; {left_out} other errors follow");
+    }
+    placed
+}
+
+/// Returns the messages in the order of their first occurrence.
+fn messages(output: &str) -> Vec<Diagnostic> {
+    let mut all: Vec<Diagnostic> = Vec::new();
+    // Python prints the place before the message.
+    let mut frame: Option<Location> = None;
     let mut lines = output.lines().peekable();
-    // Whether a place and a label still belong to the last message.
+    // Whether a place and a label may still follow for the last message.
     let mut open = false;
     while let Some(line) = lines.next() {
         if let Some(found) = PLACE.captures(line) {
@@ -136,7 +186,7 @@ fn messages(output: &str) -> Vec<Message> {
             let level = found.name("level").map_or("error", |level| level.as_str());
             open = !matches!(level, "note" | "info");
             if open {
-                all.push(Message {
+                all.push(Diagnostic {
                     is_error: level == "error",
                     text,
                     place: place(&found, "file", "line").or_else(|| frame.take()),
@@ -150,7 +200,7 @@ fn messages(output: &str) -> Vec<Message> {
                 if let Some(last) = all.last_mut() {
                     let _ = write!(last.text, " ({})", label.as_str().trim());
                 }
-                // Further marks belong to other lines.
+                // Further underlines belong to other lines.
                 open = false;
             }
             _ => open = open && !line.trim().is_empty(),
@@ -159,9 +209,9 @@ fn messages(output: &str) -> Vec<Message> {
     merged(all)
 }
 
-/// Each text once, at its first place.
-fn merged(all: Vec<Message>) -> Vec<Message> {
-    let mut distinct: IndexMap<String, Message> = IndexMap::new();
+/// Merges equal texts at their first place.
+fn merged(all: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut distinct: IndexMap<String, Diagnostic> = IndexMap::new();
     for message in all {
         match distinct.get_mut(&message.text) {
             Some(first) => first.count += 1,
@@ -171,17 +221,16 @@ fn merged(all: Vec<Message>) -> Vec<Message> {
     distinct.into_values().collect()
 }
 
-fn place(found: &Captures<'_>, file: &str, line: &str) -> Option<String> {
-    let line = found.name(line)?.as_str();
+fn place(found: &Captures<'_>, file: &str, line: &str) -> Option<Location> {
+    let line = found.name(line)?.as_str().parse().ok()?;
     let file = found.name(file).map_or("", |file| file.as_str());
     let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
-    if name.is_empty() || name.starts_with("draft.") {
-        return Some(format!("line {line}"));
-    }
-    Some(format!("{} line {line}", file.trim_start_matches("./")))
+    let is_draft = name.is_empty() || name.starts_with("draft.");
+    let file = (!is_draft).then(|| file.trim_start_matches("./").to_owned());
+    Some(Location { file, line })
 }
 
-/// The lines of a text, each once, with a count where it was repeated.
+/// Returns the distinct lines of a text, with a count for repeated ones.
 fn without_repeats(text: &str) -> String {
     let mut counts: IndexMap<&str, usize> = IndexMap::new();
     for line in text.lines() {
@@ -212,6 +261,36 @@ mod tests {
         ($name:literal) => {
             include_str!(concat!("../../../../tests/data/commands/", $name, ".txt"))
         };
+    }
+
+    #[test]
+    fn errors_have_the_lines_of_the_draft_that_they_are_about() {
+        assert_eq!(
+            placed(output!("gcc"), 0)[1..3],
+            [
+                (
+                    "‘y’ undeclared (first use in this function) in line 4".to_owned(),
+                    4
+                ),
+                (
+                    "‘y2’ undeclared (first use in this function) in line 5".to_owned(),
+                    5
+                ),
+            ]
+        );
+        // Places in another file are not lines of the draft.
+        assert_eq!(placed(output!("pytest"), 0), []);
+        assert_eq!(placed("all is well", 0), []);
+        let lines: Vec<String> = (1..=20)
+            .map(|n| format!("draft.c:{n}:1: error: fault {n}\n"))
+            .collect();
+        let many = lines.concat();
+        let first = placed(&many, 2);
+        assert_eq!(first.len(), MOST_ISSUES);
+        assert_eq!(
+            first[7],
+            ("fault 8 in line 10; 12 other errors follow".to_owned(), 10)
+        );
     }
 
     #[test]

@@ -2,38 +2,39 @@ use serde_json::Value;
 
 use crate::types::{Criterion, Issue, IssueType, Place, Severity, Status};
 
-/// What one evaluator says about one criterion.
+/// The result of one evaluator for one criterion.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Finding {
-    /// 0 to 1; `None` if there is no verdict.
+    /// From 0 to 1, or `None` without a verdict.
     pub(super) score: Option<f64>,
-    /// The evaluator's own word on whether the criterion is met; without one the score decides, by
-    /// the criterion's floor.
+    /// The evaluator's own decision on whether the criterion is met. Without it, the score is
+    /// compared with the criterion's floor.
     pub(super) valid: Option<bool>,
     pub(super) status: Status,
-    /// What the verdict rests on, or why there is none.
+    /// What the verdict is based on, or why there is none.
     pub(super) evidence: String,
-    /// What is wrong with the draft, one by one.
-    pub(super) faults: Vec<Fault>,
-    /// What the evaluator made of the draft, where that is a value.
+    /// The issues of the draft.
+    pub(super) issues: Vec<CheckIssue>,
+    /// The value that the evaluator parsed from the draft, if any.
     pub(super) value: Option<Value>,
-    /// The scores of several verdicts, of which `score` is the median; `None` for one that could not be read.
+    /// The scores of several verdicts, of which `score` is the median. `None` for an unparseable
+    /// verdict.
     pub(super) samples: Vec<Option<f64>>,
-    /// Whether the verdict was remembered.
+    /// Whether the verdict came from the cache.
     pub(super) cached: bool,
-    /// What the criterion's weight is multiplied with. Default: 1.
+    /// The factor for the criterion's weight. Default: 1.
     pub(super) weight: f64,
 }
 
 impl Finding {
-    /// A verdict that is a score from 0 to 1.
+    /// Returns a verdict with a score from 0 to 1.
     pub(super) fn graded(score: f64, evidence: impl Into<String>) -> Self {
         Self {
             score: Some(score),
             valid: None,
             status: Status::Ok,
             evidence: evidence.into(),
-            faults: Vec::new(),
+            issues: Vec::new(),
             value: None,
             samples: Vec::new(),
             cached: false,
@@ -41,22 +42,22 @@ impl Finding {
         }
     }
 
-    /// The same, with these faults.
-    pub(super) fn with_faults(self, faults: impl IntoIterator<Item = Fault>) -> Self {
+    /// Adds issues.
+    pub(super) fn with_issues(self, issues: impl IntoIterator<Item = CheckIssue>) -> Self {
         Self {
-            faults: faults.into_iter().collect(),
+            issues: issues.into_iter().collect(),
             ..self
         }
     }
 
-    /// No verdict, for this reason.
+    /// Returns a finding without a verdict, for this reason.
     pub(super) fn none(status: Status, reason: impl Into<String>) -> Self {
         Self {
             score: None,
             valid: None,
             status,
             evidence: reason.into(),
-            faults: Vec::new(),
+            issues: Vec::new(),
             value: None,
             samples: Vec::new(),
             cached: false,
@@ -64,7 +65,7 @@ impl Finding {
         }
     }
 
-    /// Whether it says that the criterion is met.
+    /// Returns whether the criterion is met.
     pub(super) fn passes(&self, criterion: &Criterion) -> bool {
         self.status == Status::Ok
             && self
@@ -73,18 +74,18 @@ impl Finding {
     }
 }
 
-/// What a hard check found wrong: the place, the value seen, and what would be right.
+/// An issue that a hard check found: the place, the value found, and the fix.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fault {
+pub(super) struct CheckIssue {
     pub(super) kind: IssueType,
-    /// How severe it is, if the evaluator says so itself.
+    /// The severity, if the evaluator states it.
     pub(super) severity: Option<Severity>,
     pub(super) description: String,
     pub(super) suggested_fix: Option<String>,
     pub(super) place: Place,
 }
 
-impl Fault {
+impl CheckIssue {
     pub(super) fn new(kind: IssueType, description: impl Into<String>) -> Self {
         Self {
             kind,
@@ -106,8 +107,8 @@ impl Fault {
         Self { place, ..self }
     }
 
-    /// The issue that it is. Where nobody says how severe: if the criterion is not met it must be fixed,
-    /// else it may be.
+    /// Converts it to an issue of the criterion. Without a stated severity, the issue is major if the
+    /// criterion failed, else minor.
     pub(super) fn into_issue(self, criterion: &str, passed: bool) -> Issue {
         Issue {
             kind: self.kind,

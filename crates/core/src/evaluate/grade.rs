@@ -3,21 +3,21 @@ use ::regex::{Captures, Regex};
 use crate::text::counted;
 use crate::types::{CommandConfig, compile};
 
-/// The most that a program scores which does not pass.
+/// The maximum score of a program that fails.
 const NOT_PASSED: f64 = 0.99;
 
-/// How near to passing a failed program was, by what it wrote.
+/// Grades how close a failed program was to passing, from its output.
 pub(super) struct Grade {
     errors: Option<Regex>,
     tests: Option<Regex>,
 }
 
-/// A score with what it rests on.
+/// A score and its basis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Graded {
-    /// 0 to 1, never 1.
+    /// From 0 to below 1.
     pub(super) score: f64,
-    /// What was counted, in words; empty if nothing was.
+    /// A description of the counts; empty if nothing was counted.
     pub(super) counted: String,
 }
 
@@ -33,8 +33,8 @@ impl Grade {
         })
     }
 
-    /// Grades what a failed program wrote. Test results count where there are some; else its errors do, since tests do
-    /// not run where nothing compiles.
+    /// Grades the output of a failed program. Test results count if there are any; otherwise errors
+    /// count, because tests do not run if nothing compiles.
     pub(super) fn of(&self, text: &str) -> Graded {
         let tests = self.tests.as_ref().map(|tests| results(tests, text));
         match tests {
@@ -70,7 +70,7 @@ impl Grade {
     }
 }
 
-/// How many tests passed and failed, over all matches.
+/// Returns how many tests passed and failed, summed over all matches.
 fn results(tests: &Regex, text: &str) -> (f64, f64) {
     let group = |found: &Captures<'_>, name: &str| {
         found.name(name).map_or(0.0, |group| {
@@ -150,7 +150,7 @@ mod tests {
         assert!(none_passed < both.of("error 1 passed 3 failed").score);
     }
 
-    /// The patterns of `docs/commands.md`, on what the programs write.
+    /// Applies the patterns of `docs/commands.md` to real program output.
     #[test]
     fn the_documented_patterns_grade_what_the_programs_write() {
         let docs = include_str!("../../../../docs/commands.md");

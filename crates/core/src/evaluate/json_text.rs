@@ -1,28 +1,28 @@
-//! Finding JSON in what models write: bare, in fences, after and before prose.
+//! Finds JSON in model output: bare, in fences, and within prose.
 
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
 
-use super::unique::Unique;
+use super::unique_keys::UniqueKeys;
 
 /// A complete JSON value in a text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FoundValue {
     pub(super) value: Value,
-    /// The byte that it begins at.
+    /// The byte offset of its start.
     pub(super) start: usize,
-    /// The byte after its last one.
+    /// The byte offset of its end, exclusive.
     pub(super) end: usize,
 }
 
-/// Something that begins as JSON and does not end so.
+/// Text that begins as JSON but is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Broken {
-    /// The byte that it begins at.
+pub(super) struct BrokenValue {
+    /// The byte offset of its start.
     pub(super) start: usize,
-    /// The byte where it is no longer JSON.
+    /// The byte offset of the syntax error.
     pub(super) end: usize,
-    /// What is wrong there.
+    /// The syntax error.
     pub(super) reason: String,
 }
 
@@ -30,22 +30,22 @@ pub(super) struct Broken {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Scan {
     /// The outermost complete values, in order.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<FoundValue>,
     /// The outermost broken pieces, in order.
-    pub(super) broken: Vec<Broken>,
+    pub(super) broken: Vec<BrokenValue>,
 }
 
 impl Scan {
-    /// The longest piece that is broken.
-    pub(super) fn longest_broken(&self) -> Option<&Broken> {
+    /// Returns the longest broken piece.
+    pub(super) fn longest_broken(&self) -> Option<&BrokenValue> {
         self.broken.iter().max_by_key(|it| it.end - it.start)
     }
 }
 
 /// Finds the outermost JSON values that begin with `{` or `[`.
 ///
-/// Values inside a broken or cut-off value are not returned: they may be complete while what is around them is lost.
-/// Takes time in proportion to the text.
+/// Values inside a broken or truncated value are not returned: they may be complete although their
+/// surroundings are lost. Runs in linear time.
 pub(super) fn scan(text: &str) -> Scan {
     let mut scan = Scan::default();
     let mut at = 0;
@@ -57,7 +57,7 @@ pub(super) fn scan(text: &str) -> Scan {
             Some(Ok(value)) => {
                 let end = at + values.byte_offset();
                 let start = std::mem::replace(&mut at, end);
-                scan.found.push(Found { value, start, end });
+                scan.found.push(FoundValue { value, start, end });
                 continue;
             }
             Some(Err(error)) => error,
@@ -69,7 +69,7 @@ pub(super) fn scan(text: &str) -> Scan {
         let json = begins_json(rest);
         let told = |b: &u8| *b == b'"' || b.is_ascii_digit();
         if json || too_deep || rest.as_bytes()[..progress].iter().any(told) {
-            scan.broken.push(Broken {
+            scan.broken.push(BrokenValue {
                 start: at,
                 end: at + progress,
                 reason: if error.is_eof() {
@@ -91,8 +91,8 @@ pub(super) fn scan(text: &str) -> Scan {
     scan
 }
 
-/// Whether a text that begins with a bracket is meant as JSON, or as something that looks like it: the first thing
-/// in it is a string or a key. A brace in prose, a `[[table]]` or a reference in brackets is not.
+/// Returns whether a text that begins with a bracket is probably JSON: its first token is a string
+/// or a key. A brace in prose, a `[[table]]` or a reference in brackets is not.
 pub(super) fn begins_json(text: &str) -> bool {
     let inner = text.trim_start_matches(|c: char| c == '[' || c.is_whitespace());
     let (object, inner) = match inner.strip_prefix('{') {
@@ -109,8 +109,8 @@ pub(super) fn begins_json(text: &str) -> bool {
     object && key.len() < inner.len() && key.trim_start().starts_with(':')
 }
 
-/// The length of a broken piece: to where its first bracket is closed, strings or not; all of the text if the
-/// brackets do not match.
+/// Returns the length of a broken piece: up to the bracket that closes its first one, ignoring
+/// strings, or the whole text if the brackets do not match.
 fn length(text: &str) -> usize {
     let mut open = Vec::new();
     for (at, byte) in text.bytes().enumerate() {
@@ -125,8 +125,8 @@ fn length(text: &str) -> usize {
     text.len()
 }
 
-/// Reads JSON with two mistakes that models make and that lose nothing: a comma after the last item, and a line break
-/// within a string. `None` if anything else is wrong, or an object has the same key twice.
+/// Parses JSON with two harmless mistakes that models make: a trailing comma, and a line break
+/// within a string. Returns `None` for any other mistake, or if an object has a duplicate key.
 pub(super) fn lenient(text: &str) -> Option<Value> {
     let options = ParseOptions {
         allow_trailing_commas: true,
@@ -140,11 +140,11 @@ pub(super) fn lenient(text: &str) -> Option<Value> {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
-    let read: Unique = parse_to_serde_value(text, &options).ok()?;
+    let read: UniqueKeys = parse_to_serde_value(text, &options).ok()?;
     Some(read.0)
 }
 
-/// The byte at which reading failed.
+/// Returns the byte offset at which parsing failed.
 fn offset(text: &str, error: &serde_json::Error) -> usize {
     let lines = error.line().saturating_sub(1);
     let before: usize = text.split_inclusive('\n').take(lines).map(str::len).sum();

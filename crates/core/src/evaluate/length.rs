@@ -2,12 +2,12 @@ use async_trait::async_trait;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::passage::ratio;
-use super::{Fault, Finding, HardCheck, Subject};
+use super::{CheckIssue, Finding, HardCheck, Subject};
 use crate::text::counted;
 use crate::types::{IssueType, LengthConfig, LengthUnit};
 
-/// The `length` evaluator. Within the bounds the score is 1; outside it is the share that the draft
-/// reaches: half of the minimum is 0.5, twice the maximum is 0.5.
+/// The `length` evaluator. The score is 1 within the bounds. Outside, it is the ratio of the length
+/// to the bound: both half of the minimum and twice the maximum score 0.5.
 pub(super) struct LengthCheck {
     config: LengthConfig,
 }
@@ -32,37 +32,38 @@ impl LengthCheck {
         let units = |count| counted(count, unit.as_str().trim_end_matches('s'));
         let seen = units(count);
         let min_is_max = min.is_some() && min == max;
-        let (score, fault) = match (min, max) {
+        let (score, issue) = match (min, max) {
             (Some(min), _) if count < min => {
-                // Not `missing`: no single passage is, so that no edit would do.
-                let fault = Fault::new(
+                // Not `missing`: no single passage is, so an edit could not fix it.
+                let issue = CheckIssue::new(
                     IssueType::Incorrect,
                     format!("the text has {seen}, at least {min} are required"),
                 )
-                .fix(format!("add {}", by(min - count, min_is_max, units)));
-                (ratio(count, min), Some(fault))
+                .fix(format!("add {}", change_by(min - count, min_is_max, units)));
+                (ratio(count, min), Some(issue))
             }
             (_, Some(max)) if count > max => {
-                let fault = Fault::new(
+                let issue = CheckIssue::new(
                     IssueType::Incorrect,
                     format!("the text has {seen}, at most {max} are allowed"),
                 )
-                .fix(format!("cut {}", by(count - max, min_is_max, units)));
-                (ratio(max, count), Some(fault))
+                .fix(format!("cut {}", change_by(count - max, min_is_max, units)));
+                (ratio(max, count), Some(issue))
             }
             _ => (1.0, None),
         };
-        Finding::graded(score, seen).with_faults(fault)
+        Finding::graded(score, seen).with_issues(issue)
     }
 }
 
-/// By how much a text is to change at least. A range, such as "cut 3 to 43 words", is read as a length to write.
-fn by(least: u64, exactly: bool, units: impl Fn(u64) -> String) -> String {
-    let how = if exactly { "exactly" } else { "at least" };
-    format!("{how} {}", units(least))
+/// Describes the minimum change of length. A range such as "cut 3 to 43 words" is mistaken for a
+/// target length.
+fn change_by(least: u64, exactly: bool, units: impl Fn(u64) -> String) -> String {
+    let bound = if exactly { "exactly" } else { "at least" };
+    format!("{bound} {}", units(least))
 }
 
-/// How many units the text has. White space around the text does not count as lines or paragraphs.
+/// Counts the units of the text. White space around the text does not count as lines or paragraphs.
 pub(super) fn count(text: &str, unit: LengthUnit) -> u64 {
     let text = text.trim();
     let count = match unit {
@@ -114,7 +115,7 @@ mod tests {
         for words in ["a b", "a b c"] {
             let finding = check(LengthUnit::Words, Some(2), Some(3), words);
             assert_eq!(finding.score, Some(1.0));
-            assert_eq!(finding.faults, []);
+            assert_eq!(finding.issues, []);
         }
     }
 
@@ -122,7 +123,7 @@ mod tests {
     fn what_to_do_is_one_number() {
         let fix = |min, max, draft| {
             let finding = check(LengthUnit::Words, Some(min), Some(max), draft);
-            finding.faults[0].suggested_fix.clone().unwrap()
+            finding.issues[0].suggested_fix.clone().unwrap()
         };
         assert_eq!(fix(3, 5, "a"), "add at least 2 words");
         assert_eq!(fix(1, 3, "a b c d"), "cut at least 1 word");
@@ -133,16 +134,16 @@ mod tests {
     fn outside_the_score_is_the_share_and_the_fault_says_by_how_much() {
         let short = check(LengthUnit::Words, Some(4), None, "a b");
         assert_eq!(short.score, Some(0.5));
-        let fault = &short.faults[0];
+        let issue = &short.issues[0];
         assert_eq!(
-            fault.description,
+            issue.description,
             "the text has 2 words, at least 4 are required"
         );
-        assert_eq!(fault.suggested_fix.as_deref(), Some("add at least 2 words"));
+        assert_eq!(issue.suggested_fix.as_deref(), Some("add at least 2 words"));
         let long = check(LengthUnit::Words, None, Some(1), "a b");
         assert_eq!(long.score, Some(0.5));
         assert_eq!(
-            long.faults[0].suggested_fix.as_deref(),
+            long.issues[0].suggested_fix.as_deref(),
             Some("cut at least 1 word")
         );
         assert_eq!(check(LengthUnit::Words, Some(1), None, "").score, Some(0.0));
@@ -153,7 +154,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// A step towards the bounds never lowers the score, and the score is full within them only.
+        /// A step towards the bounds never lowers the score, and only a length within them has the
+        /// full score.
         #[test]
         fn a_repair_never_lowers_the_score(words in 0usize..60, min in 1u64..40, more in 0u64..20) {
             let (min, max) = (Some(min), Some(min + more));

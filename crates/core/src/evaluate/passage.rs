@@ -1,27 +1,27 @@
-//! Passages of a draft, as faults name them.
+//! Passages of a draft, for issue messages.
 
 use std::ops::Range;
 
-use super::Fault;
+use super::CheckIssue;
 use crate::text::clip;
 use crate::types::Place;
 
-/// The most faults that one check names one by one. A reviser fixes no more at once, and a text that is
-/// wrong all over fills no prompt.
-pub(super) const MAX_FAULTS: usize = 10;
+/// The maximum number of issues that a check lists individually. A revision cannot fix more at
+/// once, and more would fill the prompt.
+pub(super) const MAX_ISSUES: usize = 10;
 
-/// The longest passage that is quoted whole, in characters.
+/// The maximum length of a passage that is quoted in full, in characters.
 const MAX_QUOTE: usize = 200;
 
-/// The most characters of an excerpt.
+/// The maximum length of an excerpt, in characters.
 const MAX_EXCERPT: usize = 60;
 
-/// The line that a byte of the draft is in, counted from 1.
+/// Returns the line of a byte offset, counted from 1.
 pub(super) fn line_of(draft: &str, offset: usize) -> usize {
     memchr::memchr_iter(b'\n', &draft.as_bytes()[..offset]).count() + 1
 }
 
-/// Where a passage is, with its words.
+/// Returns the place of a passage, with its text.
 pub(super) fn place_of(draft: &str, passage: Range<usize>) -> Place {
     let text = &draft[passage.start..passage.end];
     let end = text
@@ -37,25 +37,25 @@ pub(super) fn place_of(draft: &str, passage: Range<usize>) -> Place {
     }
 }
 
-/// Enough of a passage to recognize it, on one line.
+/// Returns an excerpt of a passage on one line, long enough to recognize it.
 pub(super) fn excerpt(text: &str) -> String {
     clip(text, MAX_EXCERPT).replace(char::is_control, " ")
 }
 
-/// The first faults; if there are more, the last one says so in these words.
+/// Returns the first issues. If there are more, `rest` describes the others in the last one.
 pub(super) fn bounded(
-    faults: impl IntoIterator<Item = Fault>,
+    issues: impl IntoIterator<Item = CheckIssue>,
     count: usize,
-    rest: impl FnOnce(usize) -> Fault,
-) -> Vec<Fault> {
-    let mut named: Vec<Fault> = faults.into_iter().take(MAX_FAULTS).collect();
+    rest: impl FnOnce(usize) -> CheckIssue,
+) -> Vec<CheckIssue> {
+    let mut named: Vec<CheckIssue> = issues.into_iter().take(MAX_ISSUES).collect();
     if count > named.len() {
         named.push(rest(count - named.len()));
     }
     named
 }
 
-/// A share of counts.
+/// Returns the ratio of two counts.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a share of counts needs no 53 bits"
@@ -101,15 +101,15 @@ mod tests {
 
     #[test]
     fn so_many_faults_and_no_more() {
-        let fault = |n: usize| Fault::new(IssueType::Missing, n.to_string());
+        let issue = |n: usize| CheckIssue::new(IssueType::Missing, n.to_string());
         let named = |count: usize| {
-            bounded((0..count).map(fault), count, fault)
+            bounded((0..count).map(issue), count, issue)
                 .into_iter()
-                .map(|fault| fault.description)
+                .map(|issue| issue.description)
                 .collect::<Vec<_>>()
         };
         assert_eq!(named(0), Vec::<String>::new());
-        assert_eq!(named(MAX_FAULTS).len(), MAX_FAULTS);
-        assert_eq!(named(MAX_FAULTS + 7)[MAX_FAULTS..], ["7"]);
+        assert_eq!(named(MAX_ISSUES).len(), MAX_ISSUES);
+        assert_eq!(named(MAX_ISSUES + 7)[MAX_ISSUES..], ["7"]);
     }
 }

@@ -2,38 +2,40 @@ use super::compare::nothing_before;
 use super::judge::JudgeModel;
 use super::judge::pairwise::{Comparison, ComparisonError, Pair, Preference, prefer};
 use super::subject::Subject;
-use super::{Fault, Finding};
+use super::{CheckIssue, Finding};
 use crate::model::{CallObserver, ModelError};
 use crate::prompt::Prompts;
-use crate::types::{Against, Criterion, IssueType, Status, TIE_SCORE};
+use crate::types::{CompareTarget, Criterion, IssueType, Status, TIE_SCORE};
 
-/// The `compare` evaluator's method `pairwise`: a judge says which of two texts is better.
+/// The `compare` evaluator with the method `pairwise`: a judge decides which of two texts is
+/// better.
 pub(super) struct PreferenceCheck {
-    to: Against,
+    to: CompareTarget,
     judge: JudgeModel,
 }
 
 impl PreferenceCheck {
-    pub(super) fn new(to: Against, judge: JudgeModel) -> Self {
+    pub(super) fn new(to: CompareTarget, judge: JudgeModel) -> Self {
         Self { to, judge }
     }
 
-    /// Asks which of the two meets this criterion better; all criteria, if it says nothing of its own. A first
-    /// draft, and one that is the other text, are not asked about.
+    /// Asks which of the two texts better meets this criterion, or all criteria if it has no
+    /// description. Skips a first draft and a draft that equals the other text.
     ///
     /// # Errors
-    /// If the model fails for good.
+    /// If the model fails permanently.
     pub(super) async fn check(
         &self,
         criterion: &Criterion,
         prompts: &Prompts,
         subject: &Subject<'_>,
-        observer: &CallObserver<'_>,
+        observer: &dyn CallObserver,
     ) -> Result<Finding, ModelError> {
         let Some(other) = self.to.text(subject.prior) else {
             return Ok(nothing_before());
         };
-        let weigh = |comparison| weighed(&comparison, self.to.name(), criterion.threshold);
+        let weigh =
+            |comparison| comparison_finding(&comparison, self.to.name(), criterion.threshold);
         if subject.draft.trim() == other.trim() {
             let same = || "the two texts are the same".to_owned();
             return Ok(weigh(Comparison {
@@ -57,8 +59,9 @@ impl PreferenceCheck {
     }
 }
 
-/// What a comparison of a draft with this other text comes to. The judge saw the draft as A first, then as B.
-fn weighed(comparison: &Comparison, other: &str, floor: f64) -> Finding {
+/// Returns the finding for a comparison with the other text. The judge saw the draft first as A,
+/// then as B.
+fn comparison_finding(comparison: &Comparison, other: &str, floor: f64) -> Finding {
     let (score, verdict) = match comparison.preference {
         Preference::First => (1.0, format!("better than {other}")),
         Preference::Tie => (TIE_SCORE, format!("neither better nor worse than {other}")),
@@ -80,37 +83,37 @@ fn weighed(comparison: &Comparison, other: &str, floor: f64) -> Finding {
         cached: comparison.cached,
         ..Finding::graded(score, evidence)
     };
-    // A tie that is enough leaves nothing to fix.
+    // A tie that reaches the floor leaves nothing to fix.
     if comparison.preference == Preference::First || score >= floor && score > 0.0 {
         return finding;
     }
-    let fault = Fault::new(
+    let issue = CheckIssue::new(
         IssueType::Incorrect,
         format!("a judge who compared this text (A) with {other} (B) finds it {verdict}: {forth}"),
     )
     .fix(format!("fix what the judge says of this text, A: {forth}"));
-    finding.with_faults([fault])
+    finding.with_issues([issue])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn said(preference: Preference, floor: f64) -> Finding {
+    fn finding_for(preference: Preference, floor: f64) -> Finding {
         let comparison = Comparison {
             preference,
             reasons: ["A is vague.".to_owned(), "B is vague.".to_owned()],
             cached: true,
         };
-        weighed(&comparison, "the reference text", floor)
+        comparison_finding(&comparison, "the reference text", floor)
     }
 
     #[test]
     fn only_what_falls_short_of_the_floor_is_a_fault() {
         let scores = |floor| {
             [Preference::First, Preference::Tie, Preference::Second].map(|preference| {
-                let finding = said(preference, floor);
-                (finding.score, finding.faults.len())
+                let finding = finding_for(preference, floor);
+                (finding.score, finding.issues.len())
             })
         };
         let (better, tie, worse) = (Some(1.0), Some(TIE_SCORE), Some(0.0));
@@ -121,19 +124,19 @@ mod tests {
 
     #[test]
     fn the_reasons_of_both_orders_are_the_evidence() {
-        let finding = said(Preference::Second, 0.7);
+        let finding = finding_for(Preference::Second, 0.7);
         assert_eq!(
             finding.evidence,
             "worse than the reference text. With the draft as A: A is vague. With the draft as B: B is vague."
         );
         assert!(finding.cached);
         assert_eq!(
-            finding.faults[0].description,
+            finding.issues[0].description,
             "a judge who compared this text (A) with the reference text (B) finds it worse than the reference \
              text: A is vague."
         );
         assert_eq!(
-            finding.faults[0].suggested_fix.as_deref(),
+            finding.issues[0].suggested_fix.as_deref(),
             Some("fix what the judge says of this text, A: A is vague.")
         );
     }

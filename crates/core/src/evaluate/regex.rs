@@ -1,14 +1,14 @@
 use ::regex::{Captures, Regex};
 
-use super::apart::Measure;
+use super::blocking::Measure;
 use super::passage::{bounded, excerpt, line_of, place_of, ratio};
-use super::{Fault, Finding};
+use super::{CheckIssue, Finding};
 use crate::text::plural;
 use crate::types::{IssueType, Piece, RegexConfig, WHOLE_MATCH};
 
-/// The `regex` evaluator: a pattern must match, so often, or not at all. With too few matches the score is
-/// the share of those that are wanted: three of four are 0.75. With too many it goes down with each one:
-/// where none is allowed, one match scores 1/2 and three 1/4.
+/// The `regex` evaluator: a pattern must match a number of times, or not at all. With too few
+/// matches, the score is the share of the required ones: three of four score 0.75. Each excess
+/// match lowers the score: if none is allowed, one match scores 1/2 and three score 1/4.
 pub(super) struct RegexCheck {
     regex: Regex,
     config: RegexConfig,
@@ -27,16 +27,16 @@ impl RegexCheck {
 impl Measure for RegexCheck {
     fn measure(&self, draft: &str, _: Option<&str>) -> Finding {
         let wanted = self.config.counts();
-        // Where one is enough, it ends the search.
+        // If one match suffices, stop the search there.
         let enough = if self.one_is_enough() { 1 } else { usize::MAX };
         let count = self.regex.find_iter(draft).take(enough).count() as u64;
         let evidence = self.evidence(draft, count);
         if count < *wanted.start() {
-            let fault = self.too_few(count);
-            Finding::graded(ratio(count, *wanted.start()), evidence).with_faults([fault])
+            let issue = self.too_few(count);
+            Finding::graded(ratio(count, *wanted.start()), evidence).with_issues([issue])
         } else if count > *wanted.end() {
             let score = ratio(wanted.end() + 1, count + 1);
-            Finding::graded(score, evidence).with_faults(self.too_many(draft, count, *wanted.end()))
+            Finding::graded(score, evidence).with_issues(self.too_many(draft, count, *wanted.end()))
         } else {
             Finding::graded(1.0, evidence)
         }
@@ -48,7 +48,7 @@ impl RegexCheck {
         self.config.counts() == (1..=u64::MAX)
     }
 
-    /// The first match, and how many there are where that matters.
+    /// Returns the first match, and the number of matches where it matters.
     fn evidence(&self, draft: &str, count: u64) -> String {
         let Some(first) = self.regex.find(draft).filter(|_| count > 0) else {
             return "not found".to_owned();
@@ -63,7 +63,7 @@ impl RegexCheck {
         }
     }
 
-    fn too_few(&self, count: u64) -> Fault {
+    fn too_few(&self, count: u64) -> CheckIssue {
         let pattern = &self.config.pattern;
         let missing = self.config.counts().start() - count;
         let (seen, fix) = if count == 0 && missing == 1 {
@@ -81,26 +81,26 @@ impl RegexCheck {
                 format!("add {} of `{pattern}`", matches(missing)),
             )
         };
-        // A message that names a match cannot describe the lack of one.
+        // A message that refers to a match cannot describe a missing match.
         let names_a_match = |piece: &Piece<'_>| matches!(piece, Piece::Value(_));
         match self.config.message() {
-            // The message is for writers; a pattern behind it gets copied.
+            // The message is for writers. They would copy a pattern shown after it.
             Some(pieces) if !pieces.iter().any(names_a_match) => {
                 let message = self.config.describe();
                 if *self.config.counts().start() == 1 {
-                    Fault::new(IssueType::Missing, message)
+                    CheckIssue::new(IssueType::Missing, message)
                 } else {
                     let allowed = self.config.allowed();
                     let seen = format!("{message} ({count} found, {allowed} required)");
-                    Fault::new(IssueType::Missing, seen).fix(format!("add {missing} more"))
+                    CheckIssue::new(IssueType::Missing, seen).fix(format!("add {missing} more"))
                 }
             }
-            _ => Fault::new(IssueType::Missing, seen).fix(fix),
+            _ => CheckIssue::new(IssueType::Missing, seen).fix(fix),
         }
     }
 
-    /// A fault for each match that is not allowed: all, or those beyond the bound.
-    fn too_many(&self, draft: &str, count: u64, most: u64) -> Vec<Fault> {
+    /// Returns an issue for each excess match: all matches, or those beyond the maximum.
+    fn too_many(&self, draft: &str, count: u64, most: u64) -> Vec<CheckIssue> {
         let pattern = &self.config.pattern;
         let rule = if most == 0 {
             "which must not occur".to_owned()
@@ -110,20 +110,21 @@ impl RegexCheck {
         };
         let skip = usize::try_from(most).unwrap_or(usize::MAX);
         let surplus = usize::try_from(count - most).unwrap_or(usize::MAX);
-        let faults = self.regex.captures_iter(draft).skip(skip).map(|captures| {
+        let issues = self.regex.captures_iter(draft).skip(skip).map(|captures| {
             let found = captures.get_match();
             let shown = excerpt(found.as_str());
             let line = line_of(draft, found.start());
             let description = match self.message(&captures) {
-                Some(message) => format!("{message} (`{shown}` in line {line})"),
+                // The place of the match is with the issue; the message is for writers as it is.
+                Some(message) => message,
                 None => format!("`{shown}` in line {line} matches `{pattern}`, {rule}"),
             };
-            Fault::new(IssueType::Incorrect, description)
+            CheckIssue::new(IssueType::Incorrect, description)
                 .fix(format!("remove or reword `{shown}` in line {line}"))
                 .at(place_of(draft, found.range()))
         });
-        bounded(faults, surplus, |rest| {
-            Fault::new(
+        bounded(issues, surplus, |rest| {
+            CheckIssue::new(
                 IssueType::Incorrect,
                 format!("and {rest} more of `{pattern}`, {rule}"),
             )
@@ -133,7 +134,7 @@ impl RegexCheck {
         })
     }
 
-    /// What the criteria file says about a match.
+    /// Renders the criteria file's message about a match.
     fn message(&self, captures: &Captures<'_>) -> Option<String> {
         self.config.say(|name| {
             let group = match name.parse() {
@@ -160,7 +161,7 @@ fn is_or_are(allowed: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::passage::MAX_FAULTS;
+    use crate::evaluate::passage::MAX_ISSUES;
     use crate::types::Expect;
 
     fn config(pattern: &str, expect: Expect) -> RegexConfig {
@@ -205,17 +206,17 @@ mod tests {
             ranged.describe(),
             "the text must match the regular expression `x`; matches required: 2 to 3"
         );
-        let few = measure(&ranged, "x").faults.remove(0);
+        let few = measure(&ranged, "x").issues.remove(0);
         assert_eq!(few.kind, IssueType::Missing);
         assert_eq!(few.description, "1 match of `x`, 2 to 3 are required");
         assert_eq!(few.suggested_fix.as_deref(), Some("add 1 match of `x`"));
-        let many = measure(&ranged, "x x\nx x x").faults;
-        let said: Vec<_> = many
+        let many = measure(&ranged, "x x\nx x x").issues;
+        let descriptions: Vec<_> = many
             .iter()
-            .map(|fault| fault.description.as_str())
+            .map(|issue| issue.description.as_str())
             .collect();
         assert_eq!(
-            said,
+            descriptions,
             ["`x` in line 2 matches `x`, and 3 matches at most may be there, not 5"; 2]
         );
     }
@@ -239,23 +240,23 @@ mod tests {
 
     #[test]
     fn each_bad_match_is_a_fault_with_its_place_and_its_words() {
-        let faults = check("(?i)todo", Expect::Absent, "one todo\ntwo TODO\n").faults;
-        let said: Vec<_> = faults
+        let issues = check("(?i)todo", Expect::Absent, "one todo\ntwo TODO\n").issues;
+        let descriptions: Vec<_> = issues
             .iter()
-            .map(|fault| fault.description.as_str())
+            .map(|issue| issue.description.as_str())
             .collect();
         assert_eq!(
-            said,
+            descriptions,
             [
                 "`todo` in line 1 matches `(?i)todo`, which must not occur",
                 "`TODO` in line 2 matches `(?i)todo`, which must not occur"
             ]
         );
-        assert_eq!(faults[1].kind, IssueType::Incorrect);
-        assert_eq!(faults[1].place.line, Some(2));
-        assert_eq!(faults[1].place.quote.as_deref(), Some("TODO"));
+        assert_eq!(issues[1].kind, IssueType::Incorrect);
+        assert_eq!(issues[1].place.line, Some(2));
+        assert_eq!(issues[1].place.quote.as_deref(), Some("TODO"));
         assert_eq!(
-            faults[1].suggested_fix.as_deref(),
+            issues[1].suggested_fix.as_deref(),
             Some("remove or reword `TODO` in line 2")
         );
     }
@@ -263,9 +264,9 @@ mod tests {
     #[test]
     fn of_very_many_the_rest_is_counted() {
         let finding = check("x", Expect::Absent, &"x\n".repeat(1_000));
-        assert_eq!(finding.faults.len(), MAX_FAULTS + 1);
+        assert_eq!(finding.issues.len(), MAX_ISSUES + 1);
         assert_eq!(
-            finding.faults[MAX_FAULTS].description,
+            finding.issues[MAX_ISSUES].description,
             "and 990 more of `x`, which must not occur"
         );
         assert_eq!(finding.evidence, "1000 matches, the first `x` in line 1");
@@ -277,21 +278,21 @@ mod tests {
             message: Some("Start with x.".to_owned()),
             ..config("^x", Expect::Present)
         };
-        let fault = measure(&config, "y").faults.remove(0);
-        assert_eq!(fault.description, "Start with x.");
-        assert_eq!(fault.suggested_fix, None);
+        let issue = measure(&config, "y").issues.remove(0);
+        assert_eq!(issue.description, "Start with x.");
+        assert_eq!(issue.suggested_fix, None);
         let three = RegexConfig {
             pattern: "x".to_owned(),
             min_count: Some(3),
             message: Some("Write `x` three times.".to_owned()),
             ..config
         };
-        let fault = measure(&three, "x").faults.remove(0);
+        let issue = measure(&three, "x").issues.remove(0);
         assert_eq!(
-            fault.description,
+            issue.description,
             "Write `x` three times. (1 found, at least 3 required)"
         );
-        assert_eq!(fault.suggested_fix.as_deref(), Some("add 2 more"));
+        assert_eq!(issue.suggested_fix.as_deref(), Some("add 2 more"));
     }
 
     #[test]
@@ -300,14 +301,9 @@ mod tests {
             message: Some("Write `{to}`, not `{match}` ({2}{3}).".to_owned()),
             ..config(r"(?P<to>\w+)-(is)(h)?", Expect::Absent)
         };
-        let fault = measure(&config, "\ngreen-is").faults.remove(0);
-        assert!(
-            fault
-                .description
-                .starts_with("Write `green`, not `green-is` (is). (`green-is` in line 2)"),
-            "{fault:?}"
-        );
-        // The rule itself names no match.
+        let issue = measure(&config, "\ngreen-is").issues.remove(0);
+        assert_eq!(issue.description, "Write `green`, not `green-is` (is).");
+        // The rule itself refers to no match.
         assert!(
             config
                 .describe()
@@ -334,12 +330,12 @@ mod tests {
     fn matches_of_nothing_are_counted_like_others() {
         let finding = check("(?m)^$", Expect::Absent, "a\n\nb\n\nc");
         assert_eq!(finding.score, Some(1.0 / 3.0));
-        assert_eq!(finding.faults[1].place.line, Some(4));
-        assert_eq!(finding.faults[1].place.quote, None);
+        assert_eq!(finding.issues[1].place.line, Some(4));
+        assert_eq!(finding.issues[1].place.quote, None);
     }
 
     proptest::proptest! {
-        /// One match more where there are too few, or fewer where there are too many, never lowers the score.
+        /// One more match below the range, or one fewer above it, never lowers the score.
         #[test]
         fn a_repair_never_lowers_the_score(count in 0usize..12, min in 0u64..8, more in 0u64..4) {
             let ranged = RegexConfig {

@@ -3,16 +3,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::answer;
+use super::script_verdict;
 use super::{Finding, HardCheck, Subject, Tools};
 use crate::sandbox::{Language, Limits, ScriptPool, ScriptRequest};
 use crate::text::clip;
 use crate::types::{Criteria, ScriptConfig, ScriptLanguage, Status};
 
-/// The most characters of what a script printed that are shown.
+/// The maximum number of characters shown of a script's printed output.
 const MAX_PRINTS: usize = 500;
 
-/// What runs scripts in a language.
+/// Returns the interpreter for a language.
 pub fn interpreter(language: ScriptLanguage) -> Language {
     match language {
         ScriptLanguage::Lua => Language::Lua,
@@ -21,7 +21,7 @@ pub fn interpreter(language: ScriptLanguage) -> Language {
     }
 }
 
-/// The `script` evaluator: code in Lua, Python or Prolog gives the verdict.
+/// The `script` evaluator: code in Lua, Python or Prolog returns the verdict.
 pub(super) struct ScriptCheck {
     pool: Arc<ScriptPool>,
     language: Language,
@@ -29,13 +29,13 @@ pub(super) struct ScriptCheck {
     code: String,
     /// The floor of its criterion.
     floor: f64,
-    /// The criteria, as the script sees them.
+    /// The criteria as the script receives them.
     criteria: Value,
 }
 
 impl ScriptCheck {
     /// # Errors
-    /// If there is nothing to run scripts with, or the user's leave is needed and not there.
+    /// If no script worker is available, or the user's permission is required and missing.
     pub(super) fn new(
         config: &ScriptConfig,
         floor: f64,
@@ -69,8 +69,8 @@ impl ScriptCheck {
         })
     }
 
-    /// What the script sees: the loop under plain names, and under the older ones (`reflection_…`), which scripts that
-    /// exist already use.
+    /// Returns the state that the script receives: the loop's values under plain names, and under
+    /// the older names (`reflection_…`) that existing scripts use.
     fn state(&self, subject: &Subject<'_>) -> Map<String, Value> {
         let progress = &subject.progress;
         let data = json_of(subject.draft);
@@ -120,7 +120,7 @@ impl ScriptCheck {
     }
 }
 
-/// The draft's value if the whole of it is JSON, bare or within one fence.
+/// Returns the draft's value if all of it is JSON, bare or within one fence.
 fn json_of(draft: &str) -> Option<Value> {
     let text = draft.trim();
     let inner = text
@@ -153,7 +153,7 @@ impl HardCheck for ScriptCheck {
                 return Finding::none(Status::Failed, reason);
             }
         };
-        match answer::read(&outcome.value, self.floor) {
+        match script_verdict::read(&outcome.value, self.floor) {
             Ok(mut finding) => {
                 printed(&mut finding.evidence, &outcome.prints);
                 finding
@@ -167,7 +167,7 @@ impl HardCheck for ScriptCheck {
     }
 }
 
-/// Adds what the script printed.
+/// Appends what the script printed.
 fn printed(evidence: &mut String, prints: &str) {
     let prints = prints.trim();
     if !prints.is_empty() {

@@ -2,23 +2,23 @@ use serde_json::{Value, json};
 
 use crate::types::{Issue, Task, Version};
 
-/// A draft that is to be judged, and what is known about it.
+/// A draft to judge, with its context.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The draft.
     pub draft: &'a str,
-    /// The version that it revises, if there is one.
+    /// The version that it revises, if any.
     pub prior: Option<&'a str>,
-    /// How often it was judged before without a readable verdict, so that a repeatable judge does not
-    /// repeat itself.
+    /// How often it was judged before without a parseable verdict. Varies the seed, so that a
+    /// deterministic judge does not repeat its reply.
     pub attempt: u32,
-    /// Where the loop stands, for scripts. A judge sees nothing of it.
+    /// The state of the loop, for scripts only. The judge does not see it.
     pub progress: Progress<'a>,
 }
 
 #[cfg(test)]
 impl<'a> Subject<'a> {
-    /// A first draft for no task.
+    /// A first draft without a task.
     pub(super) fn of(draft: &'a str) -> Self {
         static NO_TASK: std::sync::LazyLock<Task> = std::sync::LazyLock::new(|| Task::new(""));
         Self {
@@ -34,41 +34,41 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Where the loop stands when a draft is judged.
+/// The state of the loop when a draft is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
-    /// The number of the version that is judged; the first draft is 1.
+    /// The number of the judged version. The first draft is 1.
     pub iteration: u32,
-    /// What the draft was written for.
+    /// The task that the draft was written for.
     pub task: &'a Task,
-    /// The versions before it that are worth telling of, in order.
+    /// The latest earlier versions, in order, within the limits of [`Earlier`].
     pub earlier: &'a [Earlier],
 }
 
-/// An earlier version, as a script sees it.
+/// An earlier version as a script receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Earlier {
-    /// Its number.
+    /// Its number. The first draft is 1.
     pub iteration: u32,
     /// Its text.
     pub output: String,
-    /// Its overall score; `None` without a verdict.
+    /// Its overall score, or `None` without a verdict.
     pub score: Option<f64>,
-    /// Whether it was good enough.
+    /// Whether it met the criteria.
     pub satisfactory: bool,
-    /// What was wrong with it, most severe first.
+    /// Its issues, most severe first.
     pub issues: Vec<Issue>,
 }
 
 impl Earlier {
-    /// The most versions that are told of.
+    /// The maximum number of versions.
     pub const MAX_VERSIONS: usize = 50;
-    /// The most bytes of their texts together.
+    /// The maximum total size of their texts, in bytes.
     pub const MAX_BYTES: usize = 256 << 10;
-    /// The most issues of one version.
+    /// The maximum number of issues per version.
     pub const MAX_ISSUES: usize = 50;
 
-    /// The latest of these versions, as many as fit the bounds, in their order.
+    /// Returns the latest of these versions that fit the limits, in order.
     pub fn latest<'v>(versions: impl DoubleEndedIterator<Item = &'v Version>) -> Vec<Self> {
         let mut bytes = 0;
         let mut latest: Vec<Self> = versions
@@ -100,8 +100,8 @@ impl Earlier {
         }
     }
 
-    /// Its issues in the form that scripts themselves give errors in, so that one can be compared with the
-    /// other.
+    /// Returns its issues in the form in which scripts return errors, so that a script can compare
+    /// them.
     pub(super) fn errors(&self) -> Value {
         let errors: Vec<Value> = self
             .issues

@@ -5,35 +5,35 @@ use serde_json::Value;
 
 use crate::sandbox::{Language, Limits, ScriptError, ScriptOutcome, ScriptPool, ScriptRequest};
 
-/// Programs may not run: the user has not allowed it.
+/// The error for programs that the user has not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this runs programs, and nobody has allowed that")]
+#[error("this runs programs, which needs permission")]
 pub struct NotAllowed;
 
-/// Proof that the user has allowed the programs that criteria name to run on this machine: commands, and
-/// the interpreters of Python and Prolog. Criteria files are other people's; nothing in this library
-/// makes one of these but who asked the user.
+/// Proof that the user allows the programs named by criteria to run on this machine: commands, and
+/// the interpreters of Python and Prolog. Criteria files are untrusted; only code that has asked
+/// the user may create it.
 #[derive(Debug, Clone)]
 pub struct ExecPermission(());
 
 impl ExecPermission {
-    /// The user has seen what would run, or has said that it need not be shown, and allows it.
+    /// Creates the permission after the user has allowed the programs to run.
     pub fn given_by_user() -> Self {
         Self(())
     }
 }
 
-/// A script that ran for its value.
+/// The result of a script that ran for its value.
 #[derive(Debug)]
-pub struct RanScript {
-    /// Its value; or why there is none, among other things that nobody has allowed it to run.
+pub struct ScriptResult {
+    /// Its value, or why there is none, for example because it is not allowed to run.
     pub result: Result<Value, String>,
     /// What it printed.
     pub prints: String,
 }
 
-/// What evaluators may use beside models. Cheap to clone; clones share one pool of interpreters, so that
-/// a process has only one.
+/// What evaluators may use in addition to models. Cheap to clone; clones share one pool of
+/// interpreters, so that a process has only one.
 #[derive(Debug, Clone, Default)]
 pub struct Tools {
     scripts: Option<Arc<ScriptPool>>,
@@ -42,14 +42,14 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// No scripts and no programs: for criteria that need none.
+    /// Returns tools without scripts and programs, for criteria that need none.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Scripts in Lua. `worker` is a program whose `main` calls
-    /// [`worker_main`](crate::sandbox::worker_main) before all else: it is started with arguments of its
-    /// own, and any other program would do whatever those mean to it.
+    /// Adds Lua scripts. `worker` is a program whose `main` calls
+    /// [`worker_main`](crate::sandbox::worker_main) first: it is started with special arguments
+    /// that any other program would misinterpret.
     pub fn with_worker(worker: PathBuf) -> Self {
         Self {
             scripts: Some(Arc::new(ScriptPool::new(worker))),
@@ -57,7 +57,7 @@ impl Tools {
         }
     }
 
-    /// The same, with scripts in all languages, and with commands.
+    /// Adds scripts in all languages, and commands.
     #[must_use]
     pub fn allow(self, permission: ExecPermission) -> Self {
         Self {
@@ -66,30 +66,32 @@ impl Tools {
         }
     }
 
-    /// The same; checks judge the first fenced code block of a draft instead of all of it, where there is one.
+    /// Sets whether checks judge the first fenced code block of a draft, if there is one, instead
+    /// of all of it.
     #[must_use]
     pub fn extracting(self, extracts: bool) -> Self {
         Self { extracts, ..self }
     }
 
-    /// Whether checks judge the first fenced code block of a draft.
+    /// Returns whether checks judge the first fenced code block of a draft.
     pub(super) fn extracts(&self) -> bool {
         self.extracts
     }
 
-    /// Runs a script for its value, as the `script` evaluator runs one for its verdict.
+    /// Runs a script for its value, in the way that the `script` evaluator runs one for its
+    /// verdict.
     pub async fn run_script(
         &self,
         language: Language,
         request: &ScriptRequest,
         limits: &Limits,
-    ) -> RanScript {
+    ) -> ScriptResult {
         let (result, prints) = match self.run_allowed(language, request, limits).await {
             Ok(Ok(outcome)) => (Ok(outcome.value), outcome.prints),
             Ok(Err(error)) => (Err(error.to_string()), error.prints),
             Err(refusal) => (Err(refusal), String::new()),
         };
-        RanScript { result, prints }
+        ScriptResult { result, prints }
     }
 
     async fn run_allowed(
@@ -104,7 +106,7 @@ impl Tools {
         Ok(self.scripts()?.evaluate(language, request, limits).await)
     }
 
-    /// The permission to run programs.
+    /// Returns the permission to run programs.
     ///
     /// # Errors
     /// If it was not given.
@@ -112,14 +114,14 @@ impl Tools {
         self.exec.clone().ok_or(NotAllowed)
     }
 
-    /// The interpreters.
+    /// Returns the interpreters.
     pub(super) fn scripts(&self) -> Result<Arc<ScriptPool>, String> {
         self.scripts
             .clone()
-            .ok_or_else(|| "there are scripts, and there is nothing to run them".to_owned())
+            .ok_or_else(|| "no script worker is available".to_owned())
     }
 
-    /// The permission, if it was given.
+    /// Returns the permission, if it was given.
     pub(super) fn exec(&self) -> Result<ExecPermission, String> {
         self.may_run_programs().map_err(|error| error.to_string())
     }

@@ -1,4 +1,4 @@
-//! What can be said of a draft while it is being written: that it can no longer pass, whatever follows.
+//! Detects while a draft is being written that it can no longer pass, whatever follows.
 
 use std::ops::Range;
 
@@ -8,33 +8,35 @@ use super::length::count;
 use super::passage::{excerpt, ratio};
 use crate::types::{Criteria, Criterion, Evaluator, Expect, LengthConfig, LengthUnit};
 
-/// So many characters without the beginning of a JSON object or array are no preface to one.
+/// After this many characters without the beginning of a JSON object or array, the text is not a
+/// preface to one.
 const PREFACE: usize = 4000;
 
-/// Watches a text for what can no longer be made good by going on. Only those criteria are in it of which one
-/// part of a text can be enough to fail them:
+/// Watches a text for issues that later text cannot repair. Covers only criteria that a part of a
+/// text can be enough to fail:
 ///
-/// - `length` with a maximum: the text is so far above it that its score is below the criterion's floor.
-///   A margin is left: the end of a text that is not finished may be cut anywhere.
-/// - `regex` that is to be absent: a match that text follows. What follows can change neither `\b` nor `$` at its end
-///   then, and `\z` does not match there; so the text as a whole has a match, too. It may be
-///   another, longer one, so that only the first match counts: it takes the score to 1/2 at most.
-/// - `contains` with texts that must not be there: in the same way, each once.
-/// - `schema` of type `object` or `array`: a text that has gone on for 4,000 characters without the beginning of
-///   one. This is the one rule that is a guess: the JSON may come after a long preface.
+/// - `length` with a maximum: the text is so far above it that its score is below the criterion's
+///   floor. A margin allows for an unfinished text that may be cut anywhere.
+/// - `regex` with `expect = "absent"`: a match followed by more text. Later text then changes
+///   neither `\b` nor `$` at its end, and `\z` does not match there, so the whole text has a match,
+///   too. It may be a different, longer one, so only the first match counts: it lowers the score to
+///   at most 1/2.
+/// - `contains` with forbidden texts: likewise, each text once.
+/// - `schema` of type `object` or `array`: 4,000 characters without the beginning of one. This is
+///   the only heuristic rule: the JSON may come after a long preface.
 #[derive(Debug, Clone)]
 pub struct Watch {
     rules: Vec<Rule>,
 }
 
-/// What a text fails for good.
+/// A violation that later text cannot repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hopeless {
+pub struct Violation {
     /// The name of the criterion.
     pub criterion: String,
-    /// What is wrong with the text, to follow "it".
+    /// What is wrong with the text, worded to follow "it".
     pub fault: String,
-    /// What is to be done, as a sentence to the writer.
+    /// What to do, as a sentence to the writer.
     pub fix: String,
 }
 
@@ -42,17 +44,17 @@ pub struct Hopeless {
 struct Rule {
     criterion: String,
     required: bool,
-    kind: Kind,
+    kind: RuleKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
-    /// More than `most` cannot pass, however it ends.
+enum RuleKind {
+    /// A text with more than `most` units cannot pass, however it ends.
     Length {
         config: LengthConfig,
         most: u64,
     },
-    /// `bearable` of these may be there, out of all that the evaluator measures.
+    /// At most `bearable` of these texts may occur, out of all that the evaluator measures.
     Banned {
         finders: Vec<Regex>,
         bearable: usize,
@@ -61,13 +63,13 @@ enum Kind {
 }
 
 impl Watch {
-    /// What can be watched of these criteria.
+    /// Creates a watch for the criteria that can be watched.
     pub fn new(criteria: &Criteria) -> Self {
         let rules = criteria.criteria.iter().filter_map(|criterion| {
             Some(Rule {
                 criterion: criterion.name.clone(),
                 required: criterion.required,
-                kind: Kind::of(criterion)?,
+                kind: RuleKind::of(criterion)?,
             })
         });
         Self {
@@ -75,7 +77,8 @@ impl Watch {
         }
     }
 
-    /// The same, with those criteria only whose name, and whether they are required, is right to `keep`.
+    /// Keeps only the criteria for which `keep` returns true, given the name and whether it is
+    /// required.
     #[must_use]
     pub fn only(&self, keep: impl Fn(&str, bool) -> bool) -> Self {
         let kept = |rule: &&Rule| keep(&rule.criterion, rule.required);
@@ -84,17 +87,17 @@ impl Watch {
         }
     }
 
-    /// Whether there is nothing to watch.
+    /// Returns whether there is nothing to watch.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Why a text that begins so cannot pass, whatever follows. `text` begins as the draft will; `settled` is the part
-    /// of it that is certain to be in the draft. Takes time in proportion to the text.
-    pub fn look(&self, text: &str, settled: Range<usize>) -> Option<Hopeless> {
+    /// Returns why a text that begins like this cannot pass, whatever follows. `text` begins as the
+    /// draft will; `settled` is the part that is certain to be in the draft. Runs in linear time.
+    pub fn look(&self, text: &str, settled: Range<usize>) -> Option<Violation> {
         self.rules.iter().find_map(|rule| {
             let (fault, fix) = rule.kind.look(text, settled.clone())?;
-            Some(Hopeless {
+            Some(Violation {
                 criterion: rule.criterion.clone(),
                 fault,
                 fix,
@@ -103,7 +106,7 @@ impl Watch {
     }
 }
 
-impl Kind {
+impl RuleKind {
     fn of(criterion: &Criterion) -> Option<Self> {
         let floor = criterion.threshold;
         match &criterion.evaluator {
@@ -151,7 +154,8 @@ impl Kind {
                 })
             }
             Self::Banned { finders, bearable } => {
-                // The whole text is searched, so that what stands at the end of the match sees what follows.
+                // Searches the whole text, so that assertions at the end of a match see what
+                // follows.
                 let mut found = finders.iter().filter_map(|finder| {
                     let found = finder.find_at(text, settled.start)?;
                     (found.end() < settled.end).then(|| excerpt(found.as_str()))
@@ -175,10 +179,12 @@ impl Kind {
     }
 }
 
-/// The most of a unit that a text that is not finished may have, so that it can still pass; `None` if any number can.
+/// Returns the maximum count of a unit at which an unfinished text can still pass, or `None` if any
+/// count can.
 ///
-/// A text above the maximum scores maximum/count, which the floor may allow. The margin is a tenth and
-/// a few more: a word that is cut in two is two words, and what closes a text may be taken away.
+/// A text above the maximum scores maximum/count, which the floor may allow. The margin is a tenth
+/// and a small constant: a word that is cut in two counts as two, and closing text may be removed
+/// later.
 fn most(max: u64, floor: f64, unit: LengthUnit) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
@@ -205,15 +211,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::apart::Measure as _;
+    use super::super::blocking::Measure as _;
     use super::super::contains::ContainsCheck;
     use super::super::length::LengthCheck;
     use super::super::regex::RegexCheck;
     use super::*;
-    use crate::types::{
-        ContainsConfig, JudgeSettings, LlmConfig, LoopSettings, ProbeTexts, RegexConfig,
-        SchemaConfig,
-    };
+    use crate::types::{ContainsConfig, LlmConfig, RegexConfig, SchemaConfig};
 
     fn criterion(evaluator: Evaluator, threshold: f64) -> Criterion {
         Criterion {
@@ -227,15 +230,10 @@ mod tests {
     }
 
     fn watch(evaluator: Evaluator, threshold: f64) -> Watch {
-        Watch::new(&Criteria {
-            name: "test".to_owned(),
-            description: None,
-            threshold: 0.8,
-            loop_settings: LoopSettings::default(),
-            judge_settings: JudgeSettings::default(),
-            probe: ProbeTexts::default(),
-            criteria: vec![criterion(evaluator, threshold)],
-        })
+        Watch::new(&Criteria::new(
+            "test",
+            vec![criterion(evaluator, threshold)],
+        ))
     }
 
     fn length(unit: LengthUnit, max: u64) -> LengthConfig {
@@ -377,7 +375,7 @@ mod tests {
         }
     }
 
-    /// Pieces of which texts are made that are near the border of everything.
+    /// Fragments for texts that are close to every limit.
     const TEXT: &str = "([a-c]{1,3}|3\\.1|[.!?]|é|\r\n|[ \n]| \n\n|ab|c'a|\u{301}|👩‍👩‍👧|ß|日本){0,60}";
 
     fn prefixes(text: &str) -> impl Iterator<Item = &str> {

@@ -9,43 +9,43 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use crate::source::{self, Source, SourceError, similar};
 use crate::types::{Fact, PastMessage, Procedure, Task};
 
-/// How many of the last messages are used by default.
+/// The default number of most recent messages that are used.
 pub const DEFAULT_MESSAGES: u32 = 3;
 
 const EXAMPLE: &str = "for example: {\"messageHistory\": [{\"role\": \"user\", \"content\": \"…\"}], \
      \"retrievedFacts\": [{\"content\": \"…\", \"confidence\": 0.85}], \
      \"retrievedProcedures\": [{\"name\": \"…\", \"successRate\": 0.9}]}";
 
-/// What a context file holds.
+/// The contents of a context file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Context {
-    /// `messageHistory`, the oldest first.
+    /// The messages under `messageHistory`, oldest first.
     pub message_history: Vec<PastMessage>,
-    /// `retrievedFacts`.
+    /// The facts under `retrievedFacts`.
     pub facts: Vec<Fact>,
-    /// `retrievedProcedures`.
+    /// The procedures under `retrievedProcedures`.
     pub procedures: Vec<Procedure>,
 }
 
 impl Context {
-    /// Reads a context file: an object with `messageHistory`, `retrievedFacts` and `retrievedProcedures`,
-    /// or some of these. Other keys are left alone, there and in each entry, since such files are written by
-    /// programs that have more to say; a key that looks like a misspelt one of these is an error. The same
-    /// keys in snake case (`message_history`) do, too.
+    /// Reads a context file: an object with at least one of `messageHistory`, `retrievedFacts` and
+    /// `retrievedProcedures`. The same keys in snake case (`message_history`) work as well. Ignores
+    /// other keys, at the top level and in each entry, because the programs that write such files
+    /// add their own. A key that looks like a misspelling of one of these is an error.
     ///
     /// # Errors
-    /// With the place: if it is no such object, if it has none of these keys, if a text is empty, or if a
-    /// confidence or success rate is not from 0 to 1.
+    /// If the file is not such an object, has none of these keys, contains an empty text, or has a
+    /// confidence or success rate that is not from 0 to 1. The error shows the position.
     pub fn read(path: &Path) -> Result<Self, SourceError> {
         Self::parse(&source::read(path)?)
     }
 
-    /// As [`Context::read`], of a text that is here already.
+    /// Parses a context file from a source that is already in memory. See [`Context::read`].
     pub fn parse(source: &Source) -> Result<Self, SourceError> {
         source::json(source).map_err(|error| error.help(EXAMPLE))
     }
 
-    /// Gives what is known to a task, with at most this many of the last messages.
+    /// Adds the context to a task, with at most `messages` of the most recent messages.
     pub fn give_to(self, task: &mut Task, messages: u32) {
         let messages = usize::try_from(messages).unwrap_or(usize::MAX);
         let skip = self.message_history.len().saturating_sub(messages);
@@ -56,7 +56,7 @@ impl Context {
     }
 }
 
-/// The keys, and what each is in snake case.
+/// The keys, each with its form in snake case.
 const KEYS: [(&str, &str); 3] = [
     ("messageHistory", "message_history"),
     ("retrievedFacts", "retrieved_facts"),
@@ -106,7 +106,7 @@ impl<'de> Visitor<'de> for ContextVisitor {
         }
         if messages.is_none() && facts.is_none() && procedures.is_none() {
             return Err(A::Error::custom(
-                "there is no `messageHistory`, `retrievedFacts` or `retrievedProcedures` in it",
+                "it has no `messageHistory`, `retrievedFacts` or `retrievedProcedures`",
             ));
         }
         Ok(Context {
@@ -127,8 +127,8 @@ fn entries<E: Into<T>, T>(entries: Option<Vec<E>>) -> Vec<T> {
 
 #[derive(Deserialize)]
 struct MessageEntry {
-    role: Text,
-    content: Text,
+    role: NonEmptyText,
+    content: NonEmptyText,
 }
 
 impl From<MessageEntry> for PastMessage {
@@ -142,10 +142,10 @@ impl From<MessageEntry> for PastMessage {
 
 #[derive(Deserialize)]
 struct FactEntry {
-    content: Text,
+    content: NonEmptyText,
     confidence: Option<Share>,
     #[serde(rename = "supportsClaim", alias = "supports_claim")]
-    supports_claim: Option<Text>,
+    supports_claim: Option<NonEmptyText>,
 }
 
 impl From<FactEntry> for Fact {
@@ -160,8 +160,8 @@ impl From<FactEntry> for Fact {
 
 #[derive(Deserialize)]
 struct ProcedureFields {
-    name: Option<Text>,
-    content: Option<Text>,
+    name: Option<NonEmptyText>,
+    content: Option<NonEmptyText>,
     #[serde(rename = "successRate", alias = "success_rate")]
     success_rate: Option<Share>,
 }
@@ -194,12 +194,12 @@ impl From<ProcedureEntry> for Procedure {
     }
 }
 
-/// A text with something in it.
+/// A non-empty string.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct Text(pub(crate) String);
+pub(crate) struct NonEmptyText(pub(crate) String);
 
-impl TryFrom<String> for Text {
+impl TryFrom<String> for NonEmptyText {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -236,7 +236,7 @@ mod tests {
         Context::parse(&Source::new("c.json", text))
     }
 
-    /// As agents call it, with all that such a program's object has besides.
+    /// A context file as an agent writes it, with all its additional keys.
     const SEED: &str = r#"{
         "sessionId": "abc",
         "currentMessage": "How do I set up database migrations?",
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_shown_where_it_is() {
         let cases = [
-            ("{}", "c.json:1:1", "there is no `messageHistory`"),
+            ("{}", "c.json:1:1", "it has no `messageHistory`"),
             ("[]", "c.json:1:1", "expected an object `{...}`"),
             (
                 "{\"retrievedFact\": []}",

@@ -1,4 +1,4 @@
-//! Choosing what is shown: the best passages for each question, as many as fit.
+//! Selects the evidence for a prompt: the best passages for each question, as many as fit.
 
 use std::path::PathBuf;
 
@@ -8,53 +8,56 @@ use super::walk::{self, Limits};
 use crate::source::{self, SourceError};
 use crate::types::{CHARACTERS_PER_TOKEN, Criteria, Evidence, EvidenceSource, Issue, Task};
 
-/// Tokens of evidence in a prompt where nobody says how many.
+/// The default number of tokens of evidence in a prompt.
 pub const DEFAULT_TOKENS: u32 = 2000;
 
-/// What a passage costs besides its text: the tags with its place around it, in characters.
+/// The cost of a passage in addition to its text, in characters: the surrounding tags with its
+/// place.
 const FRAME: usize = 80;
 
-/// The most passages for one question: what comes after these is noise.
+/// The maximum number of passages per question. Further passages are noise.
 const PER_QUESTION: usize = 12;
 
-/// A passage that scores less than this share of the best one is left out: it has a common word or two.
+/// The minimum score of a passage as a share of the best one's. Passages below share only a common
+/// word or two.
 const LEAST_SHARE: f64 = 0.25;
 
-/// Criteria speak of every text of a kind; a passage is evidence for them only if it has this share of
-/// their words.
+/// The minimum relevance of a passage for the criteria. Criteria use general words, so a passage
+/// needs this share of them to be evidence.
 const LEAST_FOR_CRITERIA: f64 = 0.2;
 
-/// A passage bears on a claim if it has this share of its words, rare ones counting more.
+/// The minimum weighted share of a claim's words that a passage must contain to be about the claim.
+/// Rare words weigh more.
 const BEARS_ON: f64 = 0.8;
 
-/// The most parts of a text that are looked up one by one.
+/// The maximum number of parts of a text that are searched individually.
 const MAX_PARTS: usize = 24;
 
 /// Finds evidence in code and documents.
 ///
-/// The relevance of a passage is its BM25 score as a share of the best passage's, times the share of the
-/// question's telling words that the best passage has, rare words counting more. So it falls down the list,
-/// is 1 only for a passage that has all words of the question, and is small throughout where there is
-/// nothing that has to do with it.
+/// The relevance of a passage is its BM25 score as a share of the best passage's, times the
+/// weighted share of the question's terms in the best passage, where rare words weigh more.
+/// Relevance decreases down the list, is 1 only for a passage with all terms of the question, and
+/// is low throughout if no passage is related.
 #[derive(Debug)]
 pub struct Gatherer {
     index: Index,
-    /// The most characters of evidence that one prompt gets from one search.
+    /// The maximum number of characters of evidence from one search.
     budget: usize,
     files: usize,
     warnings: Vec<String>,
 }
 
-/// Something that evidence is looked for.
-struct Question {
+/// A search question.
+struct EvidenceQuery {
     text: String,
     /// The claim that it is about.
     claim: Option<String>,
-    /// The least relevance of what is an answer.
+    /// The minimum relevance of a result.
     least: f64,
 }
 
-impl Question {
+impl EvidenceQuery {
     fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -65,19 +68,19 @@ impl Question {
 }
 
 impl Gatherer {
-    /// Reads and indexes files and folders. `tokens` bounds what one search finds, at an estimated four
-    /// characters a token.
+    /// Reads and indexes files and folders. `tokens` limits the result of one search, at an
+    /// estimated four characters per token.
     ///
-    /// In folders, what is hidden, ignored or no text is left out; of more than 5,000 files or 32 MB, the
-    /// rest is, too.
+    /// Skips hidden, ignored and binary files in folders, and reads at most 5,000 files or 32 MB.
     ///
     /// # Errors
-    /// If a path does not exist, a file is no text or larger than 1 MB, or a folder has no text in it.
+    /// If a path does not exist, a named file is binary or larger than 1 MB, or a folder contains
+    /// no text.
     pub fn open(paths: &[PathBuf], tokens: u32) -> Result<Self, SourceError> {
         let reading = walk::read(paths, &Limits::default())?;
         let files = reading.documents.len();
         let index = Index::new(reading.documents).map_err(|error| {
-            SourceError::whole("evidence", &format!("the texts cannot be indexed: {error}"))
+            SourceError::for_file("evidence", &format!("cannot index the texts: {error}"))
         })?;
         let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
         Ok(Self {
@@ -88,61 +91,62 @@ impl Gatherer {
         })
     }
 
-    /// How many files there are to look in.
+    /// Returns the number of indexed files.
     pub fn files(&self) -> usize {
         self.files
     }
 
-    /// How many passages these have.
+    /// Returns the number of indexed passages.
     pub fn passages(&self) -> usize {
         self.index.entries().len()
     }
 
-    /// A hash of the texts and of where they stand: another one says that something has changed.
+    /// Returns a hash of the texts and their paths, which changes whenever one of them does.
     pub fn hash(&self) -> String {
         let entries = self.index.entries().iter();
         source::hash_of(entries.flat_map(|entry| [&*entry.path, &*entry.passage.text]))
     }
 
-    /// What people should know: what was left out.
+    /// Returns warnings about skipped files.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// What has to do with a task: with its prompt first, then with the criteria that a judge decides.
+    /// Returns evidence for a task: for its prompt first, then for the criteria that a judge
+    /// decides.
     ///
     /// # Errors
     /// If the index fails.
     pub fn for_task(&self, task: &Task, criteria: &Criteria) -> Result<Vec<Evidence>, SearchError> {
-        let prompt = self.find(&[Question::new(task.prompt.as_str())], &[])?;
-        let judged: Vec<Question> = criteria
+        let prompt = self.find(&[EvidenceQuery::new(task.prompt.as_str())], &[])?;
+        let judged: Vec<EvidenceQuery> = criteria
             .criteria
             .iter()
             .filter(|criterion| !criterion.evaluator.is_hard() && !criterion.description.is_empty())
-            .map(|criterion| Question {
+            .map(|criterion| EvidenceQuery {
                 least: LEAST_FOR_CRITERIA,
-                ..Question::new(criterion.description.as_str())
+                ..EvidenceQuery::new(criterion.description.as_str())
             })
             .collect();
         let rest = self.find(&judged, &prompt)?;
         Ok(self.within_budget(prompt.into_iter().chain(rest)))
     }
 
-    /// What has to do with a text that is there already: with each part of it, and with its task.
+    /// Returns evidence for an existing text: for each of its parts, and for its task.
     ///
     /// # Errors
     /// If the index fails.
     pub fn for_text(&self, task: &Task, text: &str) -> Result<Vec<Evidence>, SearchError> {
         let parts = passages::split(text, EvidenceSource::Documentation);
-        let questions: Vec<Question> = std::iter::once(task.prompt.clone())
+        let questions: Vec<EvidenceQuery> = std::iter::once(task.prompt.clone())
             .chain(parts.into_iter().take(MAX_PARTS).map(|part| part.text))
-            .map(Question::new)
+            .map(EvidenceQuery::new)
             .collect();
         self.find(&questions, &[])
     }
 
-    /// What has to do with the weaknesses of a draft, each in turn; nothing of what is `known` already. A
-    /// passage that has the words of an issue's claim names the claim.
+    /// Returns evidence for each issue of a draft, without the evidence that is already `known`. A
+    /// passage that contains the words of an issue's claim names the claim.
     ///
     /// # Errors
     /// If the index fails.
@@ -151,7 +155,7 @@ impl Gatherer {
         issues: &[Issue],
         known: &[Evidence],
     ) -> Result<Vec<Evidence>, SearchError> {
-        let questions: Vec<Question> = issues
+        let questions: Vec<EvidenceQuery> = issues
             .iter()
             .map(|issue| {
                 let parts = [
@@ -160,19 +164,19 @@ impl Gatherer {
                     issue.place.quote.as_deref(),
                     issue.suggested_fix.as_deref(),
                 ];
-                Question {
+                EvidenceQuery {
                     claim: issue.place.claim.clone(),
-                    ..Question::new(parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))
+                    ..EvidenceQuery::new(parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))
                 }
             })
             .collect();
         self.find(&questions, known)
     }
 
-    /// The best passages for each question in turn, as many as fit; the most relevant first.
+    /// Returns the best passages for each question in turn, as many as fit, most relevant first.
     fn find(
         &self,
-        questions: &[Question],
+        questions: &[EvidenceQuery],
         known: &[Evidence],
     ) -> Result<Vec<Evidence>, SearchError> {
         let mut answers = Vec::new();
@@ -231,7 +235,7 @@ impl Gatherer {
         }
     }
 
-    /// The first of these that fit together.
+    /// Returns the leading pieces that fit the budget together.
     fn within_budget(&self, evidence: impl IntoIterator<Item = Evidence>) -> Vec<Evidence> {
         let mut left = self.budget;
         evidence
@@ -248,13 +252,13 @@ impl Gatherer {
     }
 }
 
-/// Whether two pieces say the same: one passage, or copies of it in different files.
+/// Returns whether two pieces are the same passage, or copies of it in different files.
 fn is_same(a: &Evidence, b: &Evidence) -> bool {
     a.content == b.content
 }
 
-/// What came with a task as evidence: facts, whose relevance is their confidence, and procedures,
-/// whose relevance is their success rate.
+/// Returns the facts and procedures of a task as evidence. Their relevance is the confidence or
+/// success rate.
 pub fn memory(task: &Task) -> Vec<Evidence> {
     let facts = task.facts.iter().map(|fact| Evidence {
         source: EvidenceSource::Memory,
@@ -364,7 +368,7 @@ mod tests {
                 .windows(2)
                 .all(|pair| pair[0].relevance >= pair[1].relevance)
         );
-        // What is in the prompt already is not found again.
+        // Known evidence is not returned again.
         let known = vec![of("blue").clone()];
         let again = gatherer.for_issues(&issues, &known).unwrap();
         assert!(again.iter().all(|e| !e.content.contains("blue")));

@@ -1,5 +1,5 @@
-//! The index that passages are found in by words: FTS5, the full-text index of the `SQLite` that the run
-//! log is kept in, in memory. It ranks by BM25 and stems English words.
+//! The full-text index of passages: an in-memory `SQLite` database with FTS5. It ranks by BM25 and
+//! stems English words.
 
 use std::collections::HashMap;
 
@@ -7,42 +7,42 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, params};
 
 use super::passages::{self, Passage};
+use super::tokenize::{terms, words};
 use super::walk::Document;
-use super::words::{terms, words};
 use crate::types::EvidenceSource;
 
-/// The most words of a question that are looked at.
+/// The maximum number of words of a question that are considered.
 const MAX_TERMS: usize = 256;
 
-/// The most words that are looked for: of those that there are, the rarest. The others tell passages apart
-/// the least.
+/// The maximum number of words in a search. The rarest are used, because common ones distinguish
+/// passages the least.
 const MAX_SOUGHT: usize = 48;
 
-/// How much more a word counts in a path or heading than in the text.
+/// The weight of a word in a path or heading, relative to the text.
 const PLACE_WEIGHT: f64 = 2.0;
 
-/// Passages, found by words.
+/// An index of passages by word.
 #[derive(Debug)]
 pub(super) struct Index {
     connection: Mutex<Connection>,
-    entries: Vec<Entry>,
+    entries: Vec<IndexedPassage>,
 }
 
 /// A passage of one of the documents.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct IndexedPassage {
     pub(super) path: String,
     pub(super) source: EvidenceSource,
     pub(super) passage: Passage,
 }
 
-/// A passage that was found.
+/// A search result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hit {
-    /// Its number.
+    /// The index of its entry.
     pub(super) entry: usize,
-    /// The BM25 score as a share of the best passage's, times the share of the question that the best passage
-    /// covers: 0 to 1, falling from hit to hit.
+    /// The BM25 score as a share of the best passage's, times the share of the question that the
+    /// best passage covers. From 0 to 1, in descending order.
     pub(super) relevance: f64,
 }
 
@@ -52,7 +52,7 @@ impl Index {
         let passages = documents.into_iter().flat_map(|document| {
             let Document { path, source, text } = document;
             let split = passages::split(&text, source).into_iter();
-            split.map(move |passage| Entry {
+            split.map(move |passage| IndexedPassage {
                 path: path.clone(),
                 source,
                 passage,
@@ -62,7 +62,7 @@ impl Index {
     }
 
     /// Indexes passages.
-    fn of(entries: Vec<Entry>) -> rusqlite::Result<Self> {
+    fn of(entries: Vec<IndexedPassage>) -> rusqlite::Result<Self> {
         let mut connection = Connection::open_in_memory()?;
         connection.execute_batch(
             "CREATE VIRTUAL TABLE passage USING fts5(place, body, content = '',
@@ -85,14 +85,14 @@ impl Index {
         })
     }
 
-    /// The passages.
-    pub(super) fn entries(&self) -> &[Entry] {
+    /// Returns the passages.
+    pub(super) fn entries(&self) -> &[IndexedPassage] {
         &self.entries
     }
 
-    /// The passages that have the most to do with a question, the best first.
+    /// Returns the passages most relevant to a question, best first.
     pub(super) fn search(&self, question: &str, limit: usize) -> rusqlite::Result<Vec<Hit>> {
-        let question = Question::new(&self.lock(), question, self.entries.len())?;
+        let question = TermQuery::new(&self.lock(), question, self.entries.len())?;
         let Some(sought) = question.sought() else {
             return Ok(Vec::new());
         };
@@ -128,10 +128,11 @@ impl Index {
             .collect())
     }
 
-    /// The share of a text's telling words that each of these passages has, rare words counting more.
+    /// Returns the weighted share of a text's terms that each of these passages contains. Rare
+    /// words weigh more.
     pub(super) fn coverage(&self, text: &str, entries: &[usize]) -> rusqlite::Result<Vec<f64>> {
         let connection = self.lock();
-        Question::new(&connection, text, self.entries.len())?.covered(&connection, entries)
+        TermQuery::new(&connection, text, self.entries.len())?.covered(&connection, entries)
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -139,21 +140,21 @@ impl Index {
     }
 }
 
-/// Why the index of words could not be searched.
+/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchError {
-    /// Looking for evidence failed.
-    #[error("evidence cannot be looked for: {0}")]
+    /// The search for evidence failed.
+    #[error("cannot search for evidence: {0}")]
     Evidence(#[source] rusqlite::Error),
-    /// Looking for memories failed.
-    #[error("nothing can be looked up in memory: {0}")]
+    /// The search for memories failed.
+    #[error("cannot search the memory: {0}")]
     Memory(#[source] rusqlite::Error),
 }
 
-/// For each question the texts that have its words, by their places, the best first: each with the share of the
-/// question's telling words that it has, rare words counting more, 0 to 1. BM25 decides between equals only: among a
-/// few texts, words that half of them have would count as nothing.
+/// Returns for each question the indexes of the texts that contain its terms, best first, each with
+/// the weighted share of the question's terms that it contains (0 to 1, rare words weigh more).
+/// BM25 only breaks ties: among a few texts, it ignores words that half of them contain.
 ///
 /// # Errors
 /// If the index fails.
@@ -161,7 +162,7 @@ pub(crate) fn texts_like(
     texts: &[String],
     questions: &[&str],
 ) -> Result<Vec<Vec<(usize, f64)>>, SearchError> {
-    let entries = texts.iter().map(|text| Entry {
+    let entries = texts.iter().map(|text| IndexedPassage {
         path: String::new(),
         source: EvidenceSource::Memory,
         passage: Passage {
@@ -183,13 +184,13 @@ pub(crate) fn texts_like(
     found.collect::<Result<_, _>>().map_err(SearchError::Memory)
 }
 
-/// The words of a question, the rarest first, each with the number of passages that have it.
-struct Question {
+/// The words of a question, rarest first, each with the number of passages that contain it.
+struct TermQuery {
     terms: Vec<(String, usize)>,
     passages: usize,
 }
 
-impl Question {
+impl TermQuery {
     fn new(connection: &Connection, text: &str, passages: usize) -> rusqlite::Result<Self> {
         let mut count =
             connection.prepare_cached("SELECT count(*) FROM passage WHERE passage MATCH ?1")?;
@@ -205,7 +206,7 @@ impl Question {
         })
     }
 
-    /// The question in the index's language; `None` if there is nothing to be found.
+    /// Returns the query in FTS5 syntax, or `None` if no word occurs in the index.
     fn sought(&self) -> Option<String> {
         let sought: Vec<String> = self
             .terms
@@ -249,15 +250,16 @@ impl Question {
     }
 }
 
-/// How telling a word is that so many of all passages have: the inverse document frequency of BM25, in the
-/// form that is never negative.
+/// Returns the weight of a word that occurs in `number` of `passages` passages: the inverse
+/// document frequency of BM25, in the form that is never negative.
 fn rarity(number: usize, passages: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "fewer than 2^52 passages")]
     let (number, passages) = (number as f64, passages as f64);
     (1.0 + (passages - number + 0.5) / (number + 0.5)).ln()
 }
 
-/// A word as the index's language wants it. Words are letters and digits only, so nothing is escaped.
+/// Quotes a word for an FTS5 query. Words consist of letters and digits only, so nothing needs
+/// escaping.
 fn quoted(term: &str) -> String {
     format!("\"{term}\"")
 }
@@ -344,8 +346,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Wherever a sentence of rare words is planted among a hundred texts of common ones, a question with
-        /// some of its words finds it first.
+        /// Wherever a sentence of rare words is planted among a hundred texts of common ones, a
+        /// question with some of its words ranks it first.
         #[test]
         fn the_planted_passage_is_found(
             place in 0usize..100,

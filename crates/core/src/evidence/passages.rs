@@ -1,13 +1,13 @@
-//! Texts as passages: pieces that make sense alone, and are short enough to be shown.
+//! Splits texts into passages that are self-contained and short enough to show.
 
 use std::ops::Range;
 
 use crate::types::EvidenceSource;
 
-/// Pieces that belong together are put together up to so many bytes.
+/// The size up to which adjacent pieces are joined, in bytes.
 const TARGET: usize = 800;
 
-/// A piece that makes sense alone (a function, a paragraph) is taken apart only if it has more bytes.
+/// The size above which a self-contained piece (a function, a paragraph) is split, in bytes.
 const MAX: usize = 1600;
 
 /// A piece of a text.
@@ -17,28 +17,28 @@ pub(super) struct Passage {
     pub(super) first: usize,
     /// The last line.
     pub(super) last: usize,
-    /// What it stands under: the heading of the section, or the first line of the function; empty if there is
-    /// none, or if it is a line of the passage.
+    /// The heading of its section, or the first line of its function. Empty if there is none, or if
+    /// it is part of the passage.
     pub(super) heading: String,
-    /// The lines. A line that is longer than a passage may be is cut off.
+    /// The lines. A line longer than a passage is truncated.
     pub(super) text: String,
 }
 
-/// Where a text can be taken apart, the best place last.
+/// Where a text can be split, from worst to best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cut {
-    /// In the middle of a paragraph.
+    /// Within a paragraph.
     Line,
     /// After an empty line.
     Blank,
-    /// Before a function, or what else stands at the left margin.
+    /// Before a function, or other text at the left margin.
     Item,
     /// Before a heading.
     Section,
 }
 
-/// Takes a text apart: documents by headings and paragraphs, code by what stands at the left margin after
-/// an empty line, then by empty lines. Every line that is not blank is in exactly one passage.
+/// Splits a text: documents by headings and paragraphs, code by lines at the left margin after an
+/// empty line, then by empty lines. Every non-blank line is in exactly one passage.
 pub(super) fn split(text: &str, source: EvidenceSource) -> Vec<Passage> {
     let lines: Vec<&str> = text.lines().collect();
     let cuts = cuts(&lines, source);
@@ -71,8 +71,8 @@ pub(super) fn split(text: &str, source: EvidenceSource) -> Vec<Passage> {
     passages
 }
 
-/// The pieces of a section, none longer than [`MAX`] but for single lines; each with the line of the
-/// function or paragraph that it belongs to.
+/// Splits a section into pieces of at most [`MAX`] bytes (single lines may be longer), each with
+/// the line of the function or paragraph that it belongs to.
 fn pieces(section: Range<usize>, lines: &[&str], cuts: &[Cut]) -> Vec<(Range<usize>, usize)> {
     let mut found = Vec::new();
     for item in divide(section, cuts, Cut::Item) {
@@ -94,7 +94,7 @@ fn pieces(section: Range<usize>, lines: &[&str], cuts: &[Cut]) -> Vec<(Range<usi
     found
 }
 
-/// Takes a range apart at all places that are at least as good.
+/// Splits a range at every cut that is at least as good as `least`.
 fn divide(range: Range<usize>, cuts: &[Cut], least: Cut) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = range.start;
@@ -110,7 +110,7 @@ fn divide(range: Range<usize>, cuts: &[Cut], least: Cut) -> Vec<Range<usize>> {
     found
 }
 
-/// What kind of place the beginning of each line is.
+/// Returns the kind of cut before each line.
 fn cuts(lines: &[&str], source: EvidenceSource) -> Vec<Cut> {
     let mut fence: Option<&str> = None;
     let mut blank_before = true;
@@ -147,15 +147,15 @@ fn cuts(lines: &[&str], source: EvidenceSource) -> Vec<Cut> {
             _ if blank_before => Cut::Blank,
             _ => Cut::Line,
         };
-        // An empty line belongs to what is before it.
+        // An empty line belongs to the piece before it.
         found.push(if blank { Cut::Line } else { cut });
         blank_before = blank;
     }
     found
 }
 
-/// Whether a line of a document is a heading: `# Title`, `== Title`, or a title that the next line
-/// underlines.
+/// Returns whether a line of a document is a heading: `# Title`, `== Title`, or a title that the
+/// next line underlines.
 fn is_heading(line: &str, next: Option<&str>, blank_before: bool) -> bool {
     for mark in ['#', '='] {
         let rest = line.trim_start_matches(mark);
@@ -173,7 +173,8 @@ fn is_heading(line: &str, next: Option<&str>, blank_before: bool) -> bool {
             .any(|mark| underline.trim_start_matches(mark).is_empty())
 }
 
-/// The passage of these lines; `None` if they are all blank. `top` is the line that it stands under.
+/// Returns the passage of these lines, or `None` if all are blank. `top` is the line of its
+/// heading.
 fn passage(lines: &[&str], range: Range<usize>, top: usize) -> Option<Passage> {
     let blank = |at: &usize| lines[*at].trim().is_empty();
     let first = range.clone().find(|at| !blank(at))?;
@@ -199,7 +200,7 @@ fn size(lines: &[&str]) -> usize {
     lines.iter().map(|line| line.len() + 1).sum()
 }
 
-/// The beginning of a text, of at most so many bytes.
+/// Returns a prefix of at most `bytes` bytes that ends at a character boundary.
 fn start_of(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -1,4 +1,4 @@
-//! The files that evidence is looked for in.
+//! Finds and reads the files to search for evidence.
 
 use std::collections::HashSet;
 use std::io::Read as _;
@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
 
-use crate::source::{SourceError, neighbour};
+use crate::source::{SourceError, similar_file_hint};
 use crate::types::EvidenceSource;
 
-/// How much is read: more is a mistake, such as a home directory, and would make every run wait for it.
+/// Limits on what is read. More is probably a mistake, such as a home directory, and would delay
+/// every run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The most bytes of one file.
+    /// The maximum size of one file, in bytes.
     pub(super) file: u64,
-    /// The most files.
+    /// The maximum number of files.
     pub(super) files: usize,
-    /// The most bytes of all files together.
+    /// The maximum total size, in bytes.
     pub(super) total: u64,
 }
 
@@ -30,42 +31,43 @@ impl Default for Limits {
     }
 }
 
-/// A text that evidence is looked for in.
+/// A text to search for evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Document {
-    /// Its path, from where the user named it.
+    /// Its path, relative to the path that the user gave.
     pub(super) path: String,
     pub(super) source: EvidenceSource,
     pub(super) text: String,
 }
 
-/// What was read, and what people should know about it.
+/// The documents read, with warnings about skipped files.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct LoadedFiles {
     pub(super) documents: Vec<Document>,
     pub(super) warnings: Vec<String>,
-    /// Files that are read already, by whatever name.
+    /// The canonical paths of files already read.
     seen: HashSet<PathBuf>,
     bytes: u64,
     full: bool,
 }
 
-/// Reads files and folders. In folders, what is hidden, ignored by `.gitignore` or `.ignore`, or no text is
-/// left out, and symbolic links are not followed. A file that is named itself is read in any case, or is
-/// an error.
+/// Reads files and folders. Skips hidden, ignored (`.gitignore`, `.ignore`) and binary files in
+/// folders, and does not follow symbolic links. A file that is named directly is always read, or an
+/// error.
 ///
 /// # Errors
-/// If a path does not exist, a file is no text or too large, or a folder has nothing in it that can be used.
-pub(super) fn read(paths: &[PathBuf], limits: &Limits) -> Result<Reading, SourceError> {
-    let mut reading = Reading::default();
+/// If a path does not exist, a named file is binary or too large, or a folder contains no usable
+/// file.
+pub(super) fn read(paths: &[PathBuf], limits: &Limits) -> Result<LoadedFiles, SourceError> {
+    let mut reading = LoadedFiles::default();
     for path in paths {
         let shown = path.display().to_string();
         let metadata = fs_err::metadata(path).map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
-                SourceError::whole(&shown, "there is no such file or folder")
-                    .help_if(neighbour(path))
+                SourceError::for_file(&shown, "no such file or folder")
+                    .help_if(similar_file_hint(path))
             } else {
-                SourceError::whole(&shown, &format!("it cannot be read: {error}"))
+                SourceError::for_file(&shown, &format!("cannot read it: {error}"))
             }
         })?;
         if metadata.is_dir() {
@@ -73,7 +75,7 @@ pub(super) fn read(paths: &[PathBuf], limits: &Limits) -> Result<Reading, Source
         } else if metadata.is_file() {
             reading.file(path, limits)?;
         } else {
-            return Err(SourceError::whole(
+            return Err(SourceError::for_file(
                 &shown,
                 "this is neither a file nor a folder",
             ));
@@ -82,21 +84,21 @@ pub(super) fn read(paths: &[PathBuf], limits: &Limits) -> Result<Reading, Source
     Ok(reading)
 }
 
-/// Why a file is not used.
-enum Unusable {
-    /// It is larger than it may be.
+/// Why a file is skipped.
+enum SkipReason {
+    /// It exceeds the size limit.
     Large,
-    /// It is no UTF-8 text.
+    /// It is not UTF-8 text.
     Binary,
-    /// There is nothing in it.
+    /// It is empty.
     Blank,
-    /// The system says so.
+    /// Reading failed with this system error.
     Unreadable(String),
 }
 
-impl Reading {
+impl LoadedFiles {
     fn file(&mut self, path: &Path, limits: &Limits) -> Result<(), SourceError> {
-        let fail = |message: &str| SourceError::whole(&path.display().to_string(), message);
+        let fail = |message: &str| SourceError::for_file(&path.display().to_string(), message);
         if self.is_known(path) {
             return Ok(());
         }
@@ -105,15 +107,15 @@ impl Reading {
                 self.add(path, text, limits);
                 Ok(())
             }
-            Err(Unusable::Large) => Err(fail(&format!(
-                "the file is larger than {}, too large to look for evidence in",
+            Err(SkipReason::Large) => Err(fail(&format!(
+                "the file is larger than {}, the limit for evidence",
                 megabytes(limits.file)
             ))
-            .help("give the part of it that matters, or the folder that it is in: large files are left out there")),
-            Err(Unusable::Binary) => Err(fail("this is not a text file")
-                .help("evidence is looked for in UTF-8 text: code and documents")),
-            Err(Unusable::Blank) => Err(fail("the file is empty")),
-            Err(Unusable::Unreadable(reason)) => Err(fail(&format!("it cannot be read: {reason}"))),
+            .help("pass a smaller part of it, or its folder: large files in folders are skipped")),
+            Err(SkipReason::Binary) => Err(fail("this is not a text file")
+                .help("evidence must be UTF-8 text, such as code and documents")),
+            Err(SkipReason::Blank) => Err(fail("the file is empty")),
+            Err(SkipReason::Unreadable(reason)) => Err(fail(&format!("cannot read it: {reason}"))),
         }
     }
 
@@ -121,7 +123,7 @@ impl Reading {
         let shown = folder.display().to_string();
         let walk = WalkBuilder::new(folder)
             .follow_links(false)
-            // A `.gitignore` says what is not worth reading also where there is no repository.
+            // Apply `.gitignore` files outside of repositories, too.
             .require_git(false)
             .sort_by_file_path(Path::cmp)
             .build();
@@ -150,11 +152,11 @@ impl Reading {
                     self.add(entry.path(), text, limits);
                     used += 1;
                 }
-                Err(Unusable::Large) => large.push(entry.path().display().to_string()),
-                Err(Unusable::Unreadable(reason)) => {
+                Err(SkipReason::Large) => large.push(entry.path().display().to_string()),
+                Err(SkipReason::Unreadable(reason)) => {
                     unreadable.push(format!("{}: {reason}", entry.path().display()));
                 }
-                Err(Unusable::Binary | Unusable::Blank) => {}
+                Err(SkipReason::Binary | SkipReason::Blank) => {}
             }
         }
         let left_out = [
@@ -167,29 +169,28 @@ impl Reading {
                     1 => String::new(),
                     count => format!(" and {} more", count - 1),
                 };
-                self.warnings.push(format!(
-                    "no evidence is looked for in what is {why}: {first}{more}"
-                ));
+                self.warnings
+                    .push(format!("skipped as evidence ({why}): {first}{more}"));
             }
         }
         if used == 0 && !self.full {
-            return Err(SourceError::whole(
+            return Err(SourceError::for_file(
                 &shown,
-                "there is no text in this folder to look for evidence in",
+                "this folder contains no text to search for evidence",
             )
-            .help("what is hidden, in a `.gitignore`, or no text is left out; name such a file itself"));
+            .help("hidden, ignored (`.gitignore`) and binary files are skipped; pass such a file by name"));
         }
         Ok(())
     }
 
-    /// Says once that the rest is left out.
+    /// Returns whether a limit is reached, and warns once about the rest.
     fn is_full(&mut self, folder: &str, limits: &Limits) {
         if !self.full {
             self.full = true;
             let count = self.documents.len();
             self.warnings.push(format!(
-                "evidence is looked for in the first {count} files only, of at most {} or {}: not in the \
-                 rest of {folder}; name the folders that matter",
+                "only the first {count} files are searched for evidence (limits: {} and {}), not the \
+                 rest of {folder}; pass more specific folders",
                 limits.files,
                 megabytes(limits.total)
             ));
@@ -218,38 +219,38 @@ impl Reading {
     }
 }
 
-/// Reads a text file, not more of it than is allowed.
-fn load(path: &Path, limit: u64) -> Result<String, Unusable> {
-    let unreadable = |error: std::io::Error| Unusable::Unreadable(error.to_string());
+/// Reads a text file of at most `limit` bytes.
+fn load(path: &Path, limit: u64) -> Result<String, SkipReason> {
+    let unreadable = |error: std::io::Error| SkipReason::Unreadable(error.to_string());
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
     if bytes.len() as u64 > limit {
-        return Err(Unusable::Large);
+        return Err(SkipReason::Large);
     }
     if bytes.contains(&0) {
-        return Err(Unusable::Binary);
+        return Err(SkipReason::Binary);
     }
-    let text = String::from_utf8(bytes).map_err(|_| Unusable::Binary)?;
+    let text = String::from_utf8(bytes).map_err(|_| SkipReason::Binary)?;
     let text = match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,
     };
     if text.trim().is_empty() {
-        return Err(Unusable::Blank);
+        return Err(SkipReason::Blank);
     }
     Ok(text)
 }
 
-/// Endings of texts for people.
+/// File extensions of prose.
 const DOCUMENT_ENDINGS: &[&str] = &[
     "adoc", "asciidoc", "htm", "html", "man", "markdown", "md", "mdx", "org", "pod", "rst", "rtf",
     "tex", "texi", "text", "textile", "txt", "wiki",
 ];
 
-/// Names of texts for people, without an ending.
+/// File names of prose without an extension.
 const DOCUMENT_NAMES: &[&str] = &[
     "authors",
     "changelog",
@@ -265,7 +266,7 @@ const DOCUMENT_NAMES: &[&str] = &[
     "todo",
 ];
 
-/// What kind of text a file is, by its name: a document if it is one of those known as such, else code.
+/// Returns the kind of a file by its name: a document if it is known as one, else code.
 fn source_of(path: &Path) -> EvidenceSource {
     let lower = |text: Option<&std::ffi::OsStr>| {
         text.and_then(|text| text.to_str())
@@ -308,12 +309,12 @@ mod tests {
             Self(folder)
         }
 
-        fn read(&self, names: &[&str], limits: Limits) -> Result<Reading, SourceError> {
+        fn read(&self, names: &[&str], limits: Limits) -> Result<LoadedFiles, SourceError> {
             let paths: Vec<PathBuf> = names.iter().map(|name| self.0.path().join(name)).collect();
             read(&paths, &limits)
         }
 
-        fn names(&self, reading: &Reading) -> Vec<String> {
+        fn names(&self, reading: &LoadedFiles) -> Vec<String> {
             let root = format!("{}/", self.0.path().display());
             let mut names: Vec<String> = reading
                 .documents
@@ -352,7 +353,7 @@ mod tests {
         assert_eq!(source("main.rs"), EvidenceSource::Codebase);
         assert_eq!(source("guide.md"), EvidenceSource::Documentation);
         assert_eq!(source("README"), EvidenceSource::Documentation);
-        // What is named is read.
+        // A file that is named directly is read.
         let reading = folder
             .read(&[".secret", "a.log"], Limits::default())
             .unwrap();
@@ -373,11 +374,11 @@ mod tests {
             ..Limits::default()
         };
         for (name, message) in [
-            ("giude.md", "there is no such file or folder"),
+            ("giude.md", "no such file or folder"),
             ("image.png", "this is not a text file"),
             ("empty.md", "the file is empty"),
             ("big.txt", "larger than 1 MB"),
-            ("bare", "there is no text in this folder"),
+            ("bare", "this folder contains no text"),
         ] {
             let error = folder.read(&[name], limits).unwrap_err();
             assert!(error.message().contains(message), "{error}");
@@ -414,7 +415,7 @@ mod tests {
         let total: usize = reading.documents.iter().map(|d| d.text.len()).sum();
         assert!(total <= 350 + 2000, "{total}");
         assert!(
-            reading.warnings[0].contains("not in the rest of"),
+            reading.warnings[0].contains("not the rest of"),
             "{:?}",
             reading.warnings
         );

@@ -2,24 +2,24 @@ use jiff::Timestamp;
 
 use crate::types::{Knowledge, KnownInsight, KnownProcedure, Memory};
 
-/// What is weaker than this is not offered any more. An insight keeps above it as long as its runs are better than
-/// those without it five times in eight.
+/// The minimum strength at which a memory is offered. An insight stays above it as long as its runs
+/// are better than those without it in at least five of eight comparisons.
 pub const FLOOR: f64 = 0.25;
 
-/// After so many days without use an insight has half of its strength.
+/// The number of days without use after which an insight has half of its strength.
 pub const HALF_LIFE_DAYS: f64 = 90.0;
 
-/// How many uses what was known before them weighs as much as.
+/// The weight of the prior, in uses.
 const PRIOR: f64 = 4.0;
 
-/// What counts for a figure that nobody knows.
+/// The value assumed for an unknown figure.
 const UNKNOWN: f64 = 0.5;
 
-/// One-sided 90 % of the normal distribution.
+/// The one-sided 90 % quantile of the normal distribution.
 const Z: f64 = 1.2816;
 
-/// The lower bound of a share of which `seen` of `all` are a sample, 0 to 1, by Wilson's score interval, one-sided at
-/// 90 %; 0 without a sample.
+/// Returns the lower bound of the share of `seen` among `all`, 0 to 1, by Wilson's score interval,
+/// one-sided at 90 %. Returns 0 for an empty sample.
 pub fn wilson_lower(seen: usize, all: usize) -> f64 {
     if all == 0 {
         return 0.0;
@@ -31,10 +31,12 @@ pub fn wilson_lower(seen: usize, all: usize) -> f64 {
     ((share + Z * Z / (2.0 * all) - Z * spread) / (1.0 + Z * Z / all)).clamp(0.0, 1.0)
 }
 
-/// How sure an insight is, 0 to 1: what it was learned with, and its use, each use weighing a quarter as much.
+/// Returns the confidence of an insight, 0 to 1: a weighted mean of the confidence it was learned
+/// with, which weighs as much as four uses, and the value of its uses.
 ///
-/// Its use is worth `2 m - 1`, at least 0, where `m` is the mean share of runs without it that its own were better than.
-/// At one half, which is no better, it is worth nothing, and the confidence falls with each further use.
+/// The value of its uses is `2 m - 1`, at least 0, where `m` is the mean share of runs without it
+/// that its own runs beat. At one half, which is no improvement, the value is 0, and the confidence
+/// falls with each use.
 pub fn confidence(insight: &KnownInsight) -> f64 {
     let uses = f64::from(insight.compared);
     let help = if insight.compared == 0 {
@@ -45,8 +47,9 @@ pub fn confidence(insight: &KnownInsight) -> f64 {
     ((PRIOR * insight.learned + uses * help) / (PRIOR + uses)).clamp(0.0, 1.0)
 }
 
-/// How often a procedure works, 0 to 1: what was given with it counts as four uses; without that, Laplace's rule of
-/// succession. `None` where nothing was given and it was never used.
+/// Returns the success rate of a procedure, 0 to 1. A given rate weighs as much as four uses;
+/// without one, Laplace's rule of succession applies. Returns `None` without a given rate and
+/// without uses.
 pub fn success_rate(procedure: &KnownProcedure) -> Option<f64> {
     let (uses, successes) = (f64::from(procedure.uses), f64::from(procedure.successes));
     match procedure.given {
@@ -56,9 +59,9 @@ pub fn success_rate(procedure: &KnownProcedure) -> Option<f64> {
     }
 }
 
-/// How much a memory counts now, 0 to 1: of a fact its confidence, of a procedure its success rate, one half where
-/// they are not known; of an insight its confidence, which fades while it is not used. Facts and procedures are the
-/// user's own, and do not fade.
+/// Returns the current strength of a memory, 0 to 1: the confidence of a fact or the success rate
+/// of a procedure (one half if unknown), and the confidence of an insight, which decays while it is
+/// unused. Facts and procedures come from the user and do not decay.
 pub fn strength(memory: &Memory, now: Timestamp) -> f64 {
     match &memory.what {
         Knowledge::Fact(fact) => fact.confidence.unwrap_or(UNKNOWN),
@@ -72,7 +75,7 @@ pub fn strength(memory: &Memory, now: Timestamp) -> f64 {
     }
 }
 
-/// Whether a memory is too weak to be offered.
+/// Returns whether a memory is too weak to be offered.
 pub fn is_faded(memory: &Memory, now: Timestamp) -> bool {
     strength(memory, now) < FLOOR
 }
@@ -140,7 +143,7 @@ mod tests {
         assert!(near(strength(&memory(90, insight()), now), 0.4));
         assert!(!is_faded(&memory(90, insight()), now));
         assert!(is_faded(&memory(200, insight()), now));
-        // A clock that was set back is no reason to be surer.
+        // A clock that was set back must not raise the confidence.
         assert!(near(strength(&memory(-90, insight()), now), 0.8));
         let fact = Knowledge::Fact(Fact {
             content: "x".to_owned(),

@@ -1,39 +1,40 @@
-//! What finished runs teach. Every rule looks at the runs of the same criteria, or of the same model, and says
-//! nothing that rests on fewer than [`MIN_RUNS`] of them, or that is less sure than [`FLOOR`](super::FLOOR).
+//! Learns insights from finished runs. Each rule looks at the runs with the same criteria or the
+//! same model, and returns only insights that are based on at least [`MIN_RUNS`] runs and have at
+//! least the confidence [`FLOOR`](super::FLOOR).
 
 use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
 use super::confidence::{FLOOR, wilson_lower};
-use super::episode::{Episode, Fault};
-use super::likeness;
+use super::run_summary::{RunIssue, RunSummary};
+use super::similarity;
 use crate::text::{clip, one_line};
 use crate::types::{KnownInsight, Strategy};
 
-/// The fewest runs that an insight rests on.
+/// The minimum number of runs that an insight is based on.
 pub const MIN_RUNS: usize = 2;
 
-/// Descriptions of two runs, of the same criterion, that are at least so alike are of the same fault: two judgements
-/// never use the same words.
-const SAME_FAULT: f64 = 0.5;
+/// The minimum similarity of two descriptions of the same criterion in different runs to count as
+/// the same issue. Two judgements rarely use the same words.
+const SAME_ISSUE: f64 = 0.5;
 
-/// The most characters that are taken over of what a judge said: it goes into later prompts.
+/// The maximum number of characters taken from a judge's text, which ends up in later prompts.
 const QUOTED: usize = 240;
 
-/// The fewest edits that say something of a model.
+/// The minimum number of edits for a statement about a model.
 const MIN_EDITS: u32 = 6;
 
-/// What these runs teach, the surest first. They are looked at from the first on: the first one whose words say a
-/// thing gives the words, so the latest run goes first.
-pub fn learn(episodes: &[Episode]) -> Vec<KnownInsight> {
+/// Returns the insights from these runs, highest confidence first. The wording comes from the first
+/// run that shows an insight, so the latest run should be first.
+pub fn learn(run_summaries: &[RunSummary]) -> Vec<KnownInsight> {
     let mut learned = Vec::new();
-    for (criteria, runs) in grouped(episodes, |episode| &episode.criteria) {
+    for (criteria, runs) in grouped(run_summaries, |run_summary| &run_summary.criteria) {
         learned.extend(recurring_issues(criteria, &runs));
         learned.extend(failing_criterion(criteria, &runs));
         learned.extend(checks_that_catch(criteria, &runs));
     }
-    for (writer, runs) in grouped(episodes, |episode| &episode.writer) {
+    for (writer, runs) in grouped(run_summaries, |run_summary| &run_summary.writer) {
         if !writer.is_empty() {
             learned.extend(rejected_replies(writer, &runs));
             learned.extend(edits_that_do_not_apply(writer, &runs));
@@ -44,19 +45,22 @@ pub fn learn(episodes: &[Episode]) -> Vec<KnownInsight> {
     learned
 }
 
-/// The runs that have the same key, in order.
+/// Groups runs by key, in order.
 fn grouped<'a>(
-    episodes: &'a [Episode],
-    key: impl Fn(&'a Episode) -> &'a str,
-) -> BTreeMap<&'a str, Vec<&'a Episode>> {
-    let mut groups: BTreeMap<&str, Vec<&Episode>> = BTreeMap::new();
-    for episode in episodes {
-        groups.entry(key(episode)).or_default().push(episode);
+    run_summaries: &'a [RunSummary],
+    key: impl Fn(&'a RunSummary) -> &'a str,
+) -> BTreeMap<&'a str, Vec<&'a RunSummary>> {
+    let mut groups: BTreeMap<&str, Vec<&RunSummary>> = BTreeMap::new();
+    for run_summary in run_summaries {
+        groups
+            .entry(key(run_summary))
+            .or_default()
+            .push(run_summary);
     }
     groups
 }
 
-/// An insight of this category that these of all runs show.
+/// Returns an insight of this category that these runs of `all` support.
 fn insight(
     category: &str,
     subject: String,
@@ -72,52 +76,55 @@ fn insight(
     }
 }
 
-/// A fault that several runs had: how often each way of revising fixed it, and who said so.
-struct Recurring<'a> {
-    fault: &'a Fault,
-    /// The suggestion, of a fault that was fixed by preference.
+/// An issue of several runs: how often each strategy fixed it, and in which runs it occurred.
+struct RecurringIssue<'a> {
+    run_issue: &'a RunIssue,
+    /// The suggested fix, preferably from a run in which the issue was fixed.
     fix: Option<&'a str>,
     fix_worked: bool,
-    mended: BTreeMap<&'static str, usize>,
+    fixed_by: BTreeMap<&'static str, usize>,
     runs: Vec<Uuid>,
 }
 
-impl<'a> Recurring<'a> {
-    fn new(fault: &'a Fault) -> Self {
+impl<'a> RecurringIssue<'a> {
+    fn new(run_issue: &'a RunIssue) -> Self {
         Self {
-            fault,
+            run_issue,
             fix: None,
             fix_worked: false,
-            mended: BTreeMap::new(),
+            fixed_by: BTreeMap::new(),
             runs: Vec::new(),
         }
     }
 
-    fn is_same(&self, other: &Fault) -> bool {
-        self.fault.criterion == other.criterion
-            && likeness(&self.fault.description, &other.description) >= SAME_FAULT
+    fn is_same(&self, other: &RunIssue) -> bool {
+        self.run_issue.criterion == other.criterion
+            && similarity(&self.run_issue.description, &other.description) >= SAME_ISSUE
     }
 
-    fn add(&mut self, run: Uuid, fault: &'a Fault) {
-        // A run counts once, however many such faults it had.
+    fn add(&mut self, run: Uuid, run_issue: &'a RunIssue) {
+        // A run counts once, however often the issue occurs in it.
         if self.runs.last() != Some(&run) {
             self.runs.push(run);
         }
-        if let Some(strategy) = fault.mended {
-            *self.mended.entry(way(strategy)).or_default() += 1;
+        if let Some(strategy) = run_issue.fixed_by {
+            *self.fixed_by.entry(strategy_name(strategy)).or_default() += 1;
         }
-        let worked = fault.mended.is_some();
-        if let Some(fix) = fault.fix.as_deref().filter(|fix| !fix.trim().is_empty())
+        let worked = run_issue.fixed_by.is_some();
+        if let Some(fix) = run_issue
+            .fix
+            .as_deref()
+            .filter(|fix| !fix.trim().is_empty())
             && (self.fix.is_none() || (worked && !self.fix_worked))
         {
             (self.fix, self.fix_worked) = (Some(fix), worked);
         }
     }
 
-    /// What is to be done about it.
+    /// Returns the advice on how to fix it.
     fn advice(&self) -> String {
-        let best = self.mended.iter().max_by_key(|(_, times)| **times);
-        let by = best.map(|(way, _)| format!(" ({way} did it)"));
+        let best = self.fixed_by.iter().max_by_key(|(_, times)| **times);
+        let by = best.map(|(strategy_name, _)| format!(" ({strategy_name} did it)"));
         match (self.fix, &by) {
             (Some(fix), Some(by)) if self.fix_worked => {
                 format!(" This fixed it{by}: {}", sentence(fix))
@@ -129,7 +136,7 @@ impl<'a> Recurring<'a> {
     }
 }
 
-/// What a judge or a check said, as much as is taken over, with the end of a sentence.
+/// Returns what a judge or check wrote, shortened, with a full stop.
 fn sentence(text: &str) -> String {
     let mut text = clip(&one_line(text), QUOTED);
     if !text.ends_with(['.', '!', '?', '…', '。']) {
@@ -138,8 +145,8 @@ fn sentence(text: &str) -> String {
     text
 }
 
-/// A way of revising, in words.
-fn way(strategy: Option<Strategy>) -> &'static str {
+/// Describes a revision strategy.
+fn strategy_name(strategy: Option<Strategy>) -> &'static str {
     match strategy {
         Some(Strategy::FullRewrite) => "a full rewrite",
         Some(Strategy::TargetedEdit) => "a targeted edit",
@@ -148,36 +155,36 @@ fn way(strategy: Option<Strategy>) -> &'static str {
     }
 }
 
-/// Faults that came up in several runs of the same criteria, with what fixed them.
-fn recurring_issues(criteria: &str, runs: &[&Episode]) -> Vec<KnownInsight> {
-    let mut found: Vec<Recurring<'_>> = Vec::new();
+/// Faults that occurred in several runs with the same criteria, with what fixed them.
+fn recurring_issues(criteria: &str, runs: &[&RunSummary]) -> Vec<KnownInsight> {
+    let mut found: Vec<RecurringIssue<'_>> = Vec::new();
     for run in runs {
-        for fault in &run.faults {
-            let place = found.iter().position(|known| known.is_same(fault));
+        for run_issue in &run.issues {
+            let place = found.iter().position(|known| known.is_same(run_issue));
             let place = place.unwrap_or_else(|| {
-                found.push(Recurring::new(fault));
+                found.push(RecurringIssue::new(run_issue));
                 found.len() - 1
             });
-            found[place].add(run.run_id, fault);
+            found[place].add(run.run_id, run_issue);
         }
     }
     found
         .into_iter()
         .map(|recurring| {
-            let fault = recurring.fault;
-            let subject = clip(&one_line(&fault.description), QUOTED);
-            let of = fault
+            let run_issue = recurring.run_issue;
+            let subject = clip(&one_line(&run_issue.description), QUOTED);
+            let of = run_issue
                 .criterion
                 .as_ref()
                 .map_or_else(String::new, |name| format!(" under `{name}`"));
             let content = format!(
                 "Texts for the criteria `{criteria}` often had this fault{of}: {}{}",
-                sentence(&fault.description),
+                sentence(&run_issue.description),
                 recurring.advice()
             );
             KnownInsight {
                 criteria: Some(criteria.to_owned()),
-                criterion: fault.criterion.clone(),
+                criterion: run_issue.criterion.clone(),
                 ..insight(
                     "recurring_issue",
                     subject,
@@ -191,7 +198,7 @@ fn recurring_issues(criteria: &str, runs: &[&Episode]) -> Vec<KnownInsight> {
 }
 
 /// The criterion that first drafts fail most often.
-fn failing_criterion(criteria: &str, runs: &[&Episode]) -> Option<KnownInsight> {
+fn failing_criterion(criteria: &str, runs: &[&RunSummary]) -> Option<KnownInsight> {
     let judged: Vec<_> = runs.iter().filter(|run| !run.first.is_empty()).collect();
     let mut failed: BTreeMap<&str, Vec<Uuid>> = BTreeMap::new();
     for run in &judged {
@@ -199,7 +206,7 @@ fn failing_criterion(criteria: &str, runs: &[&Episode]) -> Option<KnownInsight> 
             failed.entry(&check.criterion).or_default().push(run.run_id);
         }
     }
-    // Of equals the first by name, so that it is the same each time.
+    // Break ties by name, so that the result is deterministic.
     let (name, runs) = failed
         .into_iter()
         .rev()
@@ -220,8 +227,8 @@ fn failing_criterion(criteria: &str, runs: &[&Episode]) -> Option<KnownInsight> 
     })
 }
 
-/// Hard checks that first drafts fail which the judge finds good under everything that it judges.
-fn checks_that_catch(criteria: &str, runs: &[&Episode]) -> Vec<KnownInsight> {
+/// Hard checks that first drafts fail although the judge passes all its criteria.
+fn checks_that_catch(criteria: &str, runs: &[&RunSummary]) -> Vec<KnownInsight> {
     let judged: Vec<_> = runs.iter().filter(|run| !run.first.is_empty()).collect();
     let mut caught: BTreeMap<&str, (Option<&str>, Vec<Uuid>)> = BTreeMap::new();
     for run in &judged {
@@ -253,8 +260,8 @@ fn checks_that_catch(criteria: &str, runs: &[&Episode]) -> Vec<KnownInsight> {
         .collect()
 }
 
-/// A model whose replies are often no drafts.
-fn rejected_replies(writer: &str, runs: &[&Episode]) -> Option<KnownInsight> {
+/// A model whose replies are often rejected.
+fn rejected_replies(writer: &str, runs: &[&RunSummary]) -> Option<KnownInsight> {
     let failed: Vec<_> = runs.iter().filter(|run| !run.rejected.is_empty()).collect();
     let reason = clip(&one_line(failed.first()?.rejected.first()?), QUOTED);
     let content = format!(
@@ -274,8 +281,8 @@ fn rejected_replies(writer: &str, runs: &[&Episode]) -> Option<KnownInsight> {
     })
 }
 
-/// A model whose edits often do not apply: the share is that of the edits, not of the runs.
-fn edits_that_do_not_apply(writer: &str, runs: &[&Episode]) -> Option<KnownInsight> {
+/// A model whose edits often do not apply. The share is that of the edits, not of the runs.
+fn edits_that_do_not_apply(writer: &str, runs: &[&RunSummary]) -> Option<KnownInsight> {
     let failed: u32 = runs.iter().map(|run| run.edits.failed).sum();
     let all: u32 = failed + runs.iter().map(|run| run.edits.applied()).sum::<u32>();
     if all < MIN_EDITS {
@@ -302,24 +309,24 @@ mod tests {
     use crate::memory::FirstCheck;
     use crate::types::EditCounts;
 
-    fn run(n: u128) -> Episode {
-        Episode {
+    fn run(n: u128) -> RunSummary {
+        RunSummary {
             run_id: Uuid::from_u128(n),
             criteria: "house".to_owned(),
             writer: "ollama:small".to_owned(),
             first: Vec::new(),
-            faults: Vec::new(),
+            issues: Vec::new(),
             rejected: Vec::new(),
             edits: EditCounts::default(),
         }
     }
 
-    fn fault(description: &str, mended: Option<Strategy>) -> Fault {
-        Fault {
+    fn run_issue(description: &str, fixed_by: Option<Strategy>) -> RunIssue {
+        RunIssue {
             criterion: Some("clear".to_owned()),
             description: description.to_owned(),
             fix: Some("Say it first.".to_owned()),
-            mended: mended.map(Some),
+            fixed_by: fixed_by.map(Some),
         }
     }
 
@@ -336,14 +343,14 @@ mod tests {
     fn an_issue_of_several_runs_is_learned_with_what_mended_it() {
         let mut runs = vec![run(3), run(2), run(1), run(4)];
         let rewrite = Some(Strategy::FullRewrite);
-        runs[0].faults = vec![
-            fault("It does not say what it is about.", None),
-            fault("Something that no other run had, of other words.", None),
+        runs[0].issues = vec![
+            run_issue("It does not say what it is about.", None),
+            run_issue("Something that no other run had, of other words.", None),
         ];
-        runs[1].faults = vec![fault("The text does not say what it is about", rewrite)];
-        runs[2].faults = vec![
-            fault("It does not say what it is about at all.", rewrite),
-            fault("It does not say what it is about!", None),
+        runs[1].issues = vec![run_issue("The text does not say what it is about", rewrite)];
+        runs[2].issues = vec![
+            run_issue("It does not say what it is about at all.", rewrite),
+            run_issue("It does not say what it is about!", None),
         ];
         let learned = learn(&runs);
         assert_eq!(learned.len(), 1, "{learned:?}");
@@ -363,13 +370,13 @@ mod tests {
 
     #[test]
     fn what_one_run_says_and_what_is_rare_is_not_learned() {
-        let mut runs: Vec<Episode> = (0..20).map(run).collect();
-        runs[0].faults = vec![fault("One thing.", None)];
+        let mut runs: Vec<RunSummary> = (0..20).map(run).collect();
+        runs[0].issues = vec![run_issue("One thing.", None)];
         assert!(learn(&runs).is_empty());
-        runs[1].faults = vec![fault("One thing.", None)];
+        runs[1].issues = vec![run_issue("One thing.", None)];
         assert!(learn(&runs).is_empty(), "two of twenty");
         assert_eq!(learn(&runs[..3]).len(), 1, "two of three");
-        // Other criteria are another matter.
+        // Insights do not carry over to other criteria.
         runs[1].criteria = "other".to_owned();
         assert!(learn(&runs[..2]).is_empty());
     }
@@ -377,8 +384,8 @@ mod tests {
     #[test]
     fn the_criterion_that_fails_first_and_the_check_that_the_judge_does_not_replace() {
         let mut runs = vec![run(1), run(2), run(3)];
-        for (number, episode) in runs.iter_mut().enumerate() {
-            episode.first = vec![
+        for (number, run_summary) in runs.iter_mut().enumerate() {
+            run_summary.first = vec![
                 check("clear", false, number != 0),
                 check("short", true, false),
             ];
@@ -401,9 +408,9 @@ mod tests {
     #[test]
     fn what_a_model_fails_at_is_about_the_model() {
         let mut runs = vec![run(1), run(2), run(3)];
-        for episode in &mut runs[..2] {
-            episode.rejected = vec!["the reply repeats the prompt".to_owned()];
-            episode.edits = EditCounts {
+        for run_summary in &mut runs[..2] {
+            run_summary.rejected = vec!["the reply repeats the prompt".to_owned()];
+            run_summary.edits = EditCounts {
                 exact: 1,
                 failed: 3,
                 ..EditCounts::default()
@@ -418,13 +425,13 @@ mod tests {
         }
         let edits = learned.iter().find(|it| it.subject == "edits").unwrap();
         assert!((edits.learned - wilson_lower(6, 8)).abs() < 1e-9);
-        // Edits that apply teach nothing.
-        for episode in &mut runs {
-            episode.edits = EditCounts {
+        // Edits that apply yield no insight.
+        for run_summary in &mut runs {
+            run_summary.edits = EditCounts {
                 exact: 9,
                 ..EditCounts::default()
             };
-            episode.rejected.clear();
+            run_summary.rejected.clear();
         }
         assert!(learn(&runs).is_empty());
     }
@@ -433,8 +440,8 @@ mod tests {
     fn what_a_judge_says_is_taken_over_in_part_and_on_one_line() {
         let long = format!("First.\n{}", "word ".repeat(200));
         let mut runs = vec![run(1), run(2)];
-        for episode in &mut runs {
-            episode.faults = vec![fault(&long, None)];
+        for run_summary in &mut runs {
+            run_summary.issues = vec![run_issue(&long, None)];
         }
         let learned = learn(&runs);
         assert!(!learned[0].content.contains('\n'));

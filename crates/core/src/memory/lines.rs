@@ -1,24 +1,25 @@
-//! Memory as JSON lines: to give away, and to take in from other programs. The keys are those of a context file.
+//! Import and export of memory as JSON lines. The keys are those of a context file.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::confidence::{confidence, success_rate};
-use crate::evidence::{Context, Share, Text};
+use crate::evidence::{Context, NonEmptyText, Share};
 use crate::source::{self, Source, SourceError};
 use crate::types::{Fact, Knowledge, KnownInsight, KnownProcedure};
 
-/// The most characters of an entry.
+/// The maximum length of an entry, in characters.
 pub const MAX_LENGTH: usize = 4000;
 
-/// How sure an insight is of which nobody says it: the user, or another program, had a reason to keep it.
+/// The confidence of an imported insight that states none. The user or another program had a reason
+/// to keep it.
 const GIVEN: f64 = 0.7;
 
 const EXAMPLE: &str = "for example: {\"kind\": \"fact\", \"content\": \"…\", \"confidence\": 0.85}";
 
-/// An entry as one line of JSON, without the line's end. Read again, it is what it was, and its figures are those that
-/// it has now: what its use has shown is in them.
+/// Returns an entry as one line of JSON, without the newline. It parses back to an equal entry; its
+/// figures are the current ones, which include the effect of its uses.
 pub fn line(what: &Knowledge) -> Value {
     let mut object = Map::new();
     let mut set = |key: &str, value: Value| {
@@ -56,12 +57,14 @@ pub fn line(what: &Knowledge) -> Value {
     Value::Object(object)
 }
 
-/// Reads entries, one a line: objects as [`line()`] makes them. Without a `kind`, one with a `category` is an insight,
-/// one with a `name` or a `successRate` a procedure, any other a fact; keys may be in snake case, and other keys are
-/// left alone. A context file (`retrievedFacts`, `retrievedProcedures`) does, too, as a whole or as a line.
+/// Parses entries, one per line: objects in the form of [`line()`]. Without a `kind`, an object
+/// with a `category` is an insight, one with a `name` or `successRate` is a procedure, and any
+/// other is a fact. Keys may be in snake case; unknown keys are ignored. A context file
+/// (`retrievedFacts`, `retrievedProcedures`) is accepted as the whole text or as a line.
 ///
 /// # Errors
-/// With the place: if a line is no such object, a text is empty or too long, or a figure is not from 0 to 1.
+/// If a line is not such an object, a text is empty or too long, or a figure is not from 0 to 1.
+/// The error shows the position.
 pub fn parse(source: &Source) -> Result<Vec<Knowledge>, SourceError> {
     if is_context(source.text()) {
         return context(source);
@@ -71,7 +74,7 @@ pub fn parse(source: &Source) -> Result<Vec<Knowledge>, SourceError> {
         if text.trim().is_empty() {
             continue;
         }
-        // Errors are shown where they are in the whole.
+        // Errors must show positions in the whole text.
         let alone = || Source::new(source.name(), &("\n".repeat(number) + text));
         if is_context(text) {
             all.extend(context(&alone())?);
@@ -83,16 +86,16 @@ pub fn parse(source: &Source) -> Result<Vec<Knowledge>, SourceError> {
                 .error(begin..begin + 1, "expected an object `{...}`")
                 .help(EXAMPLE));
         }
-        let entry = match serde_json::from_str::<Entry>(text) {
+        let entry = match serde_json::from_str::<MemoryLine>(text) {
             Ok(entry) => entry,
-            Err(_) => source::json::<Entry>(&alone()).map_err(|error| error.help(EXAMPLE))?,
+            Err(_) => source::json::<MemoryLine>(&alone()).map_err(|error| error.help(EXAMPLE))?,
         };
         all.push(entry.0);
     }
     Ok(all)
 }
 
-/// Whether a text is a context file.
+/// Returns whether a text is a context file.
 fn is_context(text: &str) -> bool {
     let Ok(Value::Object(object)) = serde_json::from_str(text) else {
         return false;
@@ -120,7 +123,7 @@ fn context(source: &Source) -> Result<Vec<Knowledge>, SourceError> {
     });
     let all: Vec<Knowledge> = facts.chain(procedures).collect();
     if all.iter().any(|what| too_long(&what.text())) {
-        return Err(source.error_of_whole(TOO_LONG));
+        return Err(source.file_error(TOO_LONG));
     }
     Ok(all)
 }
@@ -133,7 +136,7 @@ fn too_long(text: &str) -> bool {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum EntryKind {
     Fact,
     Procedure,
     Insight,
@@ -142,66 +145,66 @@ enum Kind {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {
-    kind: Option<Kind>,
-    name: Option<Text>,
-    content: Option<Text>,
+    kind: Option<EntryKind>,
+    name: Option<NonEmptyText>,
+    content: Option<NonEmptyText>,
     confidence: Option<Share>,
     #[serde(alias = "supports_claim")]
-    supports_claim: Option<Text>,
+    supports_claim: Option<NonEmptyText>,
     #[serde(alias = "success_rate")]
     success_rate: Option<Share>,
-    category: Option<Text>,
-    criteria: Option<Text>,
-    criterion: Option<Text>,
-    model: Option<Text>,
-    subject: Option<Text>,
+    category: Option<NonEmptyText>,
+    criteria: Option<NonEmptyText>,
+    criterion: Option<NonEmptyText>,
+    model: Option<NonEmptyText>,
+    subject: Option<NonEmptyText>,
     evidence: Option<Vec<String>>,
 }
 
 /// One line.
 #[derive(Deserialize)]
 #[serde(try_from = "Fields")]
-struct Entry(Knowledge);
+struct MemoryLine(Knowledge);
 
-impl TryFrom<Fields> for Entry {
+impl TryFrom<Fields> for MemoryLine {
     type Error = &'static str;
 
     fn try_from(fields: Fields) -> Result<Self, Self::Error> {
         let kind = match fields.kind {
             Some(kind) => kind,
-            None if fields.category.is_some() => Kind::Insight,
-            None if fields.name.is_some() || fields.success_rate.is_some() => Kind::Procedure,
-            None => Kind::Fact,
+            None if fields.category.is_some() => EntryKind::Insight,
+            None if fields.name.is_some() || fields.success_rate.is_some() => EntryKind::Procedure,
+            None => EntryKind::Fact,
         };
-        let text = |text: Option<Text>| text.map(|text| text.0);
+        let text = |text: Option<NonEmptyText>| text.map(|text| text.0);
         let share = |share: Option<Share>| share.map(|share| share.0);
         let (name, content) = match (text(fields.name), text(fields.content), &kind) {
             (name, Some(content), _) => (name, content),
-            (Some(name), None, Kind::Procedure) => (None, name),
-            (_, None, Kind::Procedure) => {
+            (Some(name), None, EntryKind::Procedure) => (None, name),
+            (_, None, EntryKind::Procedure) => {
                 return Err("a procedure must have a `name` or a `content`");
             }
             (_, None, _) => return Err("the key `content` is missing"),
         };
         let knowledge = match kind {
-            Kind::Fact => Knowledge::Fact(Fact {
+            EntryKind::Fact => Knowledge::Fact(Fact {
                 content,
                 confidence: share(fields.confidence),
                 supports_claim: text(fields.supports_claim),
             }),
-            Kind::Procedure => Knowledge::Procedure(KnownProcedure {
+            EntryKind::Procedure => Knowledge::Procedure(KnownProcedure {
                 name,
                 content,
                 given: share(fields.success_rate),
                 uses: 0,
                 successes: 0,
             }),
-            Kind::Insight => {
+            EntryKind::Insight => {
                 let category = text(fields.category).unwrap_or_else(|| "general".to_owned());
                 let learned = share(fields.confidence).unwrap_or(GIVEN);
                 let insight = KnownInsight::new(category, content, learned);
-                // Words that are not the subject are a model's, or a rule's: they are not to be replaced by those of
-                // this machine.
+                // Text that differs from the subject was written by a model or a rule; this
+                // machine's wording must not replace it.
                 let subject = text(fields.subject);
                 let runs = fields.evidence.unwrap_or_default();
                 Knowledge::Insight(KnownInsight {
@@ -293,7 +296,7 @@ mod tests {
                 "unknown value `idea`",
             ),
             ("[1]", "expected"),
-            ("{\"content\"", "this is not JSON"),
+            ("{\"content\"", "invalid JSON"),
             (long.as_str(), "longer than 4000 characters"),
         ] {
             let error = read(&format!("{{\"content\": \"fine\"}}\n\n{line}\n")).unwrap_err();

@@ -1,34 +1,37 @@
-//! Whether what was offered to a run has helped.
+//! Measures whether the memories offered to a run helped.
 
 use std::cmp::Ordering;
 
 use super::confidence::{confidence, success_rate};
 use crate::types::{Comparison, ConvergenceReason, Knowledge, Memory, MemoryChange, RunOutcome};
 
-/// The most runs that one is compared with: the latest of the same criteria, model and command.
+/// The maximum number of runs to compare with: the latest with the same criteria, model and
+/// command.
 pub const BASELINE: usize = 50;
 
-/// The fewest: with fewer, the use of an insight is counted, and says nothing yet.
+/// The minimum number of runs to compare with. With fewer, a use is counted but does not change the
+/// confidence.
 pub const MIN_BASELINE: usize = 3;
 
-/// Scores of first drafts that differ by less are equal: that is about the noise of a judge.
+/// The difference below which scores of first drafts are equal: roughly the noise of a judge.
 const NOISE: f64 = 0.05;
 
-/// What the end of a run says of what it was told from memory.
+/// What the end of a run changes in memory.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Measured {
-    /// What changes in memory.
+pub struct MemoryUpdate {
+    /// The changes to memory.
     pub changes: Vec<MemoryChange>,
-    /// Of each insight and procedure whose figure changes: its id, and the figure before and after. It is the
-    /// confidence, or the success rate.
+    /// The id of each changed insight and procedure, with its confidence or success rate before and
+    /// after.
     pub figures: Vec<(u64, Option<f64>, Option<f64>)>,
 }
 
-/// Compares a run with those that did without what it was told from memory. `others` are runs of the same criteria,
-/// model and command, the latest first; it may be among them.
+/// Compares a run with the runs that did not receive the same memories. `others` are runs with the
+/// same criteria, model and command, latest first; the run itself may be among them.
 ///
-/// Better is: meeting the criteria; of two that do, with fewer drafts; then a first draft with a higher score. A run
-/// that did not come to an end of its own (the user left, the model failed) says nothing, and counts on neither side.
+/// A run is better if it meets the criteria; between two that do, the one with fewer drafts is
+/// better, then the one whose first draft has the higher score. Runs that did not end by themselves
+/// (the user quit, the model failed) are ignored on both sides.
 pub fn compare(run: &RunOutcome, others: &[RunOutcome]) -> Comparison {
     let telling = is_telling(run);
     let share = |id: &u64| {
@@ -44,12 +47,12 @@ pub fn compare(run: &RunOutcome, others: &[RunOutcome]) -> Comparison {
     }
 }
 
-/// Says what the end of a run changes in what is known.
+/// Returns what the end of a run changes in memory.
 ///
-/// Each procedure's success rate takes the run in. Each insight gets the share of runs without it that this one was
-/// better than.
-pub fn measure(known: &[Memory], run: &Comparison) -> Measured {
-    let mut measured = Measured::default();
+/// Each procedure's success rate takes the run into account. Each insight receives the share of
+/// runs without it that this run beat.
+pub fn measure(known: &[Memory], run: &Comparison) -> MemoryUpdate {
+    let mut measured = MemoryUpdate::default();
     for memory in known {
         let told = run.shares.iter().find(|(id, _)| *id == memory.id);
         let Some((_, share)) = told else {
@@ -89,25 +92,22 @@ pub fn measure(known: &[Memory], run: &Comparison) -> Measured {
     measured
 }
 
-/// Whether the run came to an end of its own.
+/// Returns whether the run ended by itself.
 fn is_telling(run: &RunOutcome) -> bool {
     use ConvergenceReason::{
-        Corrected, CostLimit, Diminishing, Interrupted, JudgeFailed, MaxIterations, ModelError,
-        NoDraft, Oscillation, Plateau, QualityMet, RepeatedIssues, Stable, TimeLimit, TokenBudget,
-        UserAccepted, UserQuit,
+        CostLimit, MaxIterations, QualityMet, TimeLimit, TokenBudget, UserAccepted,
     };
     match run.reason {
-        Some(
-            QualityMet | MaxIterations | Plateau | Oscillation | Diminishing | Stable
-            | RepeatedIssues | TokenBudget | TimeLimit | CostLimit | UserAccepted,
-        ) => true,
-        Some(Corrected | UserQuit | JudgeFailed | ModelError | NoDraft | Interrupted) | None => {
-            false
+        Some(QualityMet | MaxIterations | TokenBudget | TimeLimit | CostLimit | UserAccepted) => {
+            true
         }
+        Some(reason) => reason.is_rule(),
+        None => false,
     }
 }
 
-/// The share of the others that a run was better than, ties counting half; `None` with too few of them.
+/// Returns the share of the other runs that this run beat, with ties counting half. Returns `None`
+/// if there are too few.
 fn share_beaten<'a>(run: &RunOutcome, others: impl Iterator<Item = &'a RunOutcome>) -> Option<f64> {
     let (mut number, mut points) = (0_u32, 0.0);
     for other in others {
@@ -121,12 +121,12 @@ fn share_beaten<'a>(run: &RunOutcome, others: impl Iterator<Item = &'a RunOutcom
     (number as usize >= MIN_BASELINE).then(|| points / f64::from(number))
 }
 
-/// Which run was better.
+/// Returns which run was better.
 fn rank(a: &RunOutcome, b: &RunOutcome) -> Ordering {
     let drafts = if a.success && b.success {
         b.iterations.cmp(&a.iterations)
     } else {
-        // One that gave up sooner was no better for that.
+        // Between two failed runs, stopping earlier is not better.
         Ordering::Equal
     };
     let scores = || match (a.first_score, b.first_score) {
@@ -145,8 +145,9 @@ mod tests {
     use crate::memory::FLOOR;
     use crate::types::{KnownInsight, KnownProcedure};
 
-    /// What a run among these others changes. A comparison may have come from another machine.
-    fn changed_by(known: &[Memory], run: &RunOutcome, others: &[RunOutcome]) -> Measured {
+    /// Returns the changes after a run among these others. The comparison may come from another
+    /// machine.
+    fn changed_by(known: &[Memory], run: &RunOutcome, others: &[RunOutcome]) -> MemoryUpdate {
         let json = serde_json::to_string(&compare(run, others)).unwrap();
         measure(known, &serde_json::from_str(&json).unwrap())
     }
@@ -187,8 +188,8 @@ mod tests {
         )
     }
 
-    /// The insight after the changes.
-    fn after(measured: &Measured) -> KnownInsight {
+    /// Returns the insight after the changes.
+    fn after(measured: &MemoryUpdate) -> KnownInsight {
         let found = measured.changes.iter().find_map(|change| match change {
             MemoryChange::Replace(1, Knowledge::Insight(insight)) => Some(insight.clone()),
             _ => None,
@@ -251,7 +252,7 @@ mod tests {
         others.push(run(7, false, 3, 0.3));
         let now = after(&changed_by(&known, &this, &others));
         assert_eq!((now.uses, now.compared), (1, 1));
-        // A run that was broken off says nothing, but it did use the insight.
+        // An aborted run has no result, but it did use the insight.
         let broken = RunOutcome {
             reason: Some(ConvergenceReason::ModelError),
             ..this
@@ -283,8 +284,8 @@ mod tests {
         assert_eq!(measured.figures, [(2, Some(0.5), Some(0.6))]);
     }
 
-    /// Runs at random: without the insight, half of them meet the criteria. With one that helps, nine of ten do; with
-    /// one that does not, half of them.
+    /// Simulates random runs: without the insight, half of them meet the criteria. With a helpful
+    /// one (`share` 0.9), nine of ten do; with a useless one, half of them.
     fn simulated(share: f64, seed: u64) -> f64 {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut a_run = |n: u128, share: f64| {

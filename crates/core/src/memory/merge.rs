@@ -1,28 +1,30 @@
-//! Taking in what is new without keeping anything twice.
+//! Merges new memories into the known ones without duplicates.
 
 use std::collections::HashSet;
 
 use uuid::Uuid;
 
-use super::likeness;
+use super::similarity;
 use crate::types::{Knowledge, KnownInsight, Memory, MemoryChange};
 
-/// Insights of one kind about the same thing whose subjects are at least so alike are the same.
+/// The minimum similarity of the subjects of two insights of one kind about the same thing to count
+/// as equal.
 const SAME_SUBJECT: f64 = 0.7;
 
-/// The most runs that an insight names: the latest.
+/// The maximum number of runs that an insight lists: the latest ones.
 const MAX_EVIDENCE: usize = 20;
 
-/// What taking these in changes.
+/// Returns the changes that merging `new` makes.
 ///
-/// A fact or procedure that is there already, in the same words, gets the new figures. An insight that is there
-/// already (same category, criteria, criterion and model, and about the same thing) keeps its id and what its use has
-/// shown; it gets the new words, unless a model has worded the old ones and not the new, and what it was learned with
-/// now. Where that rests on a run that it did not rest on before, it is as fresh as a new one.
+/// A known fact or procedure with the same text receives the new figures. A known insight (same
+/// category, criteria, criterion and model, and a similar subject) keeps its id and the results of
+/// its uses. It receives the new text, unless a model worded the old one and not the new one, and
+/// the new confidence. If an additional run supports it, its
+/// age starts again at zero.
 pub fn merge(known: &[Memory], new: impl IntoIterator<Item = Knowledge>) -> Vec<MemoryChange> {
     let mut changes: Vec<MemoryChange> = Vec::new();
     for knowledge in new {
-        // Those that come with it may be the same, too.
+        // The new memories may contain duplicates, too.
         let added = changes.iter_mut().find_map(|change| match change {
             MemoryChange::Add(other) if is_same(other, &knowledge) => Some(other),
             _ => None,
@@ -48,19 +50,19 @@ pub fn merge(known: &[Memory], new: impl IntoIterator<Item = Knowledge>) -> Vec<
 
 fn is_same(old: &Knowledge, new: &Knowledge) -> bool {
     match (old, new) {
-        // A fact with another number in it is another fact.
+        // A fact with a different number is a different fact.
         (Knowledge::Fact(old), Knowledge::Fact(new)) => same_words(&old.content, &new.content),
         (Knowledge::Procedure(old), Knowledge::Procedure(new)) => {
             old.name == new.name && same_words(&old.content, &new.content)
         }
         (Knowledge::Insight(old), Knowledge::Insight(new)) => {
-            about(old) == about(new) && likeness(&old.subject, &new.subject) >= SAME_SUBJECT
+            about(old) == about(new) && similarity(&old.subject, &new.subject) >= SAME_SUBJECT
         }
         _ => false,
     }
 }
 
-/// What an insight is about, but for its subject.
+/// Returns what an insight is about, except for its subject.
 fn about(insight: &KnownInsight) -> [Option<&str>; 4] {
     [
         Some(&insight.category),
@@ -70,14 +72,14 @@ fn about(insight: &KnownInsight) -> [Option<&str>; 4] {
     ]
 }
 
-/// Case and white space make no difference.
+/// Compares texts ignoring case and white space.
 fn same_words(a: &str, b: &str) -> bool {
     let words =
         |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_lowercase).collect() };
     words(a) == words(b)
 }
 
-/// The two as one, and whether it was found again.
+/// Merges the two. Also returns whether the insight was found again in a new run.
 fn merged(old: &Knowledge, new: Knowledge) -> (Knowledge, bool) {
     match (old, new) {
         (Knowledge::Insight(old), Knowledge::Insight(mut new)) => {
@@ -184,7 +186,7 @@ mod tests {
         assert_eq!(now.content, new.content);
         assert_eq!(now.subject, old.subject);
         assert_eq!(now.evidence, [2, 1].map(Uuid::from_u128));
-        // Once more the same: nothing changes, and it is no fresher.
+        // The same insight again: nothing changes, and it is not refreshed.
         let known = [memory(7, Knowledge::Insight(now.clone()))];
         assert_eq!(merge(&known, [Knowledge::Insight(new)]), []);
     }

@@ -1,38 +1,40 @@
-//! What is kept for later runs: facts, procedures, and insights that earlier runs have taught. Which of them serve a
-//! task, what can be learned from runs, whether what was offered has helped, and when it fades: rules without a
-//! model, a file or a clock. The store keeps what they decide.
+//! Memory for later runs: facts, procedures, and insights learned from earlier runs. Pure rules,
+//! without models, files or clocks: which memories suit a task, what runs teach, whether the
+//! memories offered to a run helped, and when they decay. The store saves the results.
 //!
-//! The figures, and where they come from:
+//! The figures and their sources:
 //!
-//! - An insight is learned with the confidence [`wilson_lower`]: the lower bound of the share of runs that show it, so
-//!   that 2 of 2 runs say less than 20 of 20.
-//! - Each use is compared with the runs of the same criteria, model and command that did without ([`measure()`]). A share of
-//!   one half is what chance gives, and counts as no help at all: see [`confidence()`].
-//! - What nobody uses or finds again loses half of its strength every [`HALF_LIFE_DAYS`] days ([`strength`]); what falls
-//!   below [`FLOOR`] is not offered any more, and stays until it is removed.
+//! - An insight is learned with the confidence [`wilson_lower`]: the lower bound of the share of
+//!   runs that show it. 2 of 2 runs therefore count less than 20 of 20.
+//! - Each use is compared with the runs of the same criteria, model and command that did not use
+//!   the insight ([`measure()`]). A share of one half is chance level and counts as no improvement;
+//!   see [`confidence()`].
+//! - An insight that is neither used nor found again loses half of its strength every
+//!   [`HALF_LIFE_DAYS`] days ([`strength`]). Below [`FLOOR`] it is no longer offered, but it is
+//!   kept until it is removed.
 
 mod confidence;
-mod episode;
 mod learn;
 mod lines;
 mod measure;
 mod merge;
 mod recall;
+mod run_summary;
 mod wording;
 
 pub use confidence::{
     FLOOR, HALF_LIFE_DAYS, confidence, is_faded, strength, success_rate, wilson_lower,
 };
-pub use episode::{Episode, Fault, FirstCheck};
 pub use learn::{MIN_RUNS, learn};
 pub use lines::{MAX_LENGTH, line, parse};
-pub use measure::{BASELINE, MIN_BASELINE, Measured, compare, measure};
+pub use measure::{BASELINE, MIN_BASELINE, MemoryUpdate, compare, measure};
 pub use merge::merge;
 pub use recall::{Recalled, TOKENS, matching, recall};
+pub use run_summary::{FirstCheck, RunIssue, RunSummary};
 pub use wording::{apply_wording, wording_schema};
 
-/// How alike two short texts are, 0 to 1: Dice's coefficient of their sets of words.
-fn likeness(a: &str, b: &str) -> f64 {
+/// Returns the similarity of two short texts, 0 to 1: Dice's coefficient of their sets of words.
+fn similarity(a: &str, b: &str) -> f64 {
     let set = |text| -> std::collections::HashSet<String> {
         crate::evidence::words(text).into_iter().collect()
     };
@@ -52,8 +54,8 @@ mod tests {
 
     #[test]
     fn likeness_is_of_words() {
-        assert!(likeness("The title is missing.", "the title, is MISSING") > 0.99);
-        assert!(likeness("The title is missing.", "Nothing backs the figures.") < 0.3);
-        assert!(likeness("", "") > 0.99 && likeness("a", "") < 0.01);
+        assert!(similarity("The title is missing.", "the title, is MISSING") > 0.99);
+        assert!(similarity("The title is missing.", "Nothing backs the figures.") < 0.3);
+        assert!(similarity("", "") > 0.99 && similarity("a", "") < 0.01);
     }
 }

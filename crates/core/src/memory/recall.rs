@@ -1,4 +1,4 @@
-//! What of all that is kept serves a task.
+//! Selects the memories that suit a task.
 
 use jiff::Timestamp;
 
@@ -6,43 +6,48 @@ use super::confidence::{FLOOR, confidence, strength, success_rate};
 use crate::evidence::{SearchError, texts_like};
 use crate::types::{
     CHARACTERS_PER_TOKEN, Criteria, Insight, Knowledge, KnownInsight, Memory, Procedure,
-    Recollection, Task,
+    RecalledMemory, Task,
 };
 
-/// The most tokens that what is recalled adds to a prompt, at an estimated four characters a token.
+/// The maximum number of tokens that recalled memories add to a prompt, at an estimated four
+/// characters per token.
 pub const TOKENS: u32 = 800;
 
-/// What an entry costs besides its text: its figure and what stands around it, in characters.
+/// The cost of an entry in addition to its text, in characters: its figure and the surrounding
+/// text.
 const FRAME: usize = 30;
 
-/// The most that are recalled: what comes after these is noise.
+/// The maximum number of recalled memories. Further ones are noise.
 const MOST: usize = 12;
 
-/// What scores less than this share of the best is left out: it has a common word or two.
+/// The minimum score of a memory as a share of the best one's. Memories below share only a common
+/// word or two.
 const LEAST_SHARE: f64 = 0.25;
 
-/// An insight about the very criteria, or the very model, that a run has is at least so relevant, whatever its words.
+/// The minimum relevance of an insight about the run's own criteria or model, whatever its words.
 const OF_THIS_RUN: f64 = 0.5;
 
-/// The relevance from which an insight about other criteria is offered, too.
+/// The minimum relevance at which an insight about other criteria is offered.
 const LEAST_ELSEWHERE: f64 = 0.3;
 
-/// What serves a task, the best first.
+/// The memories that suit a task, best first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recalled {
-    /// What it is.
+    /// The memories, best first.
     pub memories: Vec<Memory>,
     now: Timestamp,
 }
 
-/// What serves a task with these criteria, written by this model (`provider:model`).
+/// Returns the memories that suit a task with these criteria, written by this model
+/// (`provider:model`).
 ///
-/// What has to do with the prompt or with a criterion is found by its words, as evidence is; insights also by what
-/// they are about, and those about another model never. Of these come first what is relevant and strong; what has
-/// faded, or is known to be mostly wrong, not at all. All together take at most [`TOKENS`].
+/// Memories related to the prompt or to a criterion are found by their words, as evidence is;
+/// insights are also found by the criteria and model they are about. Insights about another model
+/// are excluded. Relevant and strong memories come first. Decayed memories, and those known to be
+/// mostly wrong, are excluded. Together they take at most [`TOKENS`] tokens.
 ///
 /// # Errors
-/// If the index of words fails.
+/// If the index fails.
 pub fn recall(
     known: &[Memory],
     task: &Task,
@@ -52,7 +57,7 @@ pub fn recall(
 ) -> Result<Recalled, SearchError> {
     let known: Vec<&Memory> = known
         .iter()
-        .filter(|memory| strength(memory, now) >= FLOOR && !is_given(task, &memory.what))
+        .filter(|memory| strength(memory, now) >= FLOOR && !is_in_task(task, &memory.what))
         .collect();
     let questions: Vec<&str> = std::iter::once(task.prompt.as_str())
         .chain(criteria.criteria.iter().map(|it| it.description.as_str()))
@@ -85,10 +90,10 @@ pub fn recall(
     Ok(Recalled { memories, now })
 }
 
-/// Those that have words of a question in them, the most relevant first.
+/// Returns the memories that contain words of a question, most relevant first.
 ///
 /// # Errors
-/// If the index of words fails.
+/// If the index fails.
 pub fn matching<'a>(known: &'a [Memory], question: &str) -> Result<Vec<&'a Memory>, SearchError> {
     let all: Vec<&Memory> = known.iter().collect();
     let mut found: Vec<(f64, &Memory)> = relevances(&all, &[question])?
@@ -100,7 +105,7 @@ pub fn matching<'a>(known: &'a [Memory], question: &str) -> Result<Vec<&'a Memor
     Ok(found.into_iter().map(|(_, memory)| memory).collect())
 }
 
-/// How relevant each is to the question that it is most relevant to, 0 to 1.
+/// Returns the relevance of each memory to the question it fits best, 0 to 1.
 fn relevances(known: &[&Memory], questions: &[&str]) -> Result<Vec<f64>, SearchError> {
     let texts: Vec<String> = known.iter().map(|memory| memory.what.text()).collect();
     let mut relevances = vec![0.0_f64; known.len()];
@@ -115,7 +120,8 @@ fn relevances(known: &[&Memory], questions: &[&str]) -> Result<Vec<f64>, SearchE
     Ok(relevances)
 }
 
-/// How relevant an insight is to a run; `None` if it is not for it.
+/// Returns the minimum relevance of an insight to a run, or `None` if the insight does not apply to
+/// it.
 fn of_run(
     insight: &KnownInsight,
     criteria: &Criteria,
@@ -144,8 +150,8 @@ fn of_run(
     }
 }
 
-/// Whether the task has it already, from a context file.
-fn is_given(task: &Task, what: &Knowledge) -> bool {
+/// Returns whether the task already contains the memory, from a context file.
+fn is_in_task(task: &Task, what: &Knowledge) -> bool {
     match what {
         Knowledge::Fact(fact) => task.facts.iter().any(|it| it.content == fact.content),
         Knowledge::Procedure(procedure) => {
@@ -156,28 +162,28 @@ fn is_given(task: &Task, what: &Knowledge) -> bool {
 }
 
 impl Recalled {
-    /// As a task is told: facts and procedures as those that come with it, insights as advice; with their ids, so that
-    /// the run's log says which they were.
-    pub fn told(self) -> Recollection {
-        let mut told = Recollection::default();
+    /// Converts the memories to the form that a task holds: facts and procedures as context,
+    /// insights as advice. Includes their ids for the run's log.
+    pub fn into_recollection(self) -> RecalledMemory {
+        let mut into_recollection = RecalledMemory::default();
         for memory in self.memories {
-            told.remembered.push(memory.id);
+            into_recollection.remembered.push(memory.id);
             let strength = strength(&memory, self.now);
             match memory.what {
-                Knowledge::Fact(fact) => told.facts.push(fact),
-                Knowledge::Procedure(procedure) => told.procedures.push(Procedure {
+                Knowledge::Fact(fact) => into_recollection.facts.push(fact),
+                Knowledge::Procedure(procedure) => into_recollection.procedures.push(Procedure {
                     success_rate: success_rate(&procedure),
                     name: procedure.name,
                     content: procedure.content,
                 }),
-                Knowledge::Insight(insight) => told.insights.push(Insight {
+                Knowledge::Insight(insight) => into_recollection.insights.push(Insight {
                     confidence: strength.min(confidence(&insight)),
                     category: insight.category,
                     content: insight.content,
                 }),
             }
         }
-        told
+        into_recollection
     }
 }
 
@@ -298,7 +304,7 @@ mod tests {
         });
         let now = Timestamp::UNIX_EPOCH;
         let found = recall(&known, &task, &house(), "ollama:a", now).unwrap();
-        task.recollect(found.told());
+        task.add_recalled(found.into_recollection());
         assert_eq!(task.facts.len(), 2);
         assert_eq!(
             task.facts[1].confidence, None,

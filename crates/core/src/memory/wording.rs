@@ -1,4 +1,5 @@
-//! Better words for insights, from a model. What cannot be used is left out: the rules' own words do.
+//! Replaces the wording of insights with a model's. The rules' wording stays where the model's is
+//! unusable.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -6,10 +7,10 @@ use serde_json::{Value, json};
 use crate::text::one_line;
 use crate::types::KnownInsight;
 
-/// The most characters of the words for an insight.
+/// The maximum length of a wording, in characters.
 const LONGEST: usize = 500;
 
-/// What a reply has to be, as a JSON Schema of the strict kind.
+/// Returns the JSON Schema of the reply, in the strict form.
 pub fn wording_schema() -> Value {
     json!({
         "type": "object",
@@ -38,13 +39,14 @@ struct Reply {
 }
 
 #[derive(Deserialize)]
-struct Worded {
+struct WordedInsight {
     number: usize,
     text: String,
 }
 
-/// Gives the insights the words of a reply, which names them by their numbers from 1; says how many got some. Words
-/// that are empty, far too long, or lack a name that stood between backticks are not taken.
+/// Gives insights the wording of a reply, which refers to them by number from 1, and returns how
+/// many changed. Rejects a wording that is empty, far too long, or lacks a name in backticks from
+/// the original.
 pub fn apply_wording(insights: &mut [KnownInsight], reply: &str) -> usize {
     let json = match (reply.find('{'), reply.rfind('}')) {
         (Some(begin), Some(end)) if begin < end => &reply[begin..=end],
@@ -55,7 +57,7 @@ pub fn apply_wording(insights: &mut [KnownInsight], reply: &str) -> usize {
     };
     let mut taken = 0;
     for entry in reply.insights {
-        let Ok(worded) = serde_json::from_value::<Worded>(entry) else {
+        let Ok(worded) = serde_json::from_value::<WordedInsight>(entry) else {
             continue;
         };
         let insight = worded
@@ -77,7 +79,7 @@ pub fn apply_wording(insights: &mut [KnownInsight], reply: &str) -> usize {
     taken
 }
 
-/// What it is about by name: the advice would be of no use without.
+/// Returns the names that an insight is about. Advice without them would be useless.
 fn names(insight: &KnownInsight) -> impl Iterator<Item = &str> {
     insight.criterion.iter().map(String::as_str)
 }

@@ -1,8 +1,8 @@
 use std::fmt::Write as _;
 
-/// Puts a text between tags, in a way that the text itself cannot end: where it contains the tag, the tag
-/// gets a number that the text does not contain. The same text always gets the same tag, so that prompts
-/// with the same content are the same bytes.
+/// Puts a text between tags that the text cannot close: if it contains the tag, the tag gets a
+/// number that the text does not contain. The same text always gets the same tag, so that prompts
+/// with the same content are byte-identical.
 pub(super) fn block(text: &str, tag: &str, name: Option<&str>) -> String {
     let mut unique = tag.to_owned();
     let mut number = 2;
@@ -12,7 +12,7 @@ pub(super) fn block(text: &str, tag: &str, name: Option<&str>) -> String {
     }
     let mut out = format!("<{unique}");
     if let Some(name) = name {
-        // A file's name is untrusted, too: it must not end the attribute or the tag.
+        // A file name is untrusted, too: it must not close the attribute or the tag.
         let name: String = name
             .chars()
             .map(|c| {

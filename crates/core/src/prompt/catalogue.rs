@@ -1,22 +1,22 @@
-//! The templates by name: what each asks for, and what it is given.
+//! The catalogue of templates: the purpose and the variables of each.
 
 use std::fmt::Write as _;
 
 /// A template that users may replace.
-pub(super) struct Entry {
+pub(super) struct TemplateEntry {
     /// The name of its file.
     pub(super) name: &'static str,
-    /// Our own.
+    /// The built-in text.
     pub(super) source: &'static str,
-    /// What it asks for, or what part it is.
+    /// Its purpose, or the part of a prompt that it is.
     about: &'static str,
-    /// What it is given besides what all are.
+    /// Its variables in addition to the common ones.
     variables: &'static [&'static [Variable]],
-    /// What it must show, where there is any: without it the reply could be of no use.
+    /// The variables that it must show if they are set. Without them the reply could be useless.
     pub(super) must_show: &'static [&'static str],
 }
 
-/// A name, and what stands for it.
+/// A name and its description.
 type Variable = (&'static str, &'static str);
 
 const COMMON: &[Variable] = &[
@@ -84,7 +84,7 @@ const REVISE: &[Variable] = &[
 
 const SECTION: &[Variable] = &[
     ("section", "the section that is revised: a <section> block"),
-    ("to_mend", "what is wrong with it: a <to-mend> block"),
+    ("to_fix", "what is wrong with it: a <to-fix> block"),
     ("headed", "whether it has a heading"),
 ];
 
@@ -139,101 +139,101 @@ const COMPARE: &[Variable] = &[
     ),
 ];
 
-/// Every template that users may replace. What only repeats how a reply must look is not among them.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+/// All templates that users may replace. Excludes those that only repeat the form of the reply.
+pub(super) const TEMPLATES: &[TemplateEntry] = &[
+    TemplateEntry {
         name: "base.j2",
         source: include_str!("templates/base.j2"),
         about: "the beginning of every prompt. As long as it is the same, servers need not read it again",
         variables: &[],
         must_show: &[],
     },
-    Entry {
+    TemplateEntry {
         name: "compare.j2",
         source: include_str!("templates/compare.j2"),
         about: "asks which of two drafts is better. The reply is a JSON object with `reason` and `better`",
         variables: &[COMPARE],
         must_show: &["draft_a", "draft_b"],
     },
-    Entry {
+    TemplateEntry {
         name: "draft.j2",
         source: include_str!("templates/draft.j2"),
         about: "asks for a first draft",
         variables: &[WRITE],
         must_show: &["task"],
     },
-    Entry {
+    TemplateEntry {
         name: "evaluate.j2",
         source: include_str!("templates/evaluate.j2"),
         about: "asks for a verdict on a draft",
         variables: &[EVALUATE],
         must_show: &["draft", "own", "form"],
     },
-    Entry {
+    TemplateEntry {
         name: "evidence.j2",
         source: include_str!("templates/evidence.j2"),
         about: "the evidence behind a draft",
         variables: &[],
         must_show: &[],
     },
-    Entry {
+    TemplateEntry {
         name: "feedback.j2",
         source: include_str!("templates/feedback.j2"),
         about: "the beginning of every prompt that revises: the draft, and what is wrong with it",
         variables: &[FEEDBACK, REVISE, WRITE],
         must_show: &[],
     },
-    Entry {
+    TemplateEntry {
         name: "fresh.j2",
         source: include_str!("templates/fresh.j2"),
         about: "asks for a new draft that avoids the issues of an earlier one",
         variables: &[FEEDBACK, WRITE],
         must_show: &["task", "feedback", "wishes"],
     },
-    Entry {
+    TemplateEntry {
         name: "revise.j2",
         source: include_str!("templates/revise.j2"),
         about: "asks for the whole draft again, revised",
         variables: &[FEEDBACK, REVISE, WRITE],
         must_show: &["draft", "feedback", "wishes"],
     },
-    Entry {
+    TemplateEntry {
         name: "revise_addition.j2",
         source: include_str!("templates/revise_addition.j2"),
         about: "asks for one more section. The first line of the reply says where it goes: AFTER and a number",
         variables: &[FEEDBACK, REVISE, WRITE, ADDITION],
         must_show: &["draft", "sections", "missing", "wishes"],
     },
-    Entry {
+    TemplateEntry {
         name: "revise_edit.j2",
         source: include_str!("templates/revise_edit.j2"),
         about: "asks for edits of the draft. The reply is made of SEARCH and REPLACE blocks",
         variables: &[FEEDBACK, REVISE, WRITE],
         must_show: &["draft", "feedback", "wishes"],
     },
-    Entry {
+    TemplateEntry {
         name: "revise_section.j2",
         source: include_str!("templates/revise_section.j2"),
         about: "asks for one section of the draft again, revised",
         variables: &[FEEDBACK, REVISE, WRITE, SECTION],
-        must_show: &["section", "to_mend", "wishes"],
+        must_show: &["section", "to_fix", "wishes"],
     },
 ];
 
-impl Entry {
-    /// The template of this name.
+impl TemplateEntry {
+    /// Returns the template with this name.
     pub(super) fn of(name: &str) -> Option<&'static Self> {
-        ENTRIES.iter().find(|entry| entry.name == name)
+        TEMPLATES.iter().find(|entry| entry.name == name)
     }
 
-    /// What it may use: names, and what stands for them.
+    /// Returns the variables that it may use.
     pub(super) fn variables(&self) -> impl Iterator<Item = &'static Variable> {
         COMMON
             .iter()
             .chain(self.variables.iter().copied().flatten())
     }
 
-    /// The names that it may use, without those of what is in them.
+    /// Returns the names of the variables that it may use, without those of nested values.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let mut names: Vec<&str> = self
             .variables()
@@ -243,7 +243,8 @@ impl Entry {
         names
     }
 
-    /// Our own template with a comment at the top that says what it is given. It asks for the same, word for word.
+    /// Returns the built-in template with a comment at the top that documents its variables. It
+    /// renders to the same text.
     pub(super) fn documented(&self) -> String {
         let mut out = format!("{{# {}: {}.\n", self.name, self.about);
         out.push_str(

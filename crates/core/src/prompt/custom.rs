@@ -1,4 +1,4 @@
-//! Templates of the user's own.
+//! Custom templates.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -10,44 +10,46 @@ use std::sync::Arc;
 use minijinja::{Environment, Error, Value};
 use parking_lot::Mutex;
 
-use super::catalogue::{ENTRIES, Entry};
-use super::{BUILT_IN, EarlierDraft, Feedback, Past, Prompts, Revise, Rubric, own};
+use super::catalogue::{TEMPLATES, TemplateEntry};
+use super::{BUILT_IN, EarlierDraft, Feedback, Past, Prompts, Revise, Rubric, criterion_prompt};
 use crate::source::{self, Source, SourceError};
 use crate::types::{
     ContextBlock, Criteria, Criterion, Evaluator, Evidence, EvidenceSource, Fact, Insight, Issue,
-    IssueType, JudgeExample, JudgeSettings, LlmConfig, LoopSettings, PastMessage, Place,
-    ProbeTexts, Procedure, Severity, Task,
+    IssueType, JudgeExample, LlmConfig, PastMessage, Place, Procedure, Severity, Task,
 };
 
-/// How much work a template may make, in instructions of its engine: a hundred times that of any real prompt, and
-/// done in a moment.
+/// The maximum work per rendering, in instructions of the template engine: a hundred times the cost
+/// of any real prompt, and still fast.
 const FUEL: u64 = 1_000_000;
 
-/// Templates of a folder of the user's own. Those that are not there are as built in.
+/// Custom templates from a folder. Templates that are not in the folder stay built in.
 #[derive(Debug)]
 pub struct Templates {
     environment: Environment<'static>,
-    /// Those of the user's own, by name.
+    /// The custom templates by name.
     own: BTreeMap<&'static str, Source>,
     folder: String,
-    /// What went wrong when one was filled in, until somebody asks.
+    /// The last rendering error, until [`Templates::take_problem`] returns it.
     problem: Mutex<Option<SourceError>>,
 }
 
-/// The built-in templates: name and text, each with a comment that says what it is given.
+/// Returns the names and texts of the built-in templates, each with a comment that documents its
+/// variables.
 pub fn built_in_templates() -> impl Iterator<Item = (&'static str, String)> {
-    ENTRIES.iter().map(|entry| (entry.name, entry.documented()))
+    TEMPLATES
+        .iter()
+        .map(|entry| (entry.name, entry.documented()))
 }
 
 impl Templates {
-    /// Reads the templates in a folder. Hidden files are left alone.
+    /// Reads the templates in a folder. Ignores hidden files.
     ///
-    /// Each is filled in on trial, with everything that there may be and with next to nothing, so that what is
-    /// wrong with it is found before any model is asked.
+    /// Renders each template twice on sample data, once with every variable set and once with
+    /// almost none, so that errors are found before any model is called.
     ///
     /// # Errors
-    /// If the folder or a file cannot be read, holds something that is no template of ours, or a template that
-    /// cannot be filled in or does not show what it must.
+    /// If the folder or a file cannot be read, a file is not one of the known templates, or a
+    /// template fails to render or does not show a required variable.
     pub fn read(folder: &Path) -> Result<Self, SourceError> {
         let name = folder.display().to_string();
         let mut templates = Self {
@@ -60,35 +62,33 @@ impl Templates {
         templates.environment.set_debug(true);
         for file in files(folder, &name)? {
             let path = folder.join(&file);
-            let Some(entry) = Entry::of(&file) else {
-                let known = ENTRIES.iter().map(|entry| entry.name);
+            let Some(entry) = TemplateEntry::of(&file) else {
+                let known = TEMPLATES.iter().map(|entry| entry.name);
                 let hint = match source::similar(&file, known.clone()) {
                     Some(similar) => format!("did you mean `{similar}`?"),
                     None => format!("the templates are {}", source::list(known)),
                 };
                 let path = path.display().to_string();
-                return Err(
-                    SourceError::whole(&path, "there is no template of this name").help(hint),
-                );
+                return Err(SourceError::for_file(&path, "unknown template").help(hint));
             };
-            // Opening a pipe would wait for a writer.
+            // Opening a named pipe would wait for a writer.
             if path
                 .metadata()
                 .is_ok_and(|it| !it.is_file() && !it.is_dir())
             {
                 let path = path.display().to_string();
-                return Err(SourceError::whole(&path, "this is not a regular file"));
+                return Err(SourceError::for_file(&path, "this is not a regular file"));
             }
             let source = source::read(&path)?;
             templates.own.insert(entry.name, source.clone());
             templates
                 .environment
                 .add_template_owned(entry.name, source.text().to_owned())
-                .map_err(|error| templates.fault(&error, entry.name))?;
+                .map_err(|error| templates.template_error(&error, entry.name))?;
         }
         if templates.own.is_empty() {
             return Err(
-                SourceError::whole(&name, "there is no template in this folder")
+                SourceError::for_file(&name, "this folder contains no templates")
                     .help("`reflect config prompts DIR` writes the built-in ones into a folder"),
             );
         }
@@ -96,25 +96,25 @@ impl Templates {
         templates.try_out()
     }
 
-    /// A hash of the texts of the user's own: another one says that something has changed.
+    /// Returns a hash of the custom templates, which changes whenever one of them does.
     pub fn hash(&self) -> String {
         let own = self.own.iter();
         source::hash_of(own.flat_map(|(name, source)| [*name, source.text()]))
     }
 
-    /// Whether the user has replaced this one.
+    /// Returns whether the user has replaced this template.
     pub(super) fn replace(&self, name: &str) -> bool {
         self.own.contains_key(name)
     }
 
-    /// Fills a template in. One of the user's own that cannot be filled in, or does not show what it must, is
-    /// kept as a problem; `None` then.
+    /// Renders a template. Returns `None` if a custom template fails to render or does not show a
+    /// required variable, and stores the problem.
     pub(super) fn render(&self, name: &str, values: &Value) -> Option<String> {
         let rendered = self
             .environment
             .get_template(name)
             .and_then(|template| template.render(values))
-            .map_err(|error| self.fault(&error, name))
+            .map_err(|error| self.template_error(&error, name))
             .and_then(|text| self.check_shown(name, values, &text).map(|()| text));
         rendered
             .map_err(|problem| {
@@ -124,20 +124,20 @@ impl Templates {
             .ok()
     }
 
-    /// What went wrong since somebody asked last.
+    /// Returns the problem since the last call, if any.
     pub(super) fn take_problem(&self) -> Option<SourceError> {
         let mut problem = self.problem.lock();
         problem.take()
     }
 
     fn check_shown(&self, name: &str, values: &Value, text: &str) -> Result<(), SourceError> {
-        let Some(entry) = Entry::of(name) else {
+        let Some(entry) = TemplateEntry::of(name) else {
             return Ok(());
         };
         for variable in entry.must_show {
             let value = values.get_attr(variable).unwrap_or_default();
             let missing = |value: &Value| value.as_str().is_some_and(|it| !text.contains(it));
-            // The writer may read a short task without its tags, and last.
+            // The writer may receive a short task without tags, at the end.
             let restated = values.get_attr("restated").unwrap_or_default();
             let said = *variable == "task" && restated.is_true() && !missing(&restated);
             let enforced = values.get_attr("enforced").unwrap_or_default().is_true();
@@ -147,23 +147,23 @@ impl Templates {
                     .get(name)
                     .map_or(self.folder.as_str(), Source::name);
                 let message = format!("`{name}` does not show `{variable}` as it is");
-                return Err(SourceError::whole(file, &message)
-                    .help(format!("write {{{{ {variable} }}}} where it is to stand")));
+                return Err(SourceError::for_file(file, &message)
+                    .help(format!("add {{{{ {variable} }}}} where it should appear")));
             }
         }
         Ok(())
     }
 
-    /// No template may use a variable that it is not given, not even where it seldom comes to it.
+    /// Checks that no template uses an unknown variable, not even in a rarely taken branch.
     fn check_names(&self) -> Result<(), SourceError> {
-        for entry in ENTRIES {
+        for entry in TEMPLATES {
             let Some(source) = self.own.get(entry.name) else {
                 continue;
             };
             let template = self
                 .environment
                 .get_template(entry.name)
-                .map_err(|error| self.fault(&error, entry.name))?;
+                .map_err(|error| self.template_error(&error, entry.name))?;
             let known = entry.names();
             let is_global =
                 |name: &str| self.environment.globals().any(|(global, _)| global == name);
@@ -176,10 +176,7 @@ impl Templates {
             unknown.sort_by_key(|(place, _)| place.start);
             if let Some((place, name)) = unknown.into_iter().next() {
                 return Err(source
-                    .error(
-                        place,
-                        &format!("there is no variable `{name}` in `{}`", entry.name),
-                    )
+                    .error(place, &format!("`{}` has no variable `{name}`", entry.name))
                     .help_if(
                         source::similar(&name, known.iter().copied())
                             .map(|similar| format!("did you mean `{similar}`?")),
@@ -190,7 +187,7 @@ impl Templates {
         Ok(())
     }
 
-    /// Fills everything in, once with all that there may be, and once with next to nothing.
+    /// Renders every template, once with every variable set and once with almost none.
     fn try_out(self) -> Result<Self, SourceError> {
         let templates = Arc::new(self);
         let mut long = full();
@@ -201,7 +198,7 @@ impl Templates {
             if !past.drafts.is_empty() {
                 prompts.show_evidence(&[evidence()]);
                 prompts.show_fresh_evidence(&[evidence()]);
-                prompts.add_wish("A wish.");
+                prompts.add_instruction("A wish.");
             }
             prompts.show_past(past);
             ask_everything(&prompts, &criteria);
@@ -210,11 +207,12 @@ impl Templates {
             return Err(problem);
         }
         Arc::into_inner(templates)
-            .ok_or_else(|| SourceError::whole("templates", "they are still in use"))
+            .ok_or_else(|| SourceError::for_file("templates", "they are still in use"))
     }
 
-    /// An error of the engine, where it is. What goes wrong in a template that another one includes is shown there.
-    fn fault(&self, error: &Error, name: &str) -> SourceError {
+    /// Converts an error of the template engine, with its position. An error in an included
+    /// template is shown there.
+    fn template_error(&self, error: &Error, name: &str) -> SourceError {
         let mut deepest = error;
         while let Some(inner) = deepest
             .source()
@@ -222,10 +220,10 @@ impl Templates {
         {
             deepest = inner;
         }
-        let message = own::message_of(deepest);
+        let message = criterion_prompt::message_of(deepest);
         let place = deepest.name().unwrap_or(name);
-        let Some((source, entry)) = self.own.get(place).zip(Entry::of(place)) else {
-            return SourceError::whole(&self.folder, &format!("`{name}`: {message}"));
+        let Some((source, entry)) = self.own.get(place).zip(TemplateEntry::of(place)) else {
+            return SourceError::for_file(&self.folder, &format!("`{name}`: {message}"));
         };
         let line = || {
             deepest
@@ -238,16 +236,16 @@ impl Templates {
     }
 }
 
-/// The names of the files in a folder, in alphabetical order.
+/// Returns the names of the files in a folder, in alphabetical order.
 fn files(folder: &Path, name: &str) -> Result<Vec<String>, SourceError> {
     let fail = |error: std::io::Error| {
-        SourceError::whole(
+        SourceError::for_file(
             name,
             &match error.kind() {
-                ErrorKind::NotFound => "there is no such folder".to_owned(),
+                ErrorKind::NotFound => "no such folder".to_owned(),
                 ErrorKind::NotADirectory => "this is not a folder".to_owned(),
-                ErrorKind::PermissionDenied => "the folder may not be read".to_owned(),
-                _ => format!("the folder cannot be read: {error}"),
+                ErrorKind::PermissionDenied => "no permission to read the folder".to_owned(),
+                _ => format!("cannot read the folder: {error}"),
             },
         )
     };
@@ -266,7 +264,7 @@ fn files(folder: &Path, name: &str) -> Result<Vec<String>, SourceError> {
     Ok(files)
 }
 
-fn variables(entry: &Entry) -> String {
+fn variables(entry: &TemplateEntry) -> String {
     let names = entry.names();
     format!("variables of `{}`: {}", entry.name, source::list(names))
 }
@@ -281,7 +279,7 @@ fn span_of_line(text: &str, line: usize) -> Range<usize> {
     before..before + length
 }
 
-/// Where a template first uses a name: as a whole word between its delimiters.
+/// Returns the first use of a name in a template: as a whole word between delimiters.
 fn place_of(text: &str, name: &str) -> Range<usize> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name)
@@ -297,7 +295,7 @@ fn place_of(text: &str, name: &str) -> Range<usize> {
         .unwrap_or(0..0)
 }
 
-/// Makes every prompt that there is.
+/// Renders every prompt.
 fn ask_everything(prompts: &Prompts, criteria: &Criteria) {
     let issues = [issue()];
     let sections = ["First".to_owned()];
@@ -328,7 +326,7 @@ fn ask_everything(prompts: &Prompts, criteria: &Criteria) {
         }
     }
     let all: Vec<&Criterion> = criteria.criteria.iter().collect();
-    // Whether a criterion's own prompt can be filled in was found out when it was read.
+    // A criterion's own prompt was checked when it was read.
     let _ = prompts.evaluate("A draft.", &Rubric::new(&all), true);
     for criterion in &all {
         let _ = prompts.evaluate("A draft.", &Rubric::new(&[criterion]), false);
@@ -370,18 +368,10 @@ fn criterion(name: &str, config: LlmConfig) -> Criterion {
 }
 
 fn criteria(criteria: Vec<Criterion>) -> Criteria {
-    Criteria {
-        name: "sample".to_owned(),
-        description: None,
-        threshold: 0.8,
-        loop_settings: LoopSettings::default(),
-        judge_settings: JudgeSettings::default(),
-        probe: ProbeTexts::default(),
-        criteria,
-    }
+    Criteria::new("sample", criteria)
 }
 
-/// A run with everything in it.
+/// A run with every variable set.
 fn full() -> (Task, Criteria, Past) {
     let task = Task {
         prompt: "A task.".to_owned(),
@@ -435,7 +425,7 @@ fn full() -> (Task, Criteria, Past) {
     (task, criteria(all), past)
 }
 
-/// A run with next to nothing in it.
+/// A run with almost nothing set.
 fn bare() -> (Task, Criteria, Past) {
     let one = criterion("one", LlmConfig::default());
     (Task::default(), criteria(vec![one]), Past::default())
@@ -461,7 +451,7 @@ mod tests {
         let (task, criteria, past) = full();
         let mut prompts = Prompts::new(&task, &criteria).with_templates(templates);
         prompts.show_past(past);
-        prompts.add_wish("Shorter.");
+        prompts.add_instruction("Shorter.");
         let feedback = Feedback::default();
         let all: Vec<&Criterion> = criteria.criteria.iter().collect();
         [
@@ -486,7 +476,7 @@ mod tests {
         let templates = read(&files).unwrap();
         assert_eq!(everything(Some(Arc::new(templates))), everything(None));
         for (name, text) in written {
-            for variable in Entry::of(name).unwrap().names() {
+            for variable in TemplateEntry::of(name).unwrap().names() {
                 assert!(
                     text.contains(&format!("\n   {variable}")),
                     "{name}: {variable}"
@@ -497,7 +487,7 @@ mod tests {
 
     #[test]
     fn every_variable_that_is_documented_is_there() {
-        for entry in ENTRIES {
+        for entry in TEMPLATES {
             let mut text = entry.source.to_owned();
             for (name, _) in entry.variables() {
                 let _ = write!(text, "{{% set x = {name} %}}{{{{ x is defined }}}}");
@@ -542,13 +532,13 @@ mod tests {
             (
                 "draft.j2",
                 "{{ task }}\n tsk {{ tsk }}",
-                "there is no variable `tsk` in `draft.j2`",
+                "`draft.j2` has no variable `tsk`",
                 Some((2, Some(9))),
             ),
             (
                 "draft.j2",
                 "{{ task }}{% if note %}{{ drft }}{% endif %}",
-                "there is no variable `drft`",
+                "`draft.j2` has no variable `drft`",
                 Some((1, Some(27))),
             ),
             (
@@ -560,7 +550,7 @@ mod tests {
             (
                 "evidence.j2",
                 "{{ draft }}",
-                "there is no variable `draft` in `evidence.j2`",
+                "`evidence.j2` has no variable `draft`",
                 Some((1, Some(4))),
             ),
             (
@@ -606,7 +596,7 @@ mod tests {
                 "does not show `wishes`",
                 None,
             ),
-            ("repair.j2", "x", "there is no template of this name", None),
+            ("repair.j2", "x", "unknown template", None),
         ] {
             let error = read(&[(file, text)]).expect_err(text);
             assert!(error.to_string().contains(message), "{text}: {error}");
@@ -629,7 +619,7 @@ mod tests {
             read(&[])
                 .unwrap_err()
                 .to_string()
-                .contains("no template in this folder")
+                .contains("contains no templates")
         );
         let nowhere = Templates::read(Path::new("/nowhere/at/all")).unwrap_err();
         assert!(nowhere.to_string().contains("no such folder"));
@@ -637,7 +627,7 @@ mod tests {
 
     #[test]
     fn what_goes_wrong_later_is_kept_and_the_built_in_template_asks() {
-        // Nobody could know that this task is not in the samples.
+        // The sample data does not contain this task, so loading cannot detect the error.
         let text =
             "{{ task }}{% if 'Cook' in task %}{{ [] | first | upper }}{{ 1 / 0 }}{% endif %}";
         let templates = Arc::new(read(&[("draft.j2", text)]).unwrap());
@@ -655,7 +645,7 @@ mod tests {
 
     #[test]
     fn a_draft_cannot_leave_its_block_in_a_template_of_ones_own() {
-        let text = "Mend it: {{ draft }} {{ feedback }} {{ wishes }}";
+        let text = "Fix it: {{ draft }} {{ feedback }} {{ wishes }}";
         let templates = read(&[("revise.j2", text)]).unwrap();
         let prompts =
             Prompts::new(&Task::new("Write."), &bare().1).with_templates(Some(Arc::new(templates)));

@@ -4,22 +4,22 @@ use std::fmt::Write as _;
 use crate::text::{clip, one_line};
 use crate::types::{Evaluation, Issue, Place, Status};
 
-/// The most of a quotation that is shown to find it again, in characters.
+/// The maximum length of a quotation that locates an issue, in characters.
 const QUOTED: usize = 160;
 
-/// What a revision is to fix, and what it must not lose.
+/// What a revision must fix and what it must keep.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Feedback {
-    /// What is to be fixed, most severe first.
+    /// The issues to fix, most severe first.
     pub issues: Vec<Issue>,
-    /// Criteria that are not met and that no issue belongs to, each with what its verdict rests on.
+    /// Failed criteria without an issue, each with the basis of its verdict.
     pub(super) unmet: Vec<(String, Option<String>)>,
-    /// Criteria that are met.
+    /// The criteria that are met.
     pub(super) met: Vec<String>,
 }
 
 impl Feedback {
-    /// What an evaluation says.
+    /// Creates the feedback from an evaluation.
     pub fn new(evaluation: Option<&Evaluation>) -> Self {
         let issues = evaluation.map_or_else(Vec::new, |evaluation| evaluation.issues.clone());
         let results = evaluation.map(|evaluation| evaluation.criteria.as_slice());
@@ -45,13 +45,13 @@ impl Feedback {
         }
     }
 
-    /// The criteria that are met, as they are named in prompts.
-    pub(super) fn kept(&self) -> Vec<String> {
+    /// Returns the criteria that are met, as prompts name them.
+    pub(super) fn met_names(&self) -> Vec<String> {
         self.met.iter().map(|name| format!("`{name}`")).collect()
     }
 
-    /// All of it as the reviser reads it, one thing a line. `required` says what the criteria require, `wished` whether
-    /// the user gave instructions of his own.
+    /// Returns the feedback as the writer receives it, one item per line. `required` maps criteria
+    /// to their requirements; `wished` says whether the user gave instructions.
     pub(super) fn describe(&self, required: &BTreeMap<String, String>, wished: bool) -> String {
         let mut lines = describe_issues(&self.issues);
         for (name, evidence) in &self.unmet {
@@ -74,7 +74,8 @@ impl Feedback {
     }
 }
 
-/// Issues as the reviser reads them, one a line, in the order given: how severe, where, what, and what would be right.
+/// Returns issues as the writer receives them, one per line, in the given order: severity, place,
+/// description and fix.
 pub(super) fn describe_issues(issues: &[Issue]) -> String {
     let lines: Vec<String> = issues
         .iter()

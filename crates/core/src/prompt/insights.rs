@@ -1,4 +1,4 @@
-//! The prompt that asks for better words for insights.
+//! The prompt that requests better wording for insights.
 
 use minijinja::context;
 
@@ -6,8 +6,8 @@ use super::block::block;
 use super::render;
 use crate::model::{Message, Role};
 
-/// Asks for better words for these insights, which are shown with their numbers from 1. The reply is a JSON object,
-/// `{"insights": [{"number": 1, "text": "..."}]}`.
+/// Requests better wording for these insights, which are numbered from 1. The reply is a JSON
+/// object, `{"insights": [{"number": 1, "text": "..."}]}`.
 pub fn word_insights(insights: &[&str]) -> Vec<Message> {
     let lines: Vec<String> = (1..)
         .zip(insights)

@@ -1,4 +1,4 @@
-//! What the judge is asked.
+//! The prompts for the judge.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -6,43 +6,44 @@ use serde::Serialize;
 use serde_json::{Map, json};
 
 use super::block::block;
-use super::{ASKED_ISSUES, Prompts, SCALE, own};
+use super::{ASKED_ISSUES, Prompts, SCALE, criterion_prompt, render};
 use crate::model::Message;
 use crate::types::{Criterion, Evaluator, JudgeExample, LlmConfig};
 
-/// How some criteria are put to a judge: the same for every draft, so it is worked out once.
+/// The part of a judge's prompt about some criteria. It is the same for every draft, so it is
+/// computed once.
 #[derive(Debug)]
 pub struct Rubric {
     names: Value,
     scores: Value,
     examples: Value,
     form: String,
-    /// How the verdict on a criterion is given, behind its reason.
+    /// What follows the reason in a verdict: the score or answers.
     answer: &'static str,
-    /// Which criteria have issues.
+    /// The criteria that need issues.
     mark: &'static str,
-    /// The criterion that has a prompt of its own, if it is that.
-    own: Option<OwnPrompt>,
+    /// The custom prompt, if the criterion has one.
+    own: Option<CustomPrompt>,
 }
 
-/// A criterion's own prompt, and what it may show of the criterion.
+/// A criterion's custom prompt, and what it may show of the criterion.
 #[derive(Debug)]
-struct OwnPrompt {
+struct CustomPrompt {
     template: String,
-    /// Whether it says itself in what JSON to answer.
+    /// Whether it describes the JSON of the reply itself.
     states_form: bool,
     criterion: String,
     description: String,
 }
 
-/// How scores of some criteria are given: a line, and one for each step or question.
+/// How the scores of some criteria are given: a title, and a line per step or question.
 #[derive(Serialize)]
 struct Scores {
     title: String,
     lines: Vec<String>,
 }
 
-/// A judged draft that is shown as an example.
+/// A judged draft as a few-shot example.
 #[derive(Serialize)]
 struct Example<'a> {
     criterion: &'a str,
@@ -51,13 +52,15 @@ struct Example<'a> {
 }
 
 impl Rubric {
-    /// Of these criteria, which are the judge's. A criterion with a prompt of its own stands alone.
+    /// Creates the rubric for the criteria among these that the judge evaluates. A criterion with a
+    /// custom prompt must be alone.
     pub fn new(criteria: &[&Criterion]) -> Self {
         let own = match criteria {
             [only] => config(only).and_then(|config| {
                 let template = config.prompt.clone()?;
-                Some(OwnPrompt {
-                    states_form: (config.own_form).unwrap_or_else(|| own::states_form(&template)),
+                Some(CustomPrompt {
+                    states_form: (config.own_form)
+                        .unwrap_or_else(|| criterion_prompt::states_form(&template)),
                     template,
                     criterion: only.name.clone(),
                     description: only.description.clone(),
@@ -86,21 +89,51 @@ impl Rubric {
         }
     }
 
-    /// Whether the criterion's own prompt says in what JSON to answer.
+    /// Returns the built-in instructions of a verdict's prompt, without the task, the criteria, the
+    /// scales and the draft.
+    pub fn instructions(&self) -> String {
+        let no = || Value::from(Vec::<Value>::new());
+        let values = context! {
+            task => "-",
+            context => no(),
+            history => no(),
+            evidence => no(),
+            fresh => no(),
+            scores => no(),
+            examples => no(),
+            criteria => "",
+            facts => "",
+            procedures => "",
+            restated => (),
+            form => "",
+            states_form => false,
+            first => false,
+            shown => true,
+            names => self.names.clone(),
+            answer => self.answer,
+            mark => self.mark,
+            max_issues => ASKED_ISSUES,
+            own => (),
+            enforced => true,
+        };
+        render("evaluate.j2", values)
+    }
+
+    /// Returns whether the custom prompt describes the JSON of the reply.
     pub fn states_form(&self) -> bool {
         self.own.as_ref().is_some_and(|own| own.states_form)
     }
 }
 
 impl Prompts {
-    /// Asks for a verdict on a draft. `enforced` says that the server holds the reply to its JSON Schema: then the prompt
-    /// does not show the form.
+    /// Requests a verdict on a draft. `enforced` means that the server enforces the JSON Schema of
+    /// the reply, so the prompt does not show the form.
     ///
-    /// What is the same for every draft comes before it. Of several calls on one draft, each about other criteria, what
-    /// is not the same in all of them comes behind it.
+    /// Text that is the same for every draft comes before the draft. Text that differs between
+    /// several calls about the same draft comes after it.
     ///
     /// # Errors
-    /// If the criterion's own prompt cannot be filled in, with the reason.
+    /// The reason, if a custom prompt fails to render.
     pub fn evaluate(
         &self,
         draft: &str,
@@ -108,9 +141,13 @@ impl Prompts {
         enforced: bool,
     ) -> Result<Vec<Message>, String> {
         let own = (rubric.own.as_ref())
-            .map(|own| own::render(&own.template, &own.criterion, &own.description, draft))
+            .map(|own| {
+                criterion_prompt::render(&own.template, &own.criterion, &own.description, draft)
+            })
             .transpose()?;
-        let shown = own.as_ref().is_some_and(|own| own::shows(own, draft));
+        let shown = own
+            .as_ref()
+            .is_some_and(|own| criterion_prompt::shows(own, draft));
         let Rubric {
             names,
             scores,
@@ -137,8 +174,8 @@ impl Prompts {
         Ok(self.judge("evaluate.j2", values))
     }
 
-    /// Asks which of two drafts meets the criteria better, or the one of this name. `enforced` as for
-    /// [`Prompts::evaluate`].
+    /// Asks which of two drafts better meets all criteria, or the criterion with this name.
+    /// `enforced` as for [`Prompts::evaluate`].
     pub fn compare(
         &self,
         first: &str,
@@ -153,7 +190,7 @@ impl Prompts {
     }
 }
 
-/// What a preference looks like.
+/// The form of a preference.
 const PREFERENCE: &str = r#"{"analysis":"...","better":"tie"}"#;
 
 fn has_checks(criterion: &Criterion) -> bool {
@@ -259,7 +296,7 @@ fn verdict(example: &JudgeExample) -> String {
     verdict
 }
 
-/// What a verdict on these criteria looks like.
+/// Returns the form of a verdict on these criteria.
 fn form(criteria: &[&Criterion]) -> String {
     let mut scores = Map::new();
     for criterion in criteria {

@@ -1,18 +1,21 @@
-//! What models are told. The templates are files in `templates/`; users may replace them by [`Templates`].
+//! Prompts for the models. The templates are files in `templates/`; users may replace them with
+//! [`Templates`].
 //!
-//! What does not change during a run comes first, so that a server's prompt cache is hit: the material, which all calls
-//! share, and the criteria. For the judge its instructions follow, and then the draft. For the writer the draft and the
-//! feedback follow, then the role, and last the task. What comes from a user, a file or a model is delimited, and the
-//! system text declares the tags of the call to be data.
+//! Text that does not change during a run comes first, so that the server's prompt cache applies:
+//! the material that all calls share, and the criteria. The judge then receives its instructions
+//! and the draft. The writer receives the draft and the feedback, then the role, and the task last.
+//! Text from a user, a file or a model is delimited, and the system text declares the tags of the
+//! call to be data.
 
 mod advise;
 mod block;
 mod catalogue;
+mod copied;
+mod criterion_prompt;
 mod custom;
 mod feedback;
 mod insights;
 mod judge;
-mod own;
 mod reflect;
 mod requirement;
 mod steps;
@@ -33,44 +36,46 @@ use crate::types::{
 
 pub use self::advise::advise;
 use self::block::block;
-use self::catalogue::ENTRIES;
+use self::catalogue::TEMPLATES;
+pub(crate) use self::copied::PromptRuns;
+pub use self::criterion_prompt::states_form;
+pub use self::criterion_prompt::{TemplateError, check as check_own};
 pub use self::custom::{Templates, built_in_templates};
 pub use self::feedback::Feedback;
 pub use self::insights::word_insights;
 pub use self::judge::Rubric;
-pub use self::own::states_form;
-pub use self::own::{TemplateFault, check as check_own};
 pub use self::reflect::{ToolResult, guidance, tool_note};
 use self::requirement::requirement;
 
-/// Version of the prompts: verdicts under another version are not comparable.
+/// The version of the prompts. Verdicts from different versions are not comparable.
 pub const PROMPT_VERSION: u32 = 3;
 
-/// The most issues that are taken from a verdict.
+/// The maximum number of issues taken from a verdict.
 pub const MAX_ISSUES: usize = 8;
 
-/// The most issues a judge is asked for: more are rarely all fixed in one revision.
+/// The maximum number of issues that a judge is asked for. One revision rarely fixes more.
 pub const ASKED_ISSUES: usize = 3;
 
-/// A task of at most so many bytes is shown to the writer without a tag: before the requirements of a first draft, at
-/// the end of a revision's prompt. `docs/loop.md` has the measurements. A longer one always stands in a block before the
-/// requirements, where a server's prompt cache keeps it.
+/// The maximum size in bytes of a task that the writer receives without a tag: before the
+/// requirements of a first draft, and at the end of a revision's prompt. `docs/loop.md` has the
+/// measurements. A longer task always stands in a block before the requirements, where the server's
+/// prompt cache covers it.
 const RESTATED: usize = 600;
 
-/// One step of the judge's scale.
+/// A step of the judge's scale.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Anchor {
-    /// What the judge writes.
+    /// The number that the judge writes.
     pub step: u8,
-    /// What it means, as the judge is told.
+    /// Its meaning in the judge's prompt.
     pub meaning: &'static str,
     /// The score it stands for.
     pub score: f64,
 }
 
-/// The judge's scale. Few anchored steps agree better with people and with themselves than a number
-/// between 0 and 1. "Good, only minor flaws" reaches the default threshold of 0.8, and "partly met" is
-/// below the default floor of 0.7.
+/// The judge's scale. A few anchored steps agree better with people, and between repeated verdicts,
+/// than a number between 0 and 1. "Good, only minor flaws" reaches the default threshold of 0.8,
+/// and "partly met" is below the default floor of 0.7.
 pub const SCALE: [Anchor; 5] = [
     Anchor {
         step: 1,
@@ -103,7 +108,7 @@ static BUILT_IN: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = template::environment();
     environment.set_syntax(template::trimmed());
     environment.add_filter("block", block);
-    // A run uses a few of them; what is not used is not read.
+    // Load templates on first use, because a run uses only a few.
     environment.set_loader(|name| Ok(source(name).map(str::to_owned)));
     environment
 });
@@ -130,73 +135,73 @@ const FIXED: [(&str, &str); 12] = [
     ("task.j2", include_str!("templates/task.j2")),
 ];
 
-/// The text of a built-in template.
+/// Returns the text of a built-in template.
 fn source(name: &str) -> Option<&'static str> {
-    let replaceable = ENTRIES.iter().map(|entry| (entry.name, entry.source));
+    let replaceable = TEMPLATES.iter().map(|entry| (entry.name, entry.source));
     let mut all = replaceable.chain(FIXED);
     all.find_map(|(known, source)| (known == name).then_some(source))
 }
 
-/// What a call that revises is asked for.
+/// What a revising call requests.
 #[derive(Debug, Clone, Copy)]
 pub enum Revise<'a> {
-    /// The whole text again.
+    /// The whole text, revised.
     Rewrite,
     /// Search/replace blocks.
     Edit,
-    /// One section again.
+    /// One section, revised.
     Section {
-        /// The section as it is.
+        /// The current section.
         text: &'a str,
         /// Whether it has a heading.
         headed: bool,
-        /// What is wrong with it.
+        /// The issues in it.
         issues: &'a [Issue],
     },
-    /// A section that is not there yet.
+    /// A new section.
     Addition {
-        /// The names of those that are.
+        /// The names of the existing sections.
         sections: &'a [String],
         /// Whether these have headings.
         headed: bool,
-        /// What is missing.
+        /// The issues about missing content.
         issues: &'a [Issue],
     },
 }
 
-/// An edit that did not apply, as the model is told.
+/// An edit that did not apply, as the model receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedEdit<'a> {
-    /// The block as it was written.
+    /// The block as the model wrote it.
     pub written: &'a str,
     /// Why it did not apply.
     pub reason: &'a str,
-    /// The lines that it most likely means, as they are.
+    /// The lines that it most likely refers to.
     pub closest: Option<&'a str>,
-    /// The number of the first of them.
+    /// The number of the first of these lines.
     pub line: Option<usize>,
 }
 
-/// What a revision is shown of the run so far.
+/// What a revision sees of the run so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Past {
-    /// Earlier drafts, the oldest first.
+    /// Earlier drafts, oldest first.
     pub drafts: Vec<EarlierDraft>,
-    /// What was fixed before, and what failed, one thing each, on one line.
+    /// Earlier fixes and failures, one per line.
     pub reflections: Vec<String>,
 }
 
-/// A draft that a revision may look at, and does not revise.
+/// A draft that a revision sees for reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierDraft {
-    /// Its number, and what became of it.
+    /// Its number and outcome.
     pub name: String,
-    /// The draft.
+    /// Its text.
     pub text: String,
 }
 
 impl Past {
-    /// It as templates are given it.
+    /// Returns it in the form that templates receive.
     fn shown(&self) -> Value {
         let drafts: Vec<String> = (self.drafts.iter())
             .map(|draft| block(&draft.text, "earlier-draft", Some(&draft.name)))
@@ -206,42 +211,42 @@ impl Past {
     }
 }
 
-/// The prompts of one run: what does not change is worked out once.
+/// The prompts of one run, with their constant parts computed once.
 #[derive(Debug, Clone)]
 pub struct Prompts {
-    /// The user's own templates, if there are some.
+    /// The custom templates, if any.
     templates: Option<Arc<Templates>>,
-    /// The user's own system text.
+    /// The user's system text, if any.
     system: Option<String>,
-    /// The task as it is, if it is short.
+    /// The task's text, if it is short.
     restated: Option<String>,
     task: Value,
     context: Value,
     history: Value,
     facts: Value,
     procedures: Value,
-    /// What earlier runs taught, for the writer.
+    /// The insights from earlier runs, for the writer.
     insights: String,
-    /// What the writer is told to meet.
+    /// The requirements, for the writer.
     requirements: String,
-    /// What each criterion requires, by its name.
+    /// The requirement of each criterion, by name.
     required: BTreeMap<String, String>,
-    /// What the judge decides.
+    /// The criteria that the judge evaluates.
     criteria: Value,
-    /// How many of them get a score.
+    /// The number of criteria that the judge scores.
     judged: usize,
-    /// Evidence that stays for the whole run.
+    /// Evidence for the whole run.
     evidence: Value,
-    /// Evidence that was gathered for the version at hand.
+    /// Evidence gathered for the current version.
     fresh: Value,
-    /// What the user wishes of all further versions, one a line.
+    /// The user's instructions for all further versions, one per line.
     wishes: String,
-    /// What revisions are shown of the run so far.
+    /// What revisions see of the run so far.
     past: Past,
 }
 
 impl Prompts {
-    /// The prompts for a task and its criteria.
+    /// Creates the prompts for a task and its criteria.
     pub fn new(task: &Task, criteria: &Criteria) -> Self {
         let judged = criteria
             .criteria
@@ -275,57 +280,57 @@ impl Prompts {
         }
     }
 
-    /// The same with templates of the user's own; `None` for the built-in ones.
+    /// Sets the custom templates. `None` uses the built-in ones.
     #[must_use]
     pub fn with_templates(mut self, templates: Option<Arc<Templates>>) -> Self {
         self.templates = templates;
         self
     }
 
-    /// Prompts for another task and its criteria, by the same templates.
+    /// Returns prompts for another task and its criteria, with the same templates.
     #[must_use]
     pub fn for_task(&self, task: &Task, criteria: &Criteria) -> Self {
         Self::new(task, criteria).with_templates(self.templates.clone())
     }
 
-    /// What has gone wrong with a template of the user's own since somebody asked last. The built-in one was used
-    /// instead.
+    /// Returns a warning if a custom template has failed since the last call and the built-in one
+    /// was used instead.
     pub fn problem(&self) -> Option<String> {
         let problem = self.templates.as_ref()?.take_problem()?;
         Some(format!("{problem}: the built-in template was used instead"))
     }
 
-    /// Shows the writer this of the run so far, with each revision, in place of what was shown before.
+    /// Replaces what the writer sees of the run so far with each revision.
     pub fn show_past(&mut self, past: Past) {
         self.past = past;
     }
 
-    /// Tells the writer from now on what the user wishes of the text, besides the task.
-    pub fn add_wish(&mut self, wish: &str) {
+    /// Adds a user instruction to all further prompts for the writer.
+    pub fn add_instruction(&mut self, wish: &str) {
         if !self.wishes.is_empty() {
             self.wishes.push('\n');
         }
         let _ = write!(self.wishes, "- {}", wish.trim().replace('\n', "\n  "));
     }
 
-    /// Shows evidence with every call from now on, before the criteria.
+    /// Shows evidence in all further calls, before the criteria.
     pub fn show_evidence(&mut self, evidence: &[Evidence]) {
         self.evidence = evidence_blocks(evidence);
     }
 
-    /// Shows evidence behind the draft, in place of what was shown there before: the calls of one version
-    /// still begin with the same bytes.
+    /// Replaces the evidence shown after the draft. The calls of one version still share the same
+    /// prefix.
     pub fn show_fresh_evidence(&mut self, evidence: &[Evidence]) {
         self.fresh = evidence_blocks(evidence);
     }
 
-    /// Asks for a first draft. `note` is added at the end: what was wrong with a reply that was no draft.
+    /// Requests a first draft. `note` is added at the end: the reason why a reply was rejected.
     pub fn draft(&self, note: Option<&str>) -> Vec<Message> {
         self.begin("draft.j2", context! { note })
     }
 
-    /// Continues a judge's conversation after a reply that could not be read. `form` is the JSON Schema of the reply, if
-    /// the prompt does not show its form.
+    /// Continues a judge's conversation after an unparseable reply. `form` is the JSON Schema of
+    /// the reply, if the prompt does not show its form.
     pub fn repair(
         mut conversation: Vec<Message>,
         reply: &str,
@@ -338,14 +343,15 @@ impl Prompts {
         conversation
     }
 
-    /// Asks for a draft anew, which avoids the issues of an earlier one. `note` as for [`Prompts::draft`].
+    /// Requests a fresh draft that avoids the issues of an earlier one. `note` as for
+    /// [`Prompts::draft`].
     pub fn fresh(&self, issues: &[Issue], note: Option<&str>) -> Vec<Message> {
         let feedback = block(&feedback::describe_issues(issues), "feedback", None);
         self.begin("fresh.j2", context! { feedback, note })
     }
 
-    /// Asks for a revision of a draft. `note` as for [`Prompts::draft`]. However it is revised, the prompt is the
-    /// same up to the end of the feedback.
+    /// Requests a revision of a draft. `note` as for [`Prompts::draft`]. For all strategies the
+    /// prompt is the same up to the end of the feedback.
     pub fn revise(
         &self,
         draft: &str,
@@ -365,7 +371,7 @@ impl Prompts {
                 context! {
                     section => block(text, "section", None),
                     headed => *headed,
-                    to_mend => block(&feedback::describe_issues(issues), "to-mend", None),
+                    to_fix => block(&feedback::describe_issues(issues), "to-fix", None),
                 },
             ),
             Revise::Addition {
@@ -389,21 +395,21 @@ impl Prompts {
             draft => block(draft, "draft", None),
             note,
             feedback => self.feedback(feedback),
-            kept => feedback.kept(),
+            met_names => feedback.met_names(),
             past => self.past.shown(),
             ..own
         };
         self.write(template, values)
     }
 
-    /// A block with what is to be fixed.
+    /// Returns the block with the issues to fix.
     fn feedback(&self, feedback: &Feedback) -> String {
         let text = feedback.describe(&self.required, !self.wishes.is_empty());
         block(&text, "feedback", None)
     }
 
-    /// Continues a reviser's conversation after edits of which some did not apply. `others` says whether the rest of
-    /// them did.
+    /// Continues a conversation after some edits did not apply. `others` says whether the remaining
+    /// edits applied.
     pub fn edit_again(
         mut conversation: Vec<Message>,
         reply: &str,
@@ -419,14 +425,14 @@ impl Prompts {
         conversation
     }
 
-    /// Fills a template in: the user's own, if there is one that can be filled in.
+    /// Renders a template: the custom one if it exists and renders, else the built-in one.
     fn render(&self, template: &str, values: Value) -> String {
         let own = self.templates.as_ref();
         own.and_then(|own| own.render(template, &values))
             .unwrap_or_else(|| render(template, values))
     }
 
-    /// A call for a text that revises no other: it reads the task as a person would put it, then the requirements.
+    /// Builds a call that writes new text: the task as a user would put it, then the requirements.
     fn begin(&self, template: &str, values: Value) -> Vec<Message> {
         let task = match &self.restated {
             Some(task) => Value::from(task.as_str()),
@@ -439,7 +445,7 @@ impl Prompts {
         )
     }
 
-    /// A call that revises, or thinks about what was written: it reads the requirements, and a short task last.
+    /// Builds a call that revises or reflects: the requirements, and a short task at the end.
     fn write(&self, template: &str, values: Value) -> Vec<Message> {
         let own = context! {
             task => self.task.clone(),
@@ -450,7 +456,7 @@ impl Prompts {
         self.messages(template, own)
     }
 
-    /// A call that judges: it reads what it has to decide, and not what was measured.
+    /// Builds a call that judges: only the criteria that the judge decides, not the hard checks.
     fn judge(&self, template: &str, values: Value) -> Vec<Message> {
         let own = context! {
             task => self.task.clone(),
@@ -481,8 +487,9 @@ impl Prompts {
         system.into_iter().chain([asked]).collect()
     }
 
-    /// The system text of a call: the user's own, and which of its tags hold data. It is the same for all calls of a
-    /// run. Our own templates say of a draft themselves that it is data; for others it is said here.
+    /// Returns the system text of a call: the user's own, and the list of tags that contain data.
+    /// It is the same for all calls of a run. The built-in templates declare the draft to be data
+    /// themselves; for custom templates it is declared here.
     fn system(&self, values: &Value, is_own: bool) -> Option<String> {
         let has = |name: &&str| values.get_attr(name).is_ok_and(|value| value.is_true());
         let shown = DATA.iter().filter(|(_, names)| names.iter().any(has));
@@ -501,7 +508,7 @@ impl Prompts {
     }
 }
 
-/// The tags that hold data, and the variables of templates that show them.
+/// The tags that contain data, and the template variables that show them.
 const DATA: [(&str, &[&str]); 5] = [
     ("<context>", &["context"]),
     ("<message>", &["history"]),
@@ -510,7 +517,7 @@ const DATA: [(&str, &[&str]); 5] = [
     ("<evidence>", &["evidence", "fresh"]),
 ];
 
-/// A block, or nothing for an empty text.
+/// Returns a block, or nothing for an empty text.
 fn block_or_nothing(text: &str, tag: &str) -> Value {
     if text.is_empty() {
         Value::from("")
@@ -526,8 +533,8 @@ fn render(template: &str, values: Value) -> String {
         .expect("our own templates render with the values given here: a test renders them all")
 }
 
-/// The criteria as the judge reads them, one a line. Weights and thresholds are left out: they are for
-/// our own rule, and a judge that knows them aims at them.
+/// Returns the criteria as the judge receives them, one per line. Weights and thresholds are
+/// omitted: only the engine's rule needs them, and a judge that knows them aims at them.
 fn describe_criteria<'a>(criteria: impl Iterator<Item = &'a Criterion>) -> String {
     let lines = criteria.map(|criterion| match requirement::described(criterion) {
         Some(text) => format!("- `{}`: {text}", criterion.name),
@@ -536,13 +543,13 @@ fn describe_criteria<'a>(criteria: impl Iterator<Item = &'a Criterion>) -> Strin
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Facts as the models read them, one a line.
+/// Returns facts as the models receive them, one per line.
 fn describe_facts(facts: &[Fact]) -> String {
     let line = |fact: &Fact| list_item(&fact.content, "confidence", fact.confidence);
     facts.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Procedures as the models read them, one a line.
+/// Returns procedures as the models receive them, one per line.
 fn describe_procedures(procedures: &[Procedure]) -> String {
     let line = |procedure: &Procedure| {
         let text = match &procedure.name {
@@ -554,10 +561,11 @@ fn describe_procedures(procedures: &[Procedure]) -> String {
     procedures.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Insights as the writer reads them, with what to make of them; empty without any.
+/// Returns insights as the writer receives them, with an instruction on their use; empty without
+/// insights.
 ///
-/// They do not stand with the facts, before the draft: the judge is not to know what earlier verdicts found, and all
-/// calls of a run still begin with the same bytes.
+/// They are kept apart from the facts before the draft: the judge must not learn earlier verdicts,
+/// and all calls of a run must share the same prefix.
 fn describe_insights(insights: &[Insight]) -> String {
     if insights.is_empty() {
         return String::new();
@@ -579,8 +587,8 @@ fn list_item(text: &str, figure: &str, value: Option<f64>) -> String {
     }
 }
 
-/// Evidence as the models read it: the text, under a name that says where it is from, how relevant it is, and
-/// which claim it bears on.
+/// Returns evidence as the models receive it: the text under a name that states its source, its
+/// relevance, and the claim it is about.
 fn evidence_blocks(evidence: &[Evidence]) -> Value {
     evidence
         .iter()

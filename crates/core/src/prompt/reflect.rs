@@ -1,4 +1,4 @@
-//! Prompts that ask what can be learned from an attempt.
+//! Prompts that ask for the lessons of an attempt.
 
 use minijinja::context;
 
@@ -7,8 +7,8 @@ use super::{Feedback, Prompts};
 use crate::model::Message;
 
 impl Prompts {
-    /// Asks why a version was worse than the one it revises, and what is to be done instead. Each comes with what
-    /// was found in it. Begins as [`Prompts::revise`] does for the better one.
+    /// Asks why a version was worse than the one it revises, and what to do instead. Each comes
+    /// with its issues. Begins like [`Prompts::revise`] for the better version.
     pub fn reflect_on_drop(
         &self,
         best: (&str, &Feedback),
@@ -17,7 +17,7 @@ impl Prompts {
         let values = context! {
             draft => block(best.0, "draft", None),
             feedback => self.feedback(best.1),
-            kept => best.1.kept(),
+            met_names => best.1.met_names(),
             past => self.past.shown(),
             worse => worse.0,
             found => worse.1.describe(&self.required, false),
@@ -25,8 +25,8 @@ impl Prompts {
         self.write("reflect_drop.j2", values)
     }
 
-    /// Asks why a reply was no draft, and how the next one can be. `base` is the draft that was to be revised, if
-    /// one was.
+    /// Asks why a reply was rejected, and how to write an acceptable one. `base` is the draft to
+    /// revise, if there was one.
     pub fn reflect_on_failure(
         &self,
         base: Option<&str>,
@@ -37,23 +37,24 @@ impl Prompts {
         self.write("reflect_failure.j2", values)
     }
 
-    /// Asks what matters in the result of a tool, for the revision of `draft` or, without one, for the first draft.
+    /// Asks what matters in the output of a tool, for the revision of `draft` or, without one, for
+    /// the first draft.
     pub fn reflect_on_tool(&self, result: &ToolResult<'_>, draft: Option<&str>) -> Vec<Message> {
         let shown = result.show();
         self.write("reflect_tool.j2", context! { draft, shown })
     }
 }
 
-/// What a tool of the user's came to.
+/// The result of a user's tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolResult<'a> {
-    /// What it is called.
+    /// Its name.
     pub tool: &'a str,
-    /// How it ended, to follow "it".
+    /// How it ended, worded to follow "it".
     pub end: &'a str,
-    /// What it wrote.
+    /// Its output.
     pub output: &'a str,
-    /// Whether it was run on a draft; otherwise on the prompt.
+    /// Whether it ran on a draft; otherwise it ran on the prompt.
     pub on_draft: bool,
 }
 
@@ -74,7 +75,8 @@ impl ToolResult<'_> {
     }
 }
 
-/// What a tool came to, as the writer is told with its next prompt; with what a reflection said of it.
+/// Returns the result of a tool as the writer's next prompt shows it, with the lessons of a
+/// reflection.
 pub fn tool_note(result: &ToolResult<'_>, learned: Option<&str>) -> String {
     let mut note = result.show();
     if let Some(learned) = learned {
@@ -85,7 +87,7 @@ pub fn tool_note(result: &ToolResult<'_>, learned: Option<&str>) -> String {
     note
 }
 
-/// What a reflection said, as the writer is told with its next prompt.
+/// Returns the lessons of a reflection as the writer's next prompt shows them.
 pub fn guidance(text: &str) -> String {
     format!(
         "Advice from a review of the run so far:\n\n{}\n\nUse it as far as it serves the task.",

@@ -1,8 +1,8 @@
-//! What a criterion requires, as the writer reads it: once, and as a person would put it.
+//! The requirements as the writer receives them: each once, in plain words.
 
 use crate::types::{CommandConfig, Criteria, Criterion, Evaluator};
 
-/// The requirements of a text, one a line; empty without criteria.
+/// Returns the requirements of a text, one per line; empty without criteria.
 pub(super) fn list(criteria: &Criteria) -> String {
     if criteria.criteria.is_empty() {
         return String::new();
@@ -12,22 +12,23 @@ pub(super) fn list(criteria: &Criteria) -> String {
     format!("Requirements:\n{}", lines.join("\n"))
 }
 
-/// What a criterion requires. Its name, if nothing else is known.
+/// Returns what a criterion requires, or its name if nothing else is known.
 pub(super) fn requirement(criterion: &Criterion) -> String {
     described(criterion).unwrap_or_else(|| criterion.name.replace(['_', '-'], " "))
 }
 
-/// What a criterion requires in words: by its description and its rule, unless one of them says it all.
+/// Returns what a criterion requires in words: its description and its rule, unless one of them
+/// covers both.
 pub(super) fn described(criterion: &Criterion) -> Option<String> {
     let description = Some(criterion.description.trim()).filter(|text| !text.is_empty());
     let rule = match &criterion.evaluator {
-        // The text of a rule for a program is of no use to a writer who is told the same in words.
+        // A writer who has the description gains nothing from a pattern or a command line.
         Evaluator::Regex(_) | Evaluator::Command(_) if description.is_some() => None,
         Evaluator::Command(config) => Some(command(&criterion.name, config)),
         evaluator => evaluator.describe(),
     };
     let description = description.filter(|description| match (&criterion.evaluator, &rule) {
-        // A length is exact where a description may not be.
+        // A length rule is exact where a description may be vague.
         (Evaluator::Length(_), Some(rule)) => repeats(rule, description),
         _ => true,
     });
@@ -40,7 +41,7 @@ pub(super) fn described(criterion: &Criterion) -> Option<String> {
     }
 }
 
-/// What a command decides, as far as its criterion's name says so.
+/// Describes what a command checks, as far as the criterion's name says.
 fn command(name: &str, config: &CommandConfig) -> String {
     let program = config.command.first().map_or("", String::as_str);
     let program = program.rsplit(['/', '\\']).next().unwrap_or(program);
@@ -50,7 +51,8 @@ fn command(name: &str, config: &CommandConfig) -> String {
     )
 }
 
-/// Whether a description says all numbers and all quoted texts of a rule, of which there is one at least.
+/// Returns whether a description contains all numbers and quoted texts of a rule, and there is at
+/// least one.
 fn repeats(rule: &str, description: &str) -> bool {
     let numbers = rule
         .split(|c: char| !c.is_ascii_digit())
@@ -60,7 +62,7 @@ fn repeats(rule: &str, description: &str) -> bool {
     exact.peek().is_some() && exact.all(|text| description.contains(text))
 }
 
-/// With a capital letter at the beginning and a full stop at the end.
+/// Capitalizes the first letter and adds a full stop.
 fn sentence(text: &str) -> String {
     let mut chars = text.trim().chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string());

@@ -1,4 +1,5 @@
-//! Prompts for a draft that is written section by section: one conversation, to which each call adds.
+//! Prompts for a draft that is written section by section, as one conversation to which each call
+//! appends.
 
 use minijinja::context;
 
@@ -6,12 +7,14 @@ use super::{Prompts, render};
 use crate::model::{Message, Role};
 
 impl Prompts {
-    /// Asks for the outline of a draft, of at most so many sections. `note` as for [`Prompts::draft`].
+    /// Requests the outline of a draft with at most `most` sections. `note` as for
+    /// [`Prompts::draft`].
     pub fn outline(&self, most: usize, note: Option<&str>) -> Vec<Message> {
         self.begin("outline.j2", context! { most, note })
     }
 
-    /// Begins the conversation in which a draft of these sections is written. `note` as for [`Prompts::draft`].
+    /// Begins the conversation in which a draft with these sections is written. `note` as for
+    /// [`Prompts::draft`].
     pub fn in_sections(&self, sections: &[String], note: Option<&str>) -> Vec<Message> {
         let lines: Vec<String> = (1..)
             .zip(sections)
@@ -21,8 +24,8 @@ impl Prompts {
         self.begin("sections.j2", context! { outline, note })
     }
 
-    /// Goes on in such a conversation: asks for a section, by its number and the number of all. `heed` says that
-    /// the last thing said was a look back; `note` why the last reply was no section.
+    /// Requests the next section, by its number and the total. `heed` says that the previous turn
+    /// was a reflection; `note` is the reason why the last reply was rejected.
     pub fn section(
         conversation: Vec<Message>,
         (number, of): (usize, usize),
@@ -31,30 +34,31 @@ impl Prompts {
         note: Option<&str>,
     ) -> Vec<Message> {
         let asked = render("section.j2", context! { number, of, section, heed, note });
-        said(conversation, asked)
+        with_user_message(conversation, asked)
     }
 
-    /// Goes on in such a conversation: asks what the sections to come must fix or watch for.
+    /// Asks what the remaining sections must fix or watch for.
     pub fn look_back(conversation: Vec<Message>) -> Vec<Message> {
-        said(conversation, render("look_back.j2", context! {}))
+        with_user_message(conversation, render("look_back.j2", context! {}))
     }
 
-    /// Asks for the rest of a reply that was cut off.
+    /// Requests the rest of a truncated reply.
     pub fn go_on(conversation: Vec<Message>, reply: &str) -> Vec<Message> {
         let rest = "Your reply was cut off. Continue exactly where it stopped. Write only the rest, without \
                     repeating anything.";
-        said(Self::answered(conversation, reply), rest.to_owned())
+        with_user_message(Self::answered(conversation, reply), rest.to_owned())
     }
 
-    /// Goes on in a conversation: takes the model's reply in.
+    /// Appends the model's reply to a conversation.
     pub fn answered(mut conversation: Vec<Message>, reply: &str) -> Vec<Message> {
         conversation.push(Message::new(Role::Assistant, reply));
         conversation
     }
 }
 
-/// Adds what the user says; to his last message, if nobody has answered it, since turns alternate.
-fn said(mut conversation: Vec<Message>, text: String) -> Vec<Message> {
+/// Appends a user message, or extends the last one if it has no reply, because turns must
+/// alternate.
+fn with_user_message(mut conversation: Vec<Message>, text: String) -> Vec<Message> {
     match conversation.last_mut() {
         Some(last) if last.role == Role::User => {
             last.content.push_str("\n\n");

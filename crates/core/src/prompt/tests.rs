@@ -1,9 +1,9 @@
 use super::*;
 use crate::types::{
     ContextBlock, Criterion, CriterionResult, Evaluation, EvidenceSource, IssueType, LengthUnit,
-    LlmConfig, LoopSettings, PastMessage, RegexConfig, Severity, Status,
+    LlmConfig, PastMessage, RegexConfig, Severity, Status,
 };
-use crate::types::{Evaluator, Expect, JudgeSettings, LengthConfig, Place, ProbeTexts};
+use crate::types::{Evaluator, Expect, LengthConfig, Place};
 
 fn criterion(name: &str, description: &str, evaluator: Evaluator) -> Criterion {
     Criterion {
@@ -26,14 +26,9 @@ fn prompts() -> Prompts {
         }],
         ..Task::default()
     };
-    let criteria = Criteria {
-        name: "haiku".to_owned(),
-        description: None,
-        threshold: 0.8,
-        loop_settings: LoopSettings::default(),
-        judge_settings: JudgeSettings::default(),
-        probe: ProbeTexts::default(),
-        criteria: vec![
+    let criteria = Criteria::new(
+        "haiku",
+        vec![
             criterion(
                 "mood",
                 "It has a mood.",
@@ -61,11 +56,11 @@ fn prompts() -> Prompts {
                 }),
             ),
         ],
-    };
+    );
     Prompts::new(&task, &criteria)
 }
 
-/// A criterion of the judge's with this configuration.
+/// A judged criterion with this configuration.
 fn judged(name: &str, config: &str) -> Criterion {
     let config: LlmConfig = toml::from_str(config).unwrap();
     criterion(name, "", Evaluator::Llm(config))
@@ -77,8 +72,8 @@ fn evaluate(prompts: &Prompts, draft: &str, criteria: &[Criterion]) -> Vec<Messa
     prompts.evaluate(draft, &rubric, false).unwrap()
 }
 
-/// What is asked.
-fn asked(messages: &[Message]) -> &str {
+/// Returns the last message.
+fn last_message(messages: &[Message]) -> &str {
     &messages.last().unwrap().content
 }
 
@@ -206,7 +201,7 @@ fn feedback_says_where_what_was_seen_and_what_stays() {
         "- major, line 2, at `/a/0`, at \"x y\": There is no mood in line 2. Fix: Name a feeling.\n\
          - major: not met: It shows one image. (There is none.)"
     );
-    assert_eq!(feedback.kept(), ["`lines`"]);
+    assert_eq!(feedback.met_names(), ["`lines`"]);
     let nothing = Feedback::new(None);
     assert!(
         nothing
@@ -247,8 +242,8 @@ fn every_way_to_judge_reads_well() {
     );
     let form = "prompt = 'Is it good? Answer as {\"valid\": true}.'\nscale = [0, 1]";
     let messages = evaluate(&prompts, "Leaves fall.", &[judged("own", form)]);
-    let (_, asked) = messages[1].content.split_once("</draft>").unwrap();
-    insta::assert_snapshot!("evaluate_own_form", asked);
+    let (_, last_message) = messages[1].content.split_once("</draft>").unwrap();
+    insta::assert_snapshot!("evaluate_own_form", last_message);
     insta::assert_snapshot!(
         "compare",
         show(&prompts.compare("Leaves fall.", "Rain.", None, false)[1..])
@@ -360,7 +355,7 @@ fn the_judge_reads_no_hard_checks_and_the_writer_no_names() {
         ),
         (revision, "\n\nThe task was:\n\nWrite a haiku."),
     ] {
-        let writer = asked(&writer);
+        let writer = last_message(&writer);
         assert!(
             !writer.contains("`mood`") && !writer.contains("Three lines"),
             "{writer}"
@@ -402,8 +397,8 @@ fn a_long_task_comes_before_what_changes() {
     let task = "Write a lot. ".repeat(100);
     let prompts = Prompts::new(&Task::new(&task), &criteria);
     let revision = prompts.revise("Old.", &feedback(), &Revise::Rewrite, None);
-    assert!(asked(&revision).starts_with("<task>\nWrite a lot."));
-    assert_eq!(asked(&revision).matches(task.trim()).count(), 1);
+    assert!(last_message(&revision).starts_with("<task>\nWrite a lot."));
+    assert_eq!(last_message(&revision).matches(task.trim()).count(), 1);
 }
 
 #[test]
@@ -414,9 +409,9 @@ fn calls_of_the_writer_share_everything_up_to_what_is_new() {
     let edit = prompts.revise("Leaves fall.", &feedback(), &Revise::Edit, None);
     let (draft, fresh) = (prompts.draft(None), prompts.fresh(&[issue()], None));
     assert_eq!(judge[0], revise[0]);
-    assert!(shared(asked(&judge), asked(&revise)).contains("</context>"));
-    assert!(shared(asked(&revise), asked(&edit)).contains("</feedback>"));
-    assert!(shared(asked(&fresh), asked(&draft)).contains("- Exactly 3 lines."));
+    assert!(shared(last_message(&judge), last_message(&revise)).contains("</context>"));
+    assert!(shared(last_message(&revise), last_message(&edit)).contains("</feedback>"));
+    assert!(shared(last_message(&fresh), last_message(&draft)).contains("- Exactly 3 lines."));
 }
 
 #[test]
@@ -509,7 +504,7 @@ fn neither_task_nor_criteria_need_be_known() {
         ..crate::criteria::builtin("writing").unwrap()
     };
     let base = |criteria: &Criteria| {
-        asked(&Prompts::new(&Task::default(), criteria).draft(None)).to_owned()
+        last_message(&Prompts::new(&Task::default(), criteria).draft(None)).to_owned()
     };
     let none = base(&criteria(Vec::new()));
     assert!(!none.contains("equirement"), "{none}");
@@ -571,8 +566,8 @@ fn a_draft_in_sections_reads_well() {
     let first = Prompts::answered(first, "The storm came.");
     let back = Prompts::answered(Prompts::look_back(first), "Keep the roof.");
     let second = Prompts::section(back, (2, 2), &sections[1], true, Some("Write less."));
-    let said: Vec<String> = second[1..].iter().map(own).collect();
-    insta::assert_snapshot!("sections", said.join("\n\n---\n\n"));
+    let descriptions: Vec<String> = second[1..].iter().map(own).collect();
+    insta::assert_snapshot!("sections", descriptions.join("\n\n---\n\n"));
 }
 
 #[test]
@@ -608,7 +603,7 @@ fn the_result_of_a_tool_is_material() {
 
 #[test]
 fn every_template_can_be_read() {
-    let replaceable = ENTRIES.iter().map(|entry| entry.name);
+    let replaceable = TEMPLATES.iter().map(|entry| entry.name);
     for name in replaceable.chain(FIXED.map(|(name, _)| name)) {
         assert!(BUILT_IN.get_template(name).is_ok(), "{name}");
     }

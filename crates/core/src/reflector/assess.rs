@@ -4,68 +4,68 @@ use serde_json::Value;
 
 use super::cause::{Basis, Cause, cause};
 use super::pattern::{self, FailurePattern};
-use super::{ErrorCategory, Plan, PlannedTask, TaskResult, TaskStatus, order};
+use super::{ErrorCategory, Plan, PlannedTask, TaskResult, TaskStatus, dependencies};
 use crate::text::{clip, one_line};
 use crate::types::ReflectionCriteria;
 
-/// How sure it is that a task was done, or a plan, with nothing to find fault with; and with something.
+/// The confidence that a task or plan succeeded: without any issue, and with one.
 const SURE: f64 = 0.95;
 const IN_DOUBT: f64 = 0.8;
 
-/// A chain of so many tasks that is nearly the whole plan is worth a word.
+/// The minimum length of a chain that is reported if it is nearly the whole plan, in tasks.
 const LONG_CHAIN: usize = 6;
 
-/// How much of an error's message is shown, in characters.
+/// The maximum length of an error message in an issue, in characters.
 const SHOWN: usize = 200;
 
-/// The verdict on the outcome of a task or a plan. It is not named `Evaluation`, since that of a
-/// draft has it.
+/// The verdict on the outcome of a task or a plan. Not called `Evaluation`, which is the verdict on
+/// a draft.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assessment {
-    /// The task; `None` for a plan.
+    /// The task's id, or `None` for a plan.
     pub task_id: Option<String>,
-    /// The plan; `None` for a task.
+    /// The plan's id, or `None` for a task.
     pub plan_id: Option<String>,
-    /// Whether it came out as the criteria want it.
+    /// Whether the outcome meets the criteria.
     pub success: bool,
-    /// How sure the verdict is, 0 to 1: of a failure, how sure its cause is.
+    /// The confidence in the verdict, 0 to 1. For a failure, the confidence in its cause.
     pub confidence: f64,
-    /// What is wrong, one sentence each.
+    /// The issues, one sentence each.
     pub issues: Vec<String>,
-    /// What to do about it, one sentence each, none twice.
+    /// Suggestions, one sentence each, without duplicates.
     pub suggestions: Vec<String>,
-    /// Whether another plan is worth making.
+    /// Whether a new plan is worth making.
     pub should_replan: bool,
-    /// What kind of failure it is; `None` for what has not failed, and for plans.
+    /// The category of the failure. `None` for successes and plans.
     pub category: Option<ErrorCategory>,
 }
 
-/// The verdict on the outcome of a plan, with what it rests on.
+/// The verdict on the outcome of a plan, with its basis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanAssessment {
-    /// The verdict. In JSON its keys stand beside the others.
+    /// The verdict. In JSON its keys are at the top level.
     #[serde(flatten)]
     pub verdict: Assessment,
-    /// The share of tasks that were done, 0 to 1; 0 for a plan without tasks.
+    /// The share of tasks that succeeded, 0 to 1; 0 for a plan without tasks.
     pub success_rate: f64,
-    /// How many tasks the plan has.
+    /// The number of tasks in the plan.
     pub total: usize,
-    /// How many were done.
+    /// The number of tasks that succeeded.
     pub succeeded: usize,
-    /// How many failed.
+    /// The number of tasks that failed.
     pub failed: usize,
-    /// How many did not come to an end.
+    /// The number of tasks that did not finish.
     pub incomplete: usize,
-    /// What the failures have in common.
+    /// The patterns of the failures.
     pub patterns: Vec<FailurePattern>,
     /// The verdict on each task, in the order of the plan.
     pub tasks: Vec<Assessment>,
-    /// Those of the suggestions that a model made.
+    /// The suggestions that came from a model.
     pub model_suggestions: Vec<String>,
 }
 
 impl PlanAssessment {
-    /// Adds what a model suggests. The verdict stays as it is.
+    /// Adds a model's suggestions. The verdict does not change.
     pub fn add_suggestions(&mut self, suggestions: Vec<String>) {
         for suggestion in suggestions {
             if !self.verdict.suggestions.contains(&suggestion) {
@@ -76,21 +76,22 @@ impl PlanAssessment {
     }
 }
 
-/// How many tasks of a plan came to what.
+/// The outcome of a plan's tasks, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// How many tasks the plan has.
+    /// The number of tasks in the plan.
     pub total: usize,
-    /// How many were done.
+    /// The number of tasks that succeeded.
     pub succeeded: usize,
-    /// How many failed.
+    /// The number of tasks that failed.
     pub failed: usize,
 }
 
-/// Judges the outcome of a task.
+/// Evaluates the outcome of a task.
 ///
-/// It is a success if it was done, was not too slow for what was expected, and has something to show, as far as the
-/// criteria ask for that and it is known. Another plan is worth it after a failure by time, network or resources, or
+/// A task succeeds if it finished, was not too slow compared with its expected time, and has an
+/// output, as far as the criteria require these and they are known. A new plan is worth making
+/// after a failure by timeout, network or resources, or because something was not found.
 /// because something was not there.
 pub fn evaluate_task(
     task: &PlannedTask,
@@ -147,7 +148,7 @@ pub fn evaluate_task(
     }
 }
 
-/// The verdict on a task that did not come to an end.
+/// Returns the verdict on a task that did not finish.
 fn incomplete(verdict: Assessment, criteria: &ReflectionCriteria, issue: &str) -> Assessment {
     if !criteria.require_all_tasks_complete {
         return verdict;
@@ -159,7 +160,7 @@ fn incomplete(verdict: Assessment, criteria: &ReflectionCriteria, issue: &str) -
     }
 }
 
-/// The verdict on a task that was done.
+/// Returns the verdict on a task that finished.
 fn done(
     task: &PlannedTask,
     result: &TaskResult,
@@ -196,7 +197,8 @@ fn done(
     verdict
 }
 
-/// Whether there is nothing in an output. `false`, 0 and null say something, or nothing at all.
+/// Returns whether an output is empty. `false`, 0 and null are not: they are values, or nothing was
+/// recorded.
 fn is_empty(output: &Value) -> bool {
     match output {
         Value::String(text) => text.trim().is_empty(),
@@ -206,15 +208,18 @@ fn is_empty(output: &Value) -> bool {
     }
 }
 
-/// A message on one line, shortened.
+/// Returns a message on one line, shortened.
 fn shown(message: &str) -> String {
     clip(&one_line(message), SHOWN)
 }
 
-/// Judges the outcome of a plan, by the last result of each task. Results that belong to no task of it are an issue.
+/// Evaluates the outcome of a plan, by the last result of each task. Results for unknown tasks are
+/// an issue.
 ///
-/// It is a success if the share of tasks that were done is high enough and, if the criteria ask for that, none was
-/// left undone. Tasks that were slow, or have nothing to show, were done all the same. Another plan is worth it where
+/// A plan succeeds if enough tasks succeeded and, if the criteria require it, none is unfinished.
+/// Tasks that were slow or have an empty output count as done. A new plan is worth making if it is
+/// for a failed task, or if a failure has an unknown cause: the same plan would probably fail
+/// again.
 /// a task failed for which it is, or for reasons that nobody knows: the same plan would most likely fail again.
 pub fn evaluate_plan(
     plan: &Plan,
@@ -230,9 +235,9 @@ pub fn evaluate_plan(
     assessed(plan, results, criteria, &outcomes, counts)
 }
 
-/// Judges the outcome of a plan of which only some tasks are at hand, with their results: a plan with more tasks than
-/// anybody wants to keep. Whether it is a success is decided by what is counted of all of them; what the failures have
-/// in common, whether another plan is worth it, and how sure that is, by those at hand.
+/// Evaluates the outcome of a plan from a sample of its tasks and their results, for plans with too
+/// many tasks to keep. The counts of all tasks decide whether it succeeded. The sample decides the
+/// patterns, whether a new plan is worth making, and the confidence in that.
 pub fn evaluate_sample(
     plan: &Plan,
     results: &[TaskResult],
@@ -285,7 +290,7 @@ fn assessed(
         ));
         suggestions.insert("give each result the name of a task of the plan".to_owned());
     }
-    let chain = order::waiting(plan).longest;
+    let chain = dependencies::waiting(plan).longest;
     if chain >= LONG_CHAIN && chain * 5 >= total * 4 {
         issues.push(format!(
             "{chain} of {total} tasks form one sequential chain: each waits for the one before, and one failure stops \
@@ -306,7 +311,7 @@ fn assessed(
     let confidence = match (success, failed) {
         (true, _) if issues.is_empty() => SURE,
         (true, _) => IN_DOUBT,
-        // What was not run was not run: nothing is guessed.
+        // That a task was not run is certain.
         (false, 0) => SURE,
         (false, _) => mean(
             tasks
@@ -338,11 +343,11 @@ fn assessed(
     }
 }
 
-/// The tasks of a plan, and the last result of each.
+/// The tasks of a plan, with the last result of each.
 pub(super) struct Outcomes<'a> {
     pub(super) planned: IndexMap<&'a str, &'a PlannedTask>,
     pub(super) last: IndexMap<&'a str, &'a TaskResult>,
-    /// Results that belong to none of these tasks.
+    /// The task ids of results that no task of the plan has.
     strangers: IndexSet<&'a str>,
 }
 
@@ -382,7 +387,7 @@ impl<'a> Outcomes<'a> {
         ids.filter(|id| self.status(id) != TaskStatus::Success)
     }
 
-    /// The verdict on each task, in the order of the plan.
+    /// Returns the verdict on each task, in the order of the plan.
     fn tasks(&self, criteria: &ReflectionCriteria) -> Vec<Assessment> {
         let verdict = |task: &&PlannedTask| {
             let id = task.id.as_str();
@@ -395,7 +400,7 @@ impl<'a> Outcomes<'a> {
         self.planned.values().map(verdict).collect()
     }
 
-    /// Says of a task that was not run which failed task it waits for.
+    /// Adds to the verdict on a task that did not run which failed task it depends on.
     fn with_reason(&self, task: &PlannedTask, mut verdict: Assessment) -> Assessment {
         let not_run = matches!(
             self.status(&task.id),
@@ -411,7 +416,7 @@ impl<'a> Outcomes<'a> {
         verdict
     }
 
-    /// Whether a task failed that another plan may get around, or for reasons that nobody knows.
+    /// Returns whether a task failed that a new plan may avoid, or failed for an unknown cause.
     fn another_plan_may_help(&self) -> bool {
         self.last
             .values()

@@ -93,7 +93,7 @@ fn slow_is_more_than_so_many_times_what_was_expected() {
         ..ReflectionCriteria::default()
     };
     assert!(evaluate_task(&task, &done_in("a", 5.0), &patient).success);
-    // By its times, where it does not say how long it took.
+    // The start and end times determine the duration if it is not given.
     let timed = TaskResult {
         started: "2026-01-01T00:00:00Z".parse().ok(),
         finished: "2026-01-01T00:00:05Z".parse().ok(),
@@ -162,7 +162,7 @@ fn another_plan_is_worth_it_unless_it_would_fail_as_well() {
     assert!(!replan("ZeroDivisionError: division by zero"));
     let silent = judged(&["a"], &[result("a", TaskStatus::Failed)]);
     assert!(silent.verdict.should_replan);
-    // One that can be helped is enough.
+    // One failure that a new plan can avoid is enough.
     let mixed = [failure("a", "permission denied"), failure("b", "timed out")];
     assert!(judged(&["a", "b"], &mixed).verdict.should_replan);
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure it is, in the order in which they are looked for.
+/// The category of a failure, in the order in which they are tested.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 pub enum ErrorCategory {
     /// It took too long.
     Timeout,
-    /// It was not allowed.
+    /// It lacked a permission.
     Permission,
-    /// Something that it needs is not there.
+    /// Something that it needs does not exist.
     NotFound,
-    /// Something could not be reached.
+    /// Something was unreachable.
     Network,
-    /// What it was given is wrong.
+    /// Its input was invalid.
     Validation,
-    /// Memory, disk, a quota or a rate is used up.
+    /// Memory, disk space, a quota or a rate limit was exhausted.
     Resource,
-    /// Anything else: it went wrong itself.
+    /// Any other failure: the task itself failed.
     Execution,
 }
 
 impl ErrorCategory {
-    /// All of them.
+    /// All categories.
     pub(super) const ALL: [Self; 7] = [
         Self::Timeout,
         Self::Permission,
@@ -37,7 +37,7 @@ impl ErrorCategory {
         Self::Execution,
     ];
 
-    /// The word for it, as in JSON.
+    /// Returns the name, as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
@@ -50,7 +50,8 @@ impl ErrorCategory {
         }
     }
 
-    /// Whether another plan may get around it. What is not allowed, wrongly called or broken stays so in any plan.
+    /// Returns whether a new plan may avoid the failure. Missing permissions, invalid input and
+    /// defects affect every plan.
     pub fn is_worth_replanning(self) -> bool {
         match self {
             Self::Timeout | Self::NotFound | Self::Network | Self::Resource => true,
@@ -58,7 +59,7 @@ impl ErrorCategory {
         }
     }
 
-    /// What to do about it.
+    /// Returns a suggestion for this category.
     pub fn suggestion(self) -> &'static str {
         match self {
             Self::Timeout => "raise the timeout, or break the task into smaller ones",

@@ -5,32 +5,33 @@ use regex::Regex;
 use super::ErrorCategory::{
     self, Execution, Network, NotFound, Permission, Resource, Timeout, Validation,
 };
-use super::{ErrorCode, TaskError, gist, words};
+use super::{ErrorCode, TaskError, normalize, phrases};
 
-/// What kind of failure it is, and how that is known.
+/// The category of a failure, and how it was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cause {
     /// What kind.
     pub category: ErrorCategory,
-    /// How that is known.
+    /// How the category was determined.
     pub basis: Basis,
 }
 
-/// How it is known what kind of failure it is, the surest first.
+/// How a category was determined, most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Basis {
-    /// The executor says so.
+    /// The executor stated it.
     Declared,
-    /// By the error's type or code.
+    /// From the error's type or code.
     Typed,
-    /// By the words of its message.
+    /// From the words of the message.
     Said,
-    /// It is not: nothing was said that tells.
+    /// Not determined: there was no indication.
     Unknown,
 }
 
 impl Basis {
-    /// How sure the category is, 0 to 1. A guess from words is less sure than not.
+    /// Returns the confidence in the category, 0 to 1. A guess from words is more likely wrong than
+    /// right.
     pub fn certainty(self) -> f64 {
         match self {
             Self::Declared => 0.95,
@@ -55,8 +56,8 @@ impl Cause {
     }
 }
 
-/// Finds out what kind of failure an error is: by what the executor says, else by its type, its code, its words.
-/// Without anything that tells it is `execution`.
+/// Determines the category of an error: from the executor's statement, or else from its type, its
+/// code, or its words. Without any indication it is `execution`.
 pub fn cause(error: Option<&TaskError>) -> Cause {
     let Some(error) = error else {
         return Cause::UNKNOWN;
@@ -72,8 +73,8 @@ pub fn cause(error: Option<&TaskError>) -> Cause {
     if let Some(category) = by_type.or_else(by_code) {
         return Cause::typed(category);
     }
-    if let Some(inner) = gist::unpacked(&error.message) {
-        // An object within an object is not looked into.
+    if let Some(inner) = normalize::unpacked(&error.message) {
+        // Objects within this object are ignored.
         let inner_type = inner.kind.as_deref().and_then(of_type);
         let inner_code = || inner.code.as_ref().and_then(of_code);
         return inner_type
@@ -82,15 +83,15 @@ pub fn cause(error: Option<&TaskError>) -> Cause {
     }
     let cause = of_message(&error.message);
     match &error.kind {
-        // A type of its own that is none of the others: it went wrong itself.
+        // An unknown specific type indicates a failure of the task itself.
         Some(kind) if cause.basis == Basis::Unknown && !is_general(kind) => Cause::typed(Execution),
         _ => cause,
     }
 }
 
 fn of_message(message: &str) -> Cause {
-    let lines = gist::lines(message);
-    let typed = lines.first().and_then(|line| gist::type_named(line));
+    let lines = normalize::lines(message);
+    let typed = lines.first().and_then(|line| normalize::type_named(line));
     let by_type = typed.and_then(of_type);
     let by_code = || lines.iter().find_map(|line| code_named(line));
     if let Some(category) = by_type.or_else(by_code) {
@@ -98,7 +99,7 @@ fn of_message(message: &str) -> Cause {
     }
     let said = lines
         .iter()
-        .find_map(|line| words::category(&gist::statement(line)));
+        .find_map(|line| phrases::category(&normalize::statement(line)));
     match (said, typed) {
         (Some(category), _) => Cause {
             category,
@@ -109,9 +110,10 @@ fn of_message(message: &str) -> Cause {
     }
 }
 
-/// The category of a type by its name: `SocketTimeoutException`, `std::io::ErrorKind::NotFound`, `timeout`.
+/// Returns the category of a type by its name: `SocketTimeoutException`,
+/// `std::io::ErrorKind::NotFound`, `timeout`.
 fn of_type(name: &str) -> Option<ErrorCategory> {
-    /// What the names of types have in them, in the order in which they are tried.
+    /// Parts of type names, in the order in which they are tested.
     const PARTS: [(ErrorCategory, &str); 6] = [
         (Timeout, "timeout timedout deadline"),
         (
@@ -149,7 +151,7 @@ fn of_type(name: &str) -> Option<ErrorCategory> {
         .map(|(category, _)| category)
 }
 
-/// Whether a type says no more than that there is an error.
+/// Returns whether a type says only that there is an error.
 fn is_general(name: &str) -> bool {
     let last = name
         .rsplit(['.', ':'])
@@ -179,12 +181,12 @@ fn of_code(code: &ErrorCode) -> Option<ErrorCategory> {
         ErrorCode::Number(number) => of_number(*number),
         ErrorCode::Name(name) => match name.trim().parse() {
             Ok(number) => of_number(number),
-            Err(_) => of_name(name).or_else(|| words::category(&gist::statement(name))),
+            Err(_) => of_name(name).or_else(|| phrases::category(&normalize::statement(name))),
         },
     }
 }
 
-/// Statuses of HTTP (RFC 9110, 6585), and exit codes of `timeout` and of shells (POSIX).
+/// HTTP status codes (RFC 9110, 6585), and exit codes of `timeout` and of shells (POSIX).
 fn of_number(number: i64) -> Option<ErrorCategory> {
     Some(match number {
         124 | 408 | 504 | 524 => Timeout,
@@ -198,13 +200,13 @@ fn of_number(number: i64) -> Option<ErrorCategory> {
     })
 }
 
-/// Names of errors of systems (POSIX) and of remote calls (gRPC).
+/// Names of system errors (POSIX) and remote call errors (gRPC).
 fn of_name(name: &str) -> Option<ErrorCategory> {
     Some(match name {
         "ETIMEDOUT" | "ESOCKETTIMEDOUT" | "ETIME" => Timeout,
         "EACCES" | "EPERM" | "EROFS" => Permission,
         "ENOENT" | "ENODEV" | "ENXIO" | "ESRCH" => NotFound,
-        // In Node, `ENOTFOUND` is a name that could not be resolved.
+        // In Node, `ENOTFOUND` is a host name that could not be resolved.
         "ECONNREFUSED" | "ECONNRESET" | "ECONNABORTED" | "EHOSTUNREACH" | "EHOSTDOWN"
         | "ENETUNREACH" | "ENETDOWN" | "EPIPE" | "ENOTFOUND" | "EAI_AGAIN" | "EADDRNOTAVAIL"
         | "UNAVAILABLE" => Network,
@@ -214,7 +216,7 @@ fn of_name(name: &str) -> Option<ErrorCategory> {
     })
 }
 
-/// A code that stands in a line of a message, and is one beyond doubt.
+/// Returns the category of an unambiguous code in a line of a message.
 fn code_named(line: &str) -> Option<ErrorCategory> {
     static NAME: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\bE[A-Z_]{3,}\b").expect("a test uses it"));
@@ -233,7 +235,7 @@ fn code_named(line: &str) -> Option<ErrorCategory> {
         .find_map(|found| of_name(found.as_str()));
     let number = |pattern: &Regex| {
         let number = pattern.captures(line)?.get(1)?.as_str().parse().ok()?;
-        // That a server failed by itself may have been explained in words.
+        // A status such as 500 is less specific than the words of the message.
         of_number(number).filter(|category| *category != Execution)
     };
     named.or_else(|| number(&STATUS)).or_else(|| number(&EXIT))

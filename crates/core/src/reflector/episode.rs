@@ -10,53 +10,53 @@ use serde_json::Value;
 
 use super::ErrorCategory;
 
-/// A plan that was carried out, and what came of it.
+/// A plan that was carried out, with its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Episode {
-    /// What was to be done.
+    /// The plan.
     pub plan: Plan,
-    /// What came of it, in the order in which it happened. A task that was tried again has a result for each attempt,
-    /// of which the last one counts; one that has none was not begun.
+    /// The results in the order in which they occurred. A retried task has one result per attempt,
+    /// of which the last one counts. A task without a result was not started.
     pub results: Vec<TaskResult>,
 }
 
-/// What was to be done.
+/// A list of tasks to do.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// Its name.
+    /// The plan's id.
     #[schemars(length(min = 1))]
     pub id: String,
-    /// What it is for. Default: that is not known.
+    /// Its goal. Default: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
-    /// Its tasks, in the order of the plan.
+    /// Its tasks, in order.
     #[schemars(length(min = 1))]
     pub tasks: Vec<PlannedTask>,
 }
 
-/// A step of a plan.
+/// A task of a plan.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedTask {
-    /// Its name, which no other task of the plan has.
+    /// The task's id, unique in the plan.
     #[schemars(length(min = 1))]
     pub id: String,
-    /// What is to be done. Default: that is not known.
+    /// A description of the task. Default: unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What does it: a program, a model, a service. Default: that is not known.
+    /// The tool that does it: a program, a model or a service. Default: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The tasks that must be done before. Default: none.
+    /// The ids of the tasks that must finish before. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
-    /// How long it should take, in seconds; above 0. Default: that is not known.
+    /// The expected duration in seconds, above 0. Default: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub expected_seconds: Option<f64>,
 }
 
 impl PlannedTask {
-    /// A task of which nothing is known but its name.
+    /// Creates a task with only an id.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -65,25 +65,25 @@ impl PlannedTask {
     }
 }
 
-/// What came of an attempt at a task.
+/// The result of an attempt at a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskResult {
-    /// Which task.
+    /// The id of the task.
     #[schemars(length(min = 1))]
     pub task_id: String,
-    /// How it ended, or that it has not.
+    /// The status of the attempt.
     pub status: TaskStatus,
-    /// Why it failed: a sentence, or an object. Default: that is not known.
+    /// Why it failed: a string or an object. Default: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
-    /// What it gave: any JSON value; null for nothing that is kept here.
+    /// The output: any JSON value. Null means that no output was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// How long it took, in seconds. Default: from `started` to `finished`.
+    /// The duration in seconds. Default: from `started` to `finished`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub seconds: Option<f64>,
-    /// When it began (RFC 3339, such as `2026-01-31T12:00:00Z`). Default: that is not known.
+    /// The start time (RFC 3339, such as `2026-01-31T12:00:00Z`). Default: unknown.
     #[serde(
         default,
         deserialize_with = "time",
@@ -91,7 +91,7 @@ pub struct TaskResult {
     )]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub started: Option<Timestamp>,
-    /// When it ended. Default: that is not known.
+    /// The end time. Default: unknown.
     #[serde(
         default,
         deserialize_with = "time",
@@ -102,7 +102,7 @@ pub struct TaskResult {
 }
 
 impl TaskResult {
-    /// A result of which nothing is known but how it ended.
+    /// Creates a result with only a status.
     pub fn new(task_id: impl Into<String>, status: TaskStatus) -> Self {
         Self {
             task_id: task_id.into(),
@@ -115,7 +115,7 @@ impl TaskResult {
         }
     }
 
-    /// How long it took, in seconds, if that is known.
+    /// Returns the duration in seconds, if known.
     pub fn duration(&self) -> Option<f64> {
         let between = || {
             let took = self.finished?.duration_since(self.started?);
@@ -126,50 +126,51 @@ impl TaskResult {
             .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
     }
 
-    /// When it was over, as far as that is known.
+    /// Returns when it ended, if known.
     pub(super) fn time(&self) -> Option<Timestamp> {
         self.finished.or(self.started)
     }
 }
 
-/// How an attempt ended, or that it has not.
+/// The status of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Done.
+    /// Succeeded.
     Success,
-    /// Tried without effect.
+    /// Failed.
     Failed,
-    /// Passed over, for instance because a task that it waits for failed.
+    /// Skipped, for example because a task that it depends on failed.
     Skipped,
-    /// Stopped by somebody before its end.
+    /// Cancelled before its end.
     Cancelled,
-    /// Under way.
+    /// In progress.
     Running,
-    /// Not begun.
+    /// Not started.
     Pending,
 }
 
 /// Why a task failed.
 ///
-/// In JSON a sentence, or an object for executors that know more.
+/// In JSON a string, or an object with more details.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TaskError {
-    /// What was said.
+    /// The error message.
     pub message: String,
-    /// The error's type, such as `TimeoutError`.
+    /// The type of the error, such as `TimeoutError`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// A number of HTTP or of a shell, or a word such as `ENOENT`.
+    /// An HTTP status or exit code, or a name such as `ENOENT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
-    /// What kind of failure it is, where the executor says so itself. It is believed.
+    /// The category of the failure, if the executor states it. It takes precedence over all other
+    /// indications.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<ErrorCategory>,
 }
 
 impl TaskError {
-    /// An error of which nothing is known but what was said.
+    /// Creates an error with only a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -180,27 +181,27 @@ impl TaskError {
 
 /// An error's code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "a whole number or expected a text in quotes")]
+#[serde(untagged, expecting = "an integer or expected a string")]
 pub enum ErrorCode {
-    /// A status of HTTP (400 to 599), or an exit code.
+    /// An HTTP status (400 to 599) or an exit code.
     Number(i64),
-    /// A word, such as `ECONNREFUSED`.
+    /// A name, such as `ECONNREFUSED`.
     Name(String),
 }
 
 /// An error as an object.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ErrorFields {
-    /// What was said. Default: nothing.
+    /// The error message. Default: empty.
     #[serde(default)]
     message: String,
-    /// The error's type, such as `TimeoutError`. Default: that is not known.
+    /// The type of the error, such as `TimeoutError`. Default: unknown.
     #[serde(default, rename = "type")]
     kind: Option<String>,
-    /// A number of HTTP or of a shell, or a word such as `ENOENT`. Default: none.
+    /// An HTTP status or exit code, or a name such as `ENOENT`. Default: none.
     #[serde(default)]
     code: Option<ErrorCode>,
-    /// What kind of failure it is, where that is known for sure. Default: it is found out.
+    /// The category of the failure, if known for certain. Default: determined from the other keys.
     #[serde(default)]
     category: Option<ErrorCategory>,
 }
@@ -217,7 +218,7 @@ impl<'de> Visitor<'de> for ErrorVisitor {
     type Value = TaskError;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text in quotes, or an object with `message`,")
+        f.write_str("a string, or an object with `message`,")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<TaskError, E> {
@@ -246,14 +247,14 @@ impl JsonSchema for TaskError {
     }
 }
 
-/// Reads a time; null for none.
+/// Parses a time. Null means none.
 fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     let Some(text) = Option::<String>::deserialize(deserializer)? else {
         return Ok(None);
     };
     text.parse().map(Some).map_err(|_| {
         D::Error::custom(format!(
-            "`{text}` is no time with a zone, such as `2026-01-31T12:00:00Z`"
+            "`{text}` is not a time with a zone, such as `2026-01-31T12:00:00Z`"
         ))
     })
 }

@@ -7,34 +7,34 @@ use super::assess::{Outcomes, share};
 use super::{Episode, ErrorCategory, TaskStatus, cause};
 use crate::types::ReflectionCriteria;
 
-/// A tool of which so many results are known has shown how it works.
+/// The minimum number of results of a tool to judge it by.
 const KNOWN_TOOL: usize = 2;
 
-/// A time stands out only among so many.
+/// The minimum number of times among which one can be an outlier.
 const LEAST_TIMES: usize = 4;
 
-/// How many times the usual distance from the middle a time must be away from it to stand out.
+/// The distance from the median at which a time is an outlier, in multiples of the median distance.
 const FAR_OUT: f64 = 5.0;
 
-/// Something learned from an episode, for those that come.
+/// An insight from an episode, for later ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Insight {
     /// What it is about.
     pub category: InsightCategory,
-    /// Of a failure mode, what kind of failure it is about.
+    /// The category of failure, for a failure mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<ErrorCategory>,
-    /// What was learned, in one sentence.
+    /// The insight in one sentence.
     pub text: String,
-    /// How much it can be relied on, above 0 and below 1: more the more was seen of it.
+    /// The confidence, above 0 and below 1. It grows with the number of observations.
     pub confidence: f64,
-    /// The plan that it was seen in.
+    /// The id of the plan it was observed in.
     pub plan_id: String,
-    /// The tasks that it was seen in, in the order of their results.
+    /// The ids of the tasks it was observed in, in the order of their results.
     pub evidence: Vec<String>,
 }
 
-/// What an insight is about.
+/// The subject of an insight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InsightCategory {
@@ -47,7 +47,7 @@ pub enum InsightCategory {
 }
 
 impl InsightCategory {
-    /// The word for it, as in JSON.
+    /// Returns the name, as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ToolEffectiveness => "tool_effectiveness",
@@ -57,8 +57,8 @@ impl InsightCategory {
     }
 }
 
-/// What is to be learned from an episode: which tools work, how tasks fail, which take much longer than their like.
-/// Keeps nothing: whoever wants to remember it stores it.
+/// Returns the insights from an episode: which tools work, how tasks fail, and which tasks take
+/// much longer than similar ones. Stores nothing; the caller does.
 pub fn learn_from_episode(episode: &Episode, criteria: &ReflectionCriteria) -> Vec<Insight> {
     let lesson = Lesson {
         episode,
@@ -98,7 +98,7 @@ impl<'a> Lesson<'a> {
         self.outcomes.planned.get(id)?.tool.as_deref()
     }
 
-    /// How well each tool works of which that can be said.
+    /// Returns how well each tool with enough results works.
     fn tools(&self, criteria: &ReflectionCriteria) -> Vec<Insight> {
         let mut by_tool: IndexMap<&str, (usize, Vec<&str>)> = IndexMap::new();
         for (id, result) in &self.outcomes.last {
@@ -135,7 +135,7 @@ impl<'a> Lesson<'a> {
             .collect()
     }
 
-    /// How tasks failed, and what helped.
+    /// Returns how tasks failed, and what helped.
     fn failures(&self) -> Vec<Insight> {
         let mut by_cause: BTreeMap<ErrorCategory, Vec<&str>> = BTreeMap::new();
         for result in &self.episode.results {
@@ -175,23 +175,23 @@ impl<'a> Lesson<'a> {
                 )
             };
             insights.push(mode(text, attempts, &ids));
-            let mended: IndexSet<&str> = ids
+            let recovered: IndexSet<&str> = ids
                 .into_iter()
                 .filter(|id| self.outcomes.status(id) == TaskStatus::Success)
                 .collect();
-            if !mended.is_empty() {
-                let count = mended.len();
+            if !recovered.is_empty() {
+                let count = recovered.len();
                 let text = format!(
                     "trying again helped after failures by {category}: {count} of the tasks were done in the end"
                 );
-                let mended: Vec<&str> = mended.into_iter().collect();
-                insights.push(mode(text, count, &mended));
+                let recovered: Vec<&str> = recovered.into_iter().collect();
+                insights.push(mode(text, count, &recovered));
             }
         }
         insights
     }
 
-    /// Tasks that took much longer than those of the same tool.
+    /// Returns tasks that took much longer than others with the same tool.
     fn times(&self, criteria: &ReflectionCriteria) -> Vec<Insight> {
         let mut by_tool: IndexMap<Option<&str>, Vec<(&str, f64)>> = IndexMap::new();
         for (id, result) in &self.outcomes.last {
@@ -211,7 +211,8 @@ impl<'a> Lesson<'a> {
             }
             let usual = median(times.iter().map(|(_, seconds)| *seconds));
             let spread = median(times.iter().map(|(_, seconds)| (seconds - usual).abs()));
-            // Robust against the very times that are looked for; of equal times any longer one stands out.
+            // The median is robust against the outliers themselves. Among equal times, any longer
+            // one is an outlier.
             let limit =
                 (usual + FAR_OUT * spread).max(usual * criteria.max_execution_time_multiplier);
             let among = tool.map_or("the others".to_owned(), |tool| {
@@ -235,12 +236,13 @@ impl<'a> Lesson<'a> {
     }
 }
 
-/// The rule of succession: how likely it is to be so the next time, after it was so this many times of all.
+/// Laplace's rule of succession: the probability of the event next time, after it occurred `so` out
+/// of `all` times.
 fn laplace(so: usize, all: usize) -> f64 {
     share(so + 1, all + 2)
 }
 
-/// How much to rely on what was seen so often: 0.5 after once, then ever more.
+/// The confidence after this number of observations: 0.5 after one, then increasing.
 fn seen(times: usize) -> f64 {
     share(times, times + 1)
 }
@@ -354,7 +356,7 @@ mod tests {
         assert_eq!(insights.len(), 1);
         assert_eq!(insights[0].category, InsightCategory::Performance);
         assert_eq!(insights[0].evidence, ["4"]);
-        // Tasks that are all of their own kind.
+        // Tasks with different tools each.
         let own = [1.0, 5.0, 20.0, 60.0];
         let ids = ["a", "b", "c", "d"];
         let tasks: Vec<_> = (ids.iter().zip(own))

@@ -1,8 +1,8 @@
-//! Judging the outcome of tasks and plans that something else ran: what went wrong and why, whether
-//! another plan would help, what the failures have in common, and what is to be learned from it.
+//! Evaluates the outcome of tasks and plans that another program ran: what failed and why, whether
+//! a new plan would help, which patterns the failures have, and what to learn from it.
 //!
-//! Everything here is a pure function of what it is given, and asks no model: the same outcome always has the same
-//! verdict. What an executor has to tell is an [`Episode`], a plan and the results of its tasks; [`read`] reads one
+//! Everything here is a pure function and uses no model: the same outcome always has the same
+//! verdict. The input is an [`Episode`], a plan and the results of its tasks; [`read`] parses one
 //! from JSON.
 //!
 //! ```
@@ -28,13 +28,13 @@
 mod assess;
 mod category;
 mod cause;
+mod dependencies;
 mod episode;
-mod gist;
 mod learn;
-mod order;
+mod normalize;
 mod pattern;
+mod phrases;
 mod read;
-mod words;
 
 pub use self::assess::{
     Assessment, Counts, PlanAssessment, evaluate_plan, evaluate_sample, evaluate_task,

@@ -5,51 +5,52 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::cause::{Basis, cause};
-use super::{ErrorCategory, Plan, PlannedTask, TaskResult, TaskStatus, gist, order};
+use super::{ErrorCategory, Plan, PlannedTask, TaskResult, TaskStatus, dependencies, normalize};
 
-/// So many failures of one kind, or of one tool, are a pattern.
+/// The number of failures of one kind, or of one tool, that make a pattern.
 const REPEATED: usize = 2;
 
-/// So many failures one after the other are a pattern.
+/// The number of consecutive failures that make a pattern.
 const IN_A_ROW: usize = 3;
 
-/// What several failures have in common.
+/// A pattern that several failures share.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailurePattern {
-    /// What kind of pattern.
+    /// The type of pattern.
     pub pattern_type: PatternType,
-    /// What was seen, for people.
+    /// A description for people.
     pub description: String,
-    /// How many failed attempts it was seen in; of a low success rate, how many tasks were not done.
+    /// The number of failed attempts. For a low success rate, the number of tasks that did not
+    /// succeed.
     pub occurrences: usize,
-    /// The tasks, each once, in the order of their failures.
+    /// The ids of the tasks, each once, in the order of their failures.
     pub affected_tasks: Vec<String>,
-    /// What would fix it.
+    /// A suggested fix.
     pub suggested_fix: Option<String>,
-    /// The kind of failure that they share, if they do.
+    /// The category of the failures, if they share one.
     pub category: Option<ErrorCategory>,
-    /// The tool that they share, if they do and it is known.
+    /// The tool of the failures, if they share a known one.
     pub tool: Option<String>,
-    /// When it was there to be seen: the time of the last of these failures, if that is known.
+    /// The time of the last of these failures, if known.
     pub detected_at: Option<Timestamp>,
 }
 
-/// What kind of pattern failures make.
+/// The type of a failure pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PatternType {
     /// Several attempts failed in the same way.
     RepeatedErrors,
-    /// Several attempts failed one after the other.
+    /// Several consecutive attempts failed.
     SequentialFailures,
-    /// Too few tasks were done.
+    /// Too few tasks succeeded.
     LowSuccessRate,
-    /// One tool failed several times, and at least as often as not.
+    /// One tool failed several times, and in at least half of its attempts.
     ToolFailure,
 }
 
 impl PatternType {
-    /// The word for it, as in JSON.
+    /// Returns the name, as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RepeatedErrors => "repeated_errors",
@@ -66,7 +67,7 @@ impl fmt::Display for PatternType {
     }
 }
 
-/// The tasks of a plan by name; of a name that is there twice the first counts.
+/// Returns the tasks of a plan by id. The first task with a duplicate id counts.
 pub(super) fn tasks_by_id(plan: &Plan) -> IndexMap<&str, &PlannedTask> {
     let mut tasks = IndexMap::new();
     for task in &plan.tasks {
@@ -75,17 +76,18 @@ pub(super) fn tasks_by_id(plan: &Plan) -> IndexMap<&str, &PlannedTask> {
     tasks
 }
 
-/// What the failed attempts at a plan have in common: the same kind of failure, an unbroken row of them, one tool.
+/// Returns the patterns of the failed attempts: the same category, consecutive failures, the same
+/// tool.
 pub(super) fn patterns(plan: &Plan, results: &[TaskResult]) -> Vec<FailurePattern> {
     let tasks = tasks_by_id(plan);
-    let attempts = order::in_time(results);
+    let attempts = dependencies::in_time(results);
     let mut found = repeated(&attempts);
     found.extend(sequential(&attempts));
     found.extend(of_tools(&tasks, &attempts));
     found
 }
 
-/// Too few tasks were done: these are not.
+/// Returns the pattern of too few successful tasks, given those that did not succeed.
 pub(super) fn low_success_rate<'a>(
     rate: f64,
     wanted: f64,
@@ -113,7 +115,7 @@ fn failed<'a>(attempts: &[&'a TaskResult]) -> Vec<&'a TaskResult> {
     attempts.iter().copied().filter(failed).collect()
 }
 
-/// A pattern of these failures.
+/// Returns a pattern of these failures.
 fn pattern(
     pattern_type: PatternType,
     failures: &[&TaskResult],
@@ -133,7 +135,7 @@ fn pattern(
     }
 }
 
-/// The kind of failure that all of these are, if it is one and known.
+/// Returns the category that all of these failures share, if it is known.
 fn common_category(failures: &[&TaskResult]) -> Option<ErrorCategory> {
     let mut causes = failures.iter().map(|failure| cause(failure.error.as_ref()));
     let first = causes.next()?;
@@ -142,17 +144,17 @@ fn common_category(failures: &[&TaskResult]) -> Option<ErrorCategory> {
     same.then_some(first.category)
 }
 
-/// What makes two failures the same: a cause of the same kind or, where that says nothing, the same message but for
-/// its numbers and names.
-fn likeness(failure: &TaskResult) -> (ErrorCategory, String) {
+/// Returns the key by which failures are equal: the category of the cause or, if that is unknown,
+/// the message without its numbers and names.
+fn failure_key(failure: &TaskResult) -> (ErrorCategory, String) {
     let category = cause(failure.error.as_ref()).category;
     if category != ErrorCategory::Execution {
         return (category, String::new());
     }
     let message = failure.error.as_ref().map_or("", |error| &error.message);
-    let line = gist::lines(message)
+    let line = normalize::lines(message)
         .first()
-        .map(|line| gist::statement(line));
+        .map(|line| normalize::statement(line));
     let words = line.unwrap_or_default();
     let without_numbers = words.replace(|c: char| c.is_ascii_digit(), "");
     (category, without_numbers.trim().to_owned())
@@ -161,7 +163,7 @@ fn likeness(failure: &TaskResult) -> (ErrorCategory, String) {
 fn repeated(attempts: &[&TaskResult]) -> Vec<FailurePattern> {
     let mut alike: IndexMap<_, Vec<&TaskResult>> = IndexMap::new();
     for failure in failed(attempts) {
-        alike.entry(likeness(failure)).or_default().push(failure);
+        alike.entry(failure_key(failure)).or_default().push(failure);
     }
     alike
         .into_iter()
@@ -181,7 +183,7 @@ fn repeated(attempts: &[&TaskResult]) -> Vec<FailurePattern> {
         .collect()
 }
 
-/// The longest unbroken row of failures. Attempts that did not come to an end do not break it.
+/// Returns the longest run of consecutive failures. Unfinished attempts do not interrupt it.
 fn sequential(attempts: &[&TaskResult]) -> Option<FailurePattern> {
     let ended = |status| matches!(status, TaskStatus::Success | TaskStatus::Failed);
     let attempts: Vec<&TaskResult> = (attempts.iter().copied())
@@ -240,7 +242,8 @@ mod tests {
     use super::*;
     use crate::reflector::TaskError;
 
-    /// A plan of tasks `0`, `1`, … with their tools, and what each attempt at one came to.
+    /// Finds the patterns of a plan with tasks `0`, `1`, … that use these tools, given an attempt's
+    /// task and error.
     fn found(tools: &[&str], attempts: &[(&str, Option<&str>)]) -> Vec<FailurePattern> {
         let tasks = tools.iter().enumerate().map(|(id, tool)| PlannedTask {
             tool: (!tool.is_empty()).then(|| (*tool).to_owned()),

@@ -3,19 +3,20 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::episode::ErrorFields;
-use super::{Episode, Plan, PlannedTask, TaskResult, TaskStatus, order};
+use super::{Episode, Plan, PlannedTask, TaskResult, TaskStatus, dependencies};
 use crate::source::{self, Source, SourceError, json_span, schema_of, similar};
 
 const EXAMPLE: &str = "for example: {\"plan\": {\"id\": \"release\", \"tasks\": [{\"id\": \"build\", \"tool\": \"cargo\"}]}, \
      \"results\": [{\"task_id\": \"build\", \"status\": \"failed\", \"error\": \"timed out\", \"seconds\": 30}]}; \
      `reflect assess --schema` prints all keys";
 
-/// Reads an episode from JSON. Keys that are not known are left alone, since executors have more to say; one that
-/// looks like a misspelt one of ours is an error.
+/// Parses an episode from JSON. Ignores unknown keys, because executors have more to say, but
+/// rejects a key that looks like a misspelling of a known one.
 ///
 /// # Errors
-/// With the place: where it is not JSON or not an episode, where two tasks have the same name, a name is empty or is
-/// that of no task, tasks wait for each other in a circle, a number is out of its range, or a success has an error.
+/// If it is invalid JSON or not an episode, two tasks have the same name, a name is empty or
+/// belongs to no task, tasks depend on each other in a cycle, a number is out of range, or a
+/// success has an error. The error shows the position.
 pub fn read(source: &Source) -> Result<Episode, SourceError> {
     let episode: Episode = source::json(source).map_err(|error| error.help(EXAMPLE))?;
     let checked = spelling(source)
@@ -23,14 +24,15 @@ pub fn read(source: &Source) -> Result<Episode, SourceError> {
         .and_then(|()| results(&episode));
     match checked {
         Ok(()) => Ok(episode),
-        Err(fault) => {
-            let span = json_span(source.text(), &fault.pointer).unwrap_or(0..0);
-            Err(source.error(span, &fault.message).help_if(fault.help))
+        Err(error) => {
+            let span = json_span(source.text(), &error.pointer).unwrap_or(0..0);
+            Err(source.error(span, &error.message).help_if(error.help))
         }
     }
 }
 
-/// The JSON Schema (2020-12) of what [`read`] reads, made from the types that read it.
+/// Returns the JSON Schema (2020-12) of the input of [`read`], generated from the types that parse
+/// it.
 pub fn schema() -> Value {
     let mut schema = schema_of::<Episode>().to_value();
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -38,14 +40,14 @@ pub fn schema() -> Value {
     schema
 }
 
-/// What is wrong with the value that a JSON Pointer leads to.
-struct Fault {
+/// An error in the value at a JSON Pointer.
+struct EpisodeError {
     pointer: String,
     message: String,
     help: Option<String>,
 }
 
-impl Fault {
+impl EpisodeError {
     fn new(pointer: String, message: impl Into<String>) -> Self {
         Self {
             pointer,
@@ -62,8 +64,8 @@ impl Fault {
     }
 }
 
-/// Finds a key that looks like a misspelt one of ours.
-fn spelling(source: &Source) -> Result<(), Fault> {
+/// Finds a key that looks like a misspelling of a known one.
+fn spelling(source: &Source) -> Result<(), EpisodeError> {
     let Ok(whole) = serde_json::from_str::<Value>(source.text()) else {
         return Ok(());
     };
@@ -86,35 +88,34 @@ fn items(list: &Value) -> impl Iterator<Item = (usize, &Value)> {
     list.as_array().into_iter().flatten().enumerate()
 }
 
-fn known_keys(value: &Value, pointer: &str, known: &[&str]) -> Result<(), Fault> {
+fn known_keys(value: &Value, pointer: &str, known: &[&str]) -> Result<(), EpisodeError> {
     let Some(map) = value.as_object() else {
         return Ok(());
     };
     for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
-        // One that is there as well is not what was meant.
+        // If the known key is present as well, the other one is not a misspelling of it.
         let open = known
             .iter()
             .copied()
             .filter(|name| !map.contains_key(*name));
         if let Some(meant) = similar(key, open) {
             let pointer = source::pointer::join(pointer, key);
-            return Err(
-                Fault::new(pointer, format!("unknown key `{key}`")).did_you_mean(Some(meant))
-            );
+            return Err(EpisodeError::new(pointer, format!("unknown key `{key}`"))
+                .did_you_mean(Some(meant)));
         }
     }
     Ok(())
 }
 
-fn plan(plan: &Plan) -> Result<(), Fault> {
+fn plan(plan: &Plan) -> Result<(), EpisodeError> {
     if plan.id.trim().is_empty() {
-        return Err(Fault::new(
+        return Err(EpisodeError::new(
             "/plan/id".to_owned(),
-            "the plan's name is empty",
+            "the plan's id is empty",
         ));
     }
     if plan.tasks.is_empty() {
-        return Err(Fault::new(
+        return Err(EpisodeError::new(
             "/plan/tasks".to_owned(),
             "the plan has no tasks",
         ));
@@ -123,16 +124,16 @@ fn plan(plan: &Plan) -> Result<(), Fault> {
     for (place, task) in plan.tasks.iter().enumerate() {
         let at = |key: &str| format!("/plan/tasks/{place}/{key}");
         if task.id.trim().is_empty() {
-            return Err(Fault::new(at("id"), "the task's name is empty"));
+            return Err(EpisodeError::new(at("id"), "the task's id is empty"));
         }
         if places.insert(&task.id, place).is_some() {
-            return Err(Fault::new(
+            return Err(EpisodeError::new(
                 at("id"),
-                format!("another task is called `{}`, too", task.id),
+                format!("another task has the id `{}`", task.id),
             ));
         }
         if task.expected_seconds.is_some_and(|seconds| seconds <= 0.0) {
-            return Err(Fault::new(
+            return Err(EpisodeError::new(
                 at("expected_seconds"),
                 "`expected_seconds` must be above 0",
             ));
@@ -146,16 +147,15 @@ fn plan(plan: &Plan) -> Result<(), Fault> {
             }
         }
     }
-    if let Some(place) = order::waiting(plan).circle {
+    if let Some(place) = dependencies::waiting(plan).circle {
         let pointer = format!("/plan/tasks/{place}/depends_on");
-        let message =
-            "tasks wait for each other in a circle, of which this one is a part or waits for it";
-        return Err(Fault::new(pointer, message));
+        let message = "the dependencies of the tasks form a cycle that includes this task or that it depends on";
+        return Err(EpisodeError::new(pointer, message));
     }
     Ok(())
 }
 
-fn results(episode: &Episode) -> Result<(), Fault> {
+fn results(episode: &Episode) -> Result<(), EpisodeError> {
     let tasks = episode.plan.tasks.iter();
     let ids: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
     for (place, result) in episode.results.iter().enumerate() {
@@ -164,26 +164,32 @@ fn results(episode: &Episode) -> Result<(), Fault> {
             return Err(no_such_task(at("task_id"), &result.task_id, &episode.plan));
         }
         if result.status == TaskStatus::Success && result.error.is_some() {
-            return Err(Fault {
-                help: Some("set `status` to `failed`, or leave the error out".to_owned()),
-                ..Fault::new(at("error"), "a success has no error")
+            return Err(EpisodeError {
+                help: Some("set `status` to `failed`, or remove the error".to_owned()),
+                ..EpisodeError::new(at("error"), "a successful task must not have an error")
             });
         }
         if result.seconds.is_some_and(|seconds| seconds < 0.0) {
-            return Err(Fault::new(at("seconds"), "`seconds` must be 0 or above"));
+            return Err(EpisodeError::new(
+                at("seconds"),
+                "`seconds` must be at least 0",
+            ));
         }
         if let (Some(started), Some(finished)) = (result.started, result.finished)
             && finished < started
         {
-            return Err(Fault::new(at("finished"), "it ended before it began"));
+            return Err(EpisodeError::new(
+                at("finished"),
+                "it ended before it began",
+            ));
         }
     }
     Ok(())
 }
 
-fn no_such_task(pointer: String, id: &str, plan: &Plan) -> Fault {
+fn no_such_task(pointer: String, id: &str, plan: &Plan) -> EpisodeError {
     let near = similar(id, plan.tasks.iter().map(|task| task.id.as_str()));
-    Fault::new(pointer, format!("the plan has no task `{id}`")).did_you_mean(near)
+    EpisodeError::new(pointer, format!("the plan has no task `{id}`")).did_you_mean(near)
 }
 
 #[cfg(test)]
@@ -249,16 +255,16 @@ mod tests {
         let cases = [
             (
                 task("{\"id\": \"ab\"}"),
-                "f:2:8: another task is called `ab`, too",
+                "f:2:8: another task has the id `ab`",
             ),
-            (task("{\"id\": \" \"}"), "f:2:8: the task's name is empty"),
+            (task("{\"id\": \" \"}"), "f:2:8: the task's id is empty"),
             (
                 task("{\"id\": \"b\", \"depends_on\": [\"ac\"]}"),
                 "f:2:28: the plan has no task `ac` (did you mean `ab`?)",
             ),
             (
                 task("{\"id\": \"b\", \"depends_on\": [\"b\"]}"),
-                "f:2:27: tasks wait for each other in a circle",
+                "f:2:27: the dependencies of the tasks form a cycle",
             ),
             (
                 task("{\"id\": \"b\", \"expected_seconds\": 0}"),
@@ -274,7 +280,7 @@ mod tests {
             ),
             (
                 result("{\"task_id\": \"ab\", \"status\": \"success\", \"error\": \"x\"}"),
-                "f:3:61: a success has no error",
+                "f:3:61: a successful task must not have an error",
             ),
             (
                 result("{\"task_id\": \"ab\", \"status\": \"sucess\"}"),
@@ -282,7 +288,7 @@ mod tests {
             ),
             (
                 result("{\"task_id\": \"ab\", \"status\": \"failed\", \"started\": \"noon\"}"),
-                "f:3:62: `noon` is no time with a zone, such as `2026-01-31T12:00:00Z`",
+                "f:3:62: `noon` is not a time with a zone, such as `2026-01-31T12:00:00Z`",
             ),
             (
                 result("{\"task_id\": \"ab\"}"),
@@ -290,7 +296,7 @@ mod tests {
             ),
             (
                 result("{\"task_id\": \"ab\", \"status\": \"failed\", \"seconds\": -1}"),
-                "f:3:62: `seconds` must be 0 or above",
+                "f:3:62: `seconds` must be at least 0",
             ),
             (
                 refused("{\"plan\": {\"id\": \"p\", \"tasks\": []}, \"results\": []}"),

@@ -1,55 +1,57 @@
-//! Which strategy fits: the decision of `hybrid`.
+//! Chooses the strategy of a revision: the decision of `hybrid`.
 
 use std::ops::Range;
 
 use super::edits::Haystack;
 use super::scope::{Scope, scope};
-use super::sections::{Section, sections};
+use super::sections::{TextSection, sections};
 use crate::text::{counted, plural};
 use crate::types::{Issue, Strategy};
 
-/// A draft of fewer characters is written again as a whole: about 150 tokens, which edits would cost, too.
+/// The length below which a draft is rewritten as a whole, in characters: about 150 tokens, which
+/// edits would cost as well.
 const SHORT: usize = 600;
 
 /// The same for JSON, whose lines are short, and for drafts that a rewrite has made worse.
 const SHORT_WITH_EDITS: usize = 250;
 
-/// What the markers of an edit cost, in characters.
+/// The cost of an edit's markers, in characters.
 const PER_EDIT: usize = 60;
 
-/// What one more call costs for each section, in characters, besides the part of the draft below.
+/// The cost of one more call per section, in characters, in addition to reading the draft.
 const PER_SECTION: usize = 200;
 
-/// Reading the draft once more costs this part of writing it: it is mostly in the cache.
+/// Reading the draft costs this fraction (1/20) of writing it, because it is mostly in the prompt
+/// cache.
 const READING: usize = 20;
 
-/// Another strategy than the rewrite may cost so much of it, if it is sure to work: it leaves alone what is sound, which
-/// a rewrite may break.
+/// The maximum cost of another strategy relative to a rewrite, if it is certain to work. Costing
+/// more is acceptable, because it leaves correct text alone, which a rewrite may break.
 const WORTH: f64 = 1.5;
 
-/// The same once a rewrite has made the draft worse.
+/// The same after a rewrite has made the draft worse.
 const WORTH_CAREFUL: f64 = 3.0;
 
-/// How likely a strategy is to work before it was tried; it counts as much as one try.
+/// The prior probability that a strategy works. It weighs as much as one attempt.
 const PRIOR: f64 = 0.8;
 
 /// What has worked in this run, by kind of strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct History {
-    edits: Tries,
-    sections: Tries,
+pub struct StrategyHistory {
+    edits: StrategyAttempts,
+    sections: StrategyAttempts,
     /// Whether a rewrite has made the draft worse.
     careful: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Tries {
+struct StrategyAttempts {
     made: u32,
     failed: u32,
 }
 
-impl Tries {
-    /// How likely the next one is to work.
+impl StrategyAttempts {
+    /// Returns the probability that the next attempt works.
     fn chance(self) -> f64 {
         (PRIOR + f64::from(self.made - self.failed)) / (1.0 + f64::from(self.made))
     }
@@ -63,9 +65,9 @@ impl Tries {
     }
 }
 
-impl History {
-    /// This history with what another one has learned since both were `before`: revisions that were made at the same
-    /// time.
+impl StrategyHistory {
+    /// Merges what another history has learned since both were `before`, for revisions that were
+    /// made concurrently.
     #[must_use]
     pub fn and(self, other: Self, before: Self) -> Self {
         Self {
@@ -75,7 +77,7 @@ impl History {
         }
     }
 
-    /// The history after a rewrite that made the draft worse.
+    /// Returns the history after a rewrite that made the draft worse.
     #[must_use]
     pub fn careful(self) -> Self {
         Self {
@@ -84,7 +86,7 @@ impl History {
         }
     }
 
-    /// The history with one more try of a strategy: whether what the model answered could be applied. A rewrite
+    /// Adds an attempt of a strategy. `worked` says whether the reply could be applied; a rewrite
     /// always can.
     #[must_use]
     pub fn with(mut self, strategy: Strategy, worked: bool) -> Self {
@@ -99,12 +101,13 @@ impl History {
     }
 }
 
-/// The strategy that is likely to cost least, and why. A failed one costs itself and the rewrite that follows.
+/// Returns the strategy with the lowest expected cost, and the reason. A failed attempt costs
+/// itself and the rewrite that follows.
 ///
-/// Edits cost twice what they touch, since a passage is written and then what takes its place; `incremental`
-/// costs the sections that have issues, or one more section for what is missing; a rewrite costs the draft. What
-/// has failed in this run counts as less likely to work.
-pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, String) {
+/// Edits cost twice the text they touch, because both the passage and its replacement are written.
+/// `incremental` costs the sections with issues, plus one section if something is missing. A
+/// rewrite costs the draft. Strategies that failed in this run are less likely to work.
+pub fn choose(history: &StrategyHistory, draft: &str, issues: &[Issue]) -> (Strategy, String) {
     let rewrite = |reason: String| (Strategy::FullRewrite, reason);
     let size = draft.chars().count();
     let is_data = draft.trim_start().starts_with(['{', '[']);
@@ -120,7 +123,7 @@ pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, St
     if issues.is_empty() {
         return rewrite("no single fault is named".to_owned());
     }
-    let reach = Reach::of(draft, issues);
+    let reach = IssueExtent::of(draft, issues);
     if reach.whole * 2 > issues.len() {
         return rewrite(format!(
             "{} of {} {} no place in the draft",
@@ -138,7 +141,7 @@ pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, St
     } else {
         WORTH
     };
-    let limit = |tries: Tries| whole * worth * tries.chance();
+    let limit = |tries: StrategyAttempts| whole * worth * tries.chance();
     let divided = reach.parts >= 2;
     if divided && sections <= limit(history.sections) && sections < edits {
         return (
@@ -180,31 +183,31 @@ pub fn choose(history: &History, draft: &str, issues: &[Issue]) -> (Strategy, St
     ))
 }
 
-/// Whether so little of a draft is to be changed that a rewrite will mostly repeat it.
+/// Returns whether the change is so small that a rewrite will mostly repeat the draft.
 pub(super) fn is_small(draft: &str, issues: &[Issue]) -> bool {
-    let reach = Reach::of(draft, issues);
+    let reach = IssueExtent::of(draft, issues);
     !issues.is_empty() && reach.whole == 0 && reach.touched * 4 <= draft.chars().count()
 }
 
-/// How much of a draft its issues concern, in characters.
-struct Reach {
-    /// Lines with issues, each once, and what is to be added.
+/// How much of a draft its issues affect, in characters.
+struct IssueExtent {
+    /// The size of the lines with issues, each once, and of the additions.
     touched: usize,
-    /// What it costs to write the sections with issues, each once, and what is to be added.
+    /// The cost of rewriting the sections with issues, each once, and of the additions.
     sections: usize,
-    /// How long these are.
+    /// The size of these sections.
     written: usize,
-    /// How many sections have issues.
+    /// The number of sections with issues.
     concerned: usize,
-    /// Sections of the draft.
+    /// The number of sections in the draft.
     parts: usize,
-    /// Issues about what is missing.
+    /// The number of issues about missing content.
     added: usize,
-    /// Issues about the whole.
+    /// The number of issues about the whole draft.
     whole: usize,
 }
 
-impl Reach {
+impl IssueExtent {
     fn of(draft: &str, issues: &[Issue]) -> Self {
         let parts = sections(draft);
         let size = draft.chars().count();
@@ -243,7 +246,7 @@ impl Reach {
             .map(|&at| draft[parts[at].range.clone()].chars().count())
             .sum();
         Self {
-            // What has no place may be anywhere: a quarter of the draft each.
+            // An issue without a place may be anywhere: estimate a quarter of the draft each.
             touched: touched + added * mean.min(size / 8) + whole * (size / 4),
             sections: inside
                 + usize::from(added > 0) * mean
@@ -258,8 +261,8 @@ impl Reach {
     }
 }
 
-/// The sections that a passage is in.
-pub(super) fn touched_sections(parts: &[Section], range: &Range<usize>) -> Vec<usize> {
+/// Returns the indexes of the sections that a passage overlaps.
+pub(super) fn touched_sections(parts: &[TextSection], range: &Range<usize>) -> Vec<usize> {
     parts
         .iter()
         .enumerate()
@@ -301,7 +304,7 @@ mod tests {
         }
     }
 
-    /// Sections of about 500 characters, each a heading and six lines.
+    /// Returns a text with sections of about 500 characters, each with a heading and six lines.
     fn report(count: usize) -> String {
         let line =
             "Some words stand in every line of it, and they are about as long as that, no more.\n";
@@ -311,14 +314,14 @@ mod tests {
         sections.concat()
     }
 
-    fn chosen(history: History, draft: &str, issues: &[Issue]) -> Strategy {
+    fn chosen(history: StrategyHistory, draft: &str, issues: &[Issue]) -> Strategy {
         choose(&history, draft, issues).0
     }
 
     #[test]
     fn what_was_learned_at_the_same_time_adds_up() {
         use Strategy::{Incremental, TargetedEdit};
-        let before = History::default().with(TargetedEdit, true);
+        let before = StrategyHistory::default().with(TargetedEdit, true);
         let one = before.with(TargetedEdit, false);
         let other = before.with(TargetedEdit, true).with(Incremental, true);
         let all = before.and(one, before).and(other, before);
@@ -330,7 +333,7 @@ mod tests {
     #[test]
     fn it_depends_on_size_and_scope() {
         let wrong = |line| issue(IssueType::Incorrect, line);
-        let none = History::default();
+        let none = StrategyHistory::default();
         assert_eq!(
             choose(&none, "Short it is.", &[wrong(Some(1))]),
             (
@@ -347,10 +350,10 @@ mod tests {
         let (strategy, reason) = choose(&none, &long, &[issue(IssueType::Missing, None)]);
         assert_eq!(strategy, Strategy::Incremental);
         assert!(reason.starts_with("1 issue in 1 of 8 sections"), "{reason}");
-        // Many issues in one section: writing it again is cheaper than so many edits.
+        // Many issues in one section: rewriting it is cheaper than so many edits.
         let many: Vec<Issue> = (2..8).map(|line| wrong(Some(line))).collect();
         assert_eq!(chosen(none, &long, &many), Strategy::Incremental);
-        // Issues everywhere.
+        // Issues in every section.
         let many: Vec<Issue> = (0..8)
             .flat_map(|n| [2, 4, 6].map(|line| wrong(Some(n * 8 + line))))
             .collect();
@@ -365,7 +368,7 @@ mod tests {
         );
         assert!((SHORT_WITH_EDITS..SHORT).contains(&object.chars().count()));
         let issues = [issue(IssueType::Incorrect, Some(3))];
-        let none = History::default();
+        let none = StrategyHistory::default();
         assert_eq!(chosen(none, &object, &issues), Strategy::TargetedEdit);
         let prose = object.replace(['{', '}'], "");
         assert_eq!(chosen(none, &prose, &issues), Strategy::FullRewrite);
@@ -373,7 +376,7 @@ mod tests {
             chosen(none.careful(), &prose, &issues),
             Strategy::TargetedEdit
         );
-        // A third of the text in many places: only who has learned to be careful edits it.
+        // A third of the text in many places: edits are chosen only once the history is careful.
         let long = report(3).replace("# ", "");
         let many: Vec<Issue> = (0..3)
             .flat_map(|n| [2, 3, 5].map(|line| issue(IssueType::Incorrect, Some(n * 8 + line))))
@@ -389,7 +392,7 @@ mod tests {
             issue(IssueType::Incorrect, Some(3)),
             issue(IssueType::Incorrect, Some(9)),
         ];
-        let mut history = History::default();
+        let mut history = StrategyHistory::default();
         assert_eq!(chosen(history, &long, &issues), Strategy::TargetedEdit);
         history = history.with(Strategy::TargetedEdit, false);
         assert_ne!(chosen(history, &long, &issues), Strategy::TargetedEdit);
@@ -410,10 +413,10 @@ mod tests {
             line in 1u64..60,
         ) {
             let draft = report(6);
-            let history = made.into_iter().fold(History::default(), |h, worked| h.with(Strategy::TargetedEdit, worked));
+            let history = made.into_iter().fold(StrategyHistory::default(), |h, worked| h.with(Strategy::TargetedEdit, worked));
             let issues = [issue(IssueType::Incorrect, Some(line))];
             let worse = history.with(Strategy::TargetedEdit, false);
-            let chance = |h: &History| h.edits.chance();
+            let chance = |h: &StrategyHistory| h.edits.chance();
             prop_assert!(chance(&worse) < chance(&history));
             prop_assert!((0.0..=1.0).contains(&chance(&worse)));
             if chosen(history, &draft, &issues) != Strategy::TargetedEdit {

@@ -1,9 +1,9 @@
-//! The whole text again.
+//! The strategy `full_rewrite`: the model writes the whole text again.
 
+use super::common_ends::common_ends;
 use super::edits::{apply, has_blocks, parse};
-use super::ends::common_ends;
 
-/// The reply is the text; where it holds edits instead, the draft with these edits.
+/// Returns the text of the reply. If it contains edits instead, returns the draft with these edits.
 pub(super) fn text(reply: &str, draft: &str) -> String {
     if has_blocks(reply) && !has_blocks(draft) {
         let applied = apply(draft, &parse(reply));
@@ -14,8 +14,8 @@ pub(super) fn text(reply: &str, draft: &str) -> String {
     reply.trim().to_owned()
 }
 
-/// Whether a reply that should hold edits is the whole text instead: most of its lines or words are the draft's, and it
-/// is about as long.
+/// Returns whether a reply that should contain edits is the whole text instead: most of its lines
+/// or words are the draft's, and its length is similar.
 pub(super) fn is_rewrite(reply: &str, draft: &str) -> bool {
     let (reply, draft) = (reply.to_lowercase(), draft.to_lowercase());
     let mut new: Vec<&str> = reply.split_whitespace().collect();

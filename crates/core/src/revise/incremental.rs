@@ -1,47 +1,50 @@
-//! One section after the other: those with issues again, and what is missing as a new one.
+//! The strategy `incremental`: rewrites the sections with issues one by one, and adds missing
+//! content as a new section.
 
 use std::collections::BTreeSet;
 
 use super::choose::touched_sections;
 use super::edits::{Haystack, apply, has_blocks, parse};
 use super::scope::{Scope, scope};
-use super::sections::{Section, sections};
+use super::sections::{TextSection, sections};
 use crate::model::{EndReason, Reply};
 use crate::prompt::Revise;
 use crate::types::{Issue, Severity};
 
-/// The most sections that one revision writes again: the judge has its say before the rest. The most severe go first.
+/// The maximum number of sections per revision, most severe first. The rest waits for the next
+/// evaluation.
 const MAX_SECTIONS: usize = 4;
 
-/// Text of another section of at least so many bytes in a reply shows that the reply holds more than was asked for.
+/// The minimum size in bytes of another section's text in a reply that shows that the reply
+/// contains more than the requested section.
 const FOREIGN: usize = 40;
 
-/// A revision by sections under way.
+/// A revision by sections in progress.
 #[derive(Debug, Clone)]
-pub(super) struct Increments {
-    sections: Vec<Section>,
+pub(super) struct SectionRevision {
+    sections: Vec<TextSection>,
     names: Vec<String>,
-    /// What is still to be asked for, the next one last.
-    targets: Vec<Target>,
-    /// What the sections become: their number, and their new text.
+    /// The remaining targets, the next one last.
+    targets: Vec<SectionTarget>,
+    /// The rewritten sections: index and new text.
     rewritten: Vec<(usize, String)>,
-    /// What is added: behind how many sections, and the text.
+    /// The added section: after how many sections, and its text.
     added: Option<(usize, String)>,
-    /// How many replies could not be used.
+    /// The number of unusable replies.
     failed: usize,
 }
 
 #[derive(Debug, Clone)]
-enum Target {
+enum SectionTarget {
     Section(usize, Vec<Issue>),
     Addition(Vec<Issue>),
 }
 
-impl Increments {
-    /// Plans which sections are asked for.
+impl SectionRevision {
+    /// Plans which sections to request.
     ///
     /// # Errors
-    /// If the issues cannot be told apart by sections: why.
+    /// Why the issues cannot be assigned to sections.
     pub(super) fn plan(draft: &str, issues: &[Issue]) -> Result<Self, String> {
         let parts = sections(draft);
         if issues.is_empty() {
@@ -72,18 +75,18 @@ impl Increments {
         if parts.len() < 2 && missing.is_empty() {
             return Err("the draft is one section".to_owned());
         }
-        by_section.sort_by_key(|(at, own)| (std::cmp::Reverse(gravity(own)), *at));
+        by_section.sort_by_key(|(at, own)| (std::cmp::Reverse(total_severity(own)), *at));
         by_section.truncate(MAX_SECTIONS);
-        // What concerns the whole is fixed wherever something is written.
-        let mut targets: Vec<Target> = by_section
+        // Issues about the whole draft go with every section.
+        let mut targets: Vec<SectionTarget> = by_section
             .into_iter()
             .map(|(at, mut own)| {
                 own.extend(whole.iter().cloned());
-                Target::Section(at, own)
+                SectionTarget::Section(at, own)
             })
             .collect();
         if !missing.is_empty() {
-            targets.push(Target::Addition(missing));
+            targets.push(SectionTarget::Addition(missing));
         }
         targets.reverse();
         Ok(Self {
@@ -96,14 +99,14 @@ impl Increments {
         })
     }
 
-    /// What is asked for next; `None` when all is there. `text` gets the section as it is.
+    /// Returns the next request, or `None` when all are done.
     pub(super) fn ask<'a>(&'a self, draft: &'a str) -> Option<Revise<'a>> {
         let headed = self
             .sections
             .iter()
             .any(|section| section.heading.is_some());
         Some(match self.targets.last()? {
-            Target::Section(at, issues) => {
+            SectionTarget::Section(at, issues) => {
                 let section = self.sections.get(*at)?;
                 Revise::Section {
                     text: &draft[section.body(draft)],
@@ -111,7 +114,7 @@ impl Increments {
                     issues,
                 }
             }
-            Target::Addition(issues) => Revise::Addition {
+            SectionTarget::Addition(issues) => Revise::Addition {
                 sections: &self.names,
                 headed,
                 issues,
@@ -119,18 +122,19 @@ impl Increments {
         })
     }
 
-    /// Takes in the reply to what was asked for last.
+    /// Handles the reply to the last request.
     pub(super) fn answer(&mut self, draft: &str, reply: &Reply) {
         let usable = reply.end == Some(EndReason::Stop) && !reply.text.trim().is_empty();
         let taken = match self.targets.pop() {
-            Some(Target::Section(at, _)) if usable => self.rewrite(draft, at, &reply.text),
-            Some(Target::Addition(_)) if usable => self.add(draft, &reply.text),
+            Some(SectionTarget::Section(at, _)) if usable => self.rewrite(draft, at, &reply.text),
+            Some(SectionTarget::Addition(_)) if usable => self.add(draft, &reply.text),
             _ => false,
         };
         self.failed += usize::from(!taken);
     }
 
-    /// The text with its new sections, and whether every reply could be used; `None` if nothing changed.
+    /// Returns the text with its new sections and whether every reply was usable, or `None` if
+    /// nothing changed.
     pub(super) fn finish(&self, draft: &str) -> Option<(String, bool)> {
         let newline = if draft.contains("\r\n") { "\r\n" } else { "\n" };
         let gap = newline.repeat(2);
@@ -183,7 +187,7 @@ impl Increments {
         }
         let parts = sections(&new);
         if let Some(heading) = &section.heading {
-            let others = |part: &&Section| {
+            let others = |part: &&TextSection| {
                 part.heading.as_ref().is_some_and(|other| {
                     other != heading
                         && self
@@ -193,7 +197,7 @@ impl Increments {
                 })
             };
             if parts.iter().any(|part| others(&part)) {
-                // More sections than asked for: the one that was.
+                // The reply has more sections than requested: take the requested one.
                 let Some(own) = parts
                     .iter()
                     .find(|part| part.heading.as_ref() == Some(heading))
@@ -203,7 +207,7 @@ impl Increments {
                 let body = own.body(&new);
                 new = new.drain(body).collect();
             } else if !starts_with_heading(&new) {
-                // The section without its heading: it keeps the one it has.
+                // A reply without the section's heading: keep the existing one.
                 let title = heading_lines(old);
                 let rest = old[title.len()..].trim_start_matches(['\r', '\n']);
                 let gap = &old[title.len()..old.len() - rest.len()];
@@ -234,7 +238,7 @@ impl Increments {
         if text.trim().is_empty() || has_blocks(&text) {
             return false;
         }
-        // A section that is there already, extended.
+        // The reply extends an existing section.
         let heading = sections(&format!("{text}\n\n# x\n"))
             .into_iter()
             .next()
@@ -256,7 +260,8 @@ impl Increments {
     }
 }
 
-/// Whether a text has at least half of the lines of a draft, so that it is the draft and not an addition to it.
+/// Returns whether a text contains at least half of the lines of a draft, so that it is the draft
+/// rather than an addition.
 fn holds_most(text: &str, draft: &str) -> bool {
     let lines = |text: &'_ str| -> BTreeSet<String> {
         let lines = text.lines().map(str::trim);
@@ -269,7 +274,7 @@ fn holds_most(text: &str, draft: &str) -> bool {
     !draft.is_empty() && draft.intersection(&text).count() * 2 >= draft.len()
 }
 
-fn gravity(issues: &[Issue]) -> u32 {
+fn total_severity(issues: &[Issue]) -> u32 {
     issues
         .iter()
         .map(|issue| match issue.severity {
@@ -284,7 +289,7 @@ fn starts_with_heading(text: &str) -> bool {
     !heading_lines(text.trim_start()).is_empty()
 }
 
-/// The lines of the heading that a section begins with; empty if it has none.
+/// Returns the heading lines at the start of a section; empty if it has none.
 fn heading_lines(section: &str) -> &str {
     let mut lines = section.split_inclusive('\n');
     let Some(first) = lines.next() else { return "" };
@@ -302,7 +307,7 @@ fn heading_lines(section: &str) -> &str {
     }
 }
 
-/// A reply without the fence around all of it, unless the section has one itself.
+/// Removes a fence around the whole reply, unless the section has one itself.
 fn unfenced(reply: &str, old: &str) -> String {
     let text = reply.trim_matches(['\n', '\r']).trim_end();
     let fence = |line: &str| line.trim().starts_with("```") || line.trim().starts_with("~~~");
@@ -318,7 +323,7 @@ fn unfenced(reply: &str, old: &str) -> String {
     }
 }
 
-/// The number of the section that the first line names, and what follows.
+/// Returns the section number in the first line, and the rest.
 fn after(reply: &str) -> Option<(usize, &str)> {
     let reply = reply.trim_start();
     let (line, rest) = reply.split_once('\n')?;
@@ -369,7 +374,7 @@ mod tests {
     }
 
     fn run(issues: &[Issue], replies: &[&str]) -> Option<(String, bool)> {
-        let mut increments = Increments::plan(DRAFT, issues).unwrap();
+        let mut increments = SectionRevision::plan(DRAFT, issues).unwrap();
         for text in replies {
             assert!(
                 increments.ask(DRAFT).is_some(),
@@ -392,7 +397,7 @@ mod tests {
     fn a_whole_text_is_no_addition() {
         let whole = DRAFT.replace("Run it twice.", "Run it once.") + "\n# Licence\n\nIt is free.\n";
         let missing = issue(IssueType::Missing, Severity::Major, None);
-        let mut increments = Increments::plan(DRAFT, &[missing]).unwrap();
+        let mut increments = SectionRevision::plan(DRAFT, &[missing]).unwrap();
         assert!(matches!(
             increments.ask(DRAFT),
             Some(Revise::Addition { .. })
@@ -419,7 +424,7 @@ mod tests {
             "```markdown\n# Use\n\nRun it once.\n```",
             // Without its heading.
             "Run it once.",
-            // With all the others.
+            // With all other sections.
             "# Setup\n\nInstall it well.\n\n# Use\n\nRun it once.\n\n# End\n\nThat is all.",
         ] {
             assert_eq!(
@@ -455,10 +460,10 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_goes_first_and_each_section_is_asked_for_once() {
+    fn the_most_severe_issue_is_first_and_each_section_is_requested_once() {
         let mut issues = vec![wrong(3), wrong(7), wrong(7)];
         issues.push(issue(IssueType::Incorrect, Severity::Minor, None));
-        let increments = Increments::plan(DRAFT, &issues).unwrap();
+        let increments = SectionRevision::plan(DRAFT, &issues).unwrap();
         let Some(Revise::Section {
             text,
             issues,
@@ -498,7 +503,7 @@ mod tests {
             run(&missing, &["AFTER 99\n# Licence\n\nMIT."]).unwrap().0,
             end
         );
-        // One that is there already is extended.
+        // An existing section is extended.
         let extended = DRAFT.replace("That is all.", "That is all.\nMIT.");
         assert_eq!(
             run(&missing, &["AFTER 3\n# End\n\nThat is all.\nMIT."])
@@ -519,15 +524,15 @@ mod tests {
     #[test]
     fn issues_without_a_place_cannot_be_mended_by_sections() {
         let whole = issue(IssueType::Incorrect, Severity::Major, None);
-        assert!(Increments::plan(DRAFT, &[whole]).is_err());
-        assert!(Increments::plan(DRAFT, &[]).is_err());
-        assert!(Increments::plan("One line.", &[wrong(1)]).is_err());
+        assert!(SectionRevision::plan(DRAFT, &[whole]).is_err());
+        assert!(SectionRevision::plan(DRAFT, &[]).is_err());
+        assert!(SectionRevision::plan("One line.", &[wrong(1)]).is_err());
     }
 
     proptest! {
         #[test]
         fn whatever_the_reply_the_other_sections_stay(text in "(# (Setup|Use|End|New)|[a-z ]{0,9}|```|AFTER [0-9]|\n){0,12}") {
-            let mut increments = Increments::plan(DRAFT, &[wrong(7)]).unwrap();
+            let mut increments = SectionRevision::plan(DRAFT, &[wrong(7)]).unwrap();
             increments.answer(DRAFT, &reply(&text));
             if let Some((out, _)) = increments.finish(DRAFT) {
                 prop_assert!(out.starts_with("# Setup\n\nInstall it.\n\n"), "{out}");

@@ -1,9 +1,9 @@
-//! Making a better draft of an earlier one: one file per strategy. Nothing here asks a model: a [`Revision`] says what
-//! is to be asked, and takes the replies.
+//! Revises drafts: one file per strategy. Nothing here calls a model: a [`Revision`] returns the
+//! requests, and accepts the replies.
 
 mod choose;
+mod common_ends;
 pub mod edits;
-mod ends;
 mod full_rewrite;
 mod incremental;
 mod revision;
@@ -11,6 +11,6 @@ mod scope;
 mod sections;
 mod targeted_edit;
 
-pub use choose::{History, choose};
-pub(crate) use ends::common_ends;
+pub use choose::{StrategyHistory, choose};
+pub(crate) use common_ends::common_ends;
 pub use revision::{Ask, Revised, Revision, Step};

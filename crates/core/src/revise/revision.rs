@@ -1,45 +1,45 @@
-use super::choose::{History, choose, is_small};
+use super::choose::{StrategyHistory, choose, is_small};
 use super::full_rewrite;
-use super::incremental::Increments;
-use super::targeted_edit::{Edits, Outcome};
+use super::incremental::SectionRevision;
+use super::targeted_edit::{EditOutcome, Edits};
 use crate::model::{EndReason, Message, Reply};
 use crate::prompt::{Feedback, Prompts, Revise};
 use crate::types::{EditCounts, Strategy, Version};
 
-/// One revision of one version: what is asked for, what is made of the replies, and what is tried when they cannot
-/// be used. It asks no model itself; see [`Revision::step`].
+/// A revision of one version: its requests, the handling of the replies, and the fallback when they
+/// are unusable. It does not call a model itself; see [`Revision::step`].
 pub struct Revision {
     prompts: Prompts,
     draft: String,
     feedback: Feedback,
     note: Option<String>,
-    history: History,
-    state: State,
-    /// What is to be said before anything else happens.
-    said: Option<(Strategy, String)>,
+    history: StrategyHistory,
+    state: RevisionState,
+    /// A message for people to report before anything else.
+    notice: Option<(Strategy, String)>,
     /// How edits applied, once they were tried.
     edits: Option<EditCounts>,
 }
 
-/// What comes next.
+/// The next step of a revision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// People are told how it is revised, and why.
+    /// Report the strategy and the reason to people.
     Say(Strategy, String),
-    /// A model is asked; its reply goes to [`Revision::answer`].
+    /// Call the model, and pass its reply to [`Revision::answer`].
     Ask(Ask),
-    /// It is done.
+    /// The revision is complete.
     Done(Revised),
 }
 
-/// A question to the model that writes.
+/// A request to the writer's model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     /// The conversation.
     pub messages: Vec<Message>,
     /// Text that the reply will mostly repeat.
     pub prediction: Option<String>,
-    /// Whether the reply is the whole text, and so must be a draft by itself.
+    /// Whether the reply is the whole text, and so must be a valid draft by itself.
     pub whole: bool,
 }
 
@@ -48,25 +48,25 @@ pub struct Ask {
 pub struct Revised {
     /// The text.
     pub output: String,
-    /// How it came about in the end.
+    /// The strategy that produced it in the end.
     pub strategy: Strategy,
     /// How edits applied, if they were tried.
     pub edits: Option<EditCounts>,
 }
 
-enum State {
+enum RevisionState {
     Rewrite,
     Edit(Edits),
-    Sections(Increments),
+    Sections(SectionRevision),
     Done(Revised),
 }
 
 impl Revision {
-    /// Begins to revise a version by a strategy, to fix the issues of its evaluation. `history` says what has worked in
-    /// this run; `note` is added to the prompt.
+    /// Begins to revise a version with a strategy, to fix the issues of its evaluation. `history`
+    /// says what has worked in this run; `note` is added to the prompt.
     pub fn new(
         strategy: Strategy,
-        history: History,
+        history: StrategyHistory,
         prompts: &Prompts,
         base: &Version,
         note: Option<String>,
@@ -79,13 +79,13 @@ impl Revision {
             feedback: Feedback::new(evaluation),
             note,
             history,
-            state: State::Rewrite,
-            said: None,
+            state: RevisionState::Rewrite,
+            notice: None,
             edits: None,
         };
         let strategy = if strategy == Strategy::Hybrid {
             let (strategy, reason) = choose(&history, &base.output, issues);
-            revision.said = Some((strategy, reason));
+            revision.notice = Some((strategy, reason));
             strategy
         } else {
             strategy
@@ -94,34 +94,34 @@ impl Revision {
             Strategy::FullRewrite | Strategy::Hybrid => {}
             Strategy::TargetedEdit => {
                 let edits = Edits::new(revision.prompt(&Revise::Edit));
-                revision.state = State::Edit(edits);
+                revision.state = RevisionState::Edit(edits);
             }
-            Strategy::Incremental => match Increments::plan(&base.output, issues) {
-                Ok(increments) => revision.state = State::Sections(increments),
-                Err(reason) => revision.said = Some((Strategy::FullRewrite, reason)),
+            Strategy::Incremental => match SectionRevision::plan(&base.output, issues) {
+                Ok(increments) => revision.state = RevisionState::Sections(increments),
+                Err(reason) => revision.notice = Some((Strategy::FullRewrite, reason)),
             },
         }
         revision
     }
 
-    /// What comes next. After [`Step::Ask`] it stays the same until there is an answer.
+    /// Returns the next step. After [`Step::Ask`], returns the same step until there is an answer.
     pub fn step(&mut self) -> Step {
-        if let Some((strategy, reason)) = self.said.take() {
+        if let Some((strategy, reason)) = self.notice.take() {
             return Step::Say(strategy, reason);
         }
         match &self.state {
-            State::Rewrite => Step::Ask(Ask {
+            RevisionState::Rewrite => Step::Ask(Ask {
                 messages: self.prompt(&Revise::Rewrite),
                 prediction: is_small(&self.draft, &self.feedback.issues)
                     .then(|| self.draft.clone()),
                 whole: true,
             }),
-            State::Edit(edits) => Step::Ask(Ask {
+            RevisionState::Edit(edits) => Step::Ask(Ask {
                 messages: edits.messages().to_vec(),
                 prediction: None,
                 whole: false,
             }),
-            State::Sections(increments) => {
+            RevisionState::Sections(increments) => {
                 let Some(how) = increments.ask(&self.draft) else {
                     self.finish_sections();
                     return self.step();
@@ -136,55 +136,55 @@ impl Revision {
                     whole: false,
                 })
             }
-            State::Done(revised) => Step::Done(revised.clone()),
+            RevisionState::Done(revised) => Step::Done(revised.clone()),
         }
     }
 
-    /// Takes in the reply to what was asked for last. One that is the whole text must be a draft.
+    /// Handles the reply to the last request. A reply that is the whole text must be a valid draft.
     pub fn answer(&mut self, reply: &Reply) {
-        match std::mem::replace(&mut self.state, State::Rewrite) {
-            State::Rewrite => {
+        match std::mem::replace(&mut self.state, RevisionState::Rewrite) {
+            RevisionState::Rewrite => {
                 let text = full_rewrite::text(&reply.text, &self.draft);
                 self.done(text, Strategy::FullRewrite);
             }
-            State::Edit(edits) => self.edited(edits, reply),
-            State::Sections(mut increments) => {
+            RevisionState::Edit(edits) => self.edited(edits, reply),
+            RevisionState::Sections(mut increments) => {
                 increments.answer(&self.draft, reply);
-                self.state = State::Sections(increments);
+                self.state = RevisionState::Sections(increments);
             }
-            State::Done(revised) => self.state = State::Done(revised),
+            RevisionState::Done(revised) => self.state = RevisionState::Done(revised),
         }
     }
 
-    /// How it is being revised now; never [`Strategy::Hybrid`].
+    /// Returns the current strategy, which is never [`Strategy::Hybrid`].
     pub fn strategy(&self) -> Strategy {
         match &self.state {
-            State::Rewrite => Strategy::FullRewrite,
-            State::Edit(_) => Strategy::TargetedEdit,
-            State::Sections(_) => Strategy::Incremental,
-            State::Done(revised) => revised.strategy,
+            RevisionState::Rewrite => Strategy::FullRewrite,
+            RevisionState::Edit(_) => Strategy::TargetedEdit,
+            RevisionState::Sections(_) => Strategy::Incremental,
+            RevisionState::Done(revised) => revised.strategy,
         }
     }
 
-    /// What has worked in this run, this revision included.
-    pub fn history(&self) -> History {
+    /// Returns what has worked in this run, including this revision.
+    pub fn history(&self) -> StrategyHistory {
         self.history
     }
 
     fn edited(&mut self, edits: Edits, reply: &Reply) {
         let again = edits.is_again();
         match edits.answer(&self.draft, reply) {
-            Outcome::Done(output, counts) => {
+            EditOutcome::Done(output, counts) => {
                 self.edits = Some(counts);
                 self.history = self.history.with(Strategy::TargetedEdit, true);
                 self.done(output, Strategy::TargetedEdit);
             }
-            Outcome::Again(edits) => self.state = State::Edit(edits),
-            Outcome::Failed(reason, counts) => {
+            EditOutcome::Again(edits) => self.state = RevisionState::Edit(edits),
+            EditOutcome::Failed(reason, counts) => {
                 self.edits = Some(counts);
                 self.fall_back(Strategy::TargetedEdit, reason);
             }
-            Outcome::None => {
+            EditOutcome::None => {
                 let finished = reply.end == Some(EndReason::Stop);
                 if !again && finished && full_rewrite::is_rewrite(&reply.text, &self.draft) {
                     let reason = "the model answered with the whole text instead of edits";
@@ -200,7 +200,7 @@ impl Revision {
     }
 
     fn finish_sections(&mut self) {
-        let State::Sections(increments) = &self.state else {
+        let RevisionState::Sections(increments) = &self.state else {
             return;
         };
         match increments.finish(&self.draft) {
@@ -214,12 +214,12 @@ impl Revision {
 
     fn fall_back(&mut self, from: Strategy, reason: String) {
         self.history = self.history.with(from, false);
-        self.said = Some((Strategy::FullRewrite, reason));
-        self.state = State::Rewrite;
+        self.notice = Some((Strategy::FullRewrite, reason));
+        self.state = RevisionState::Rewrite;
     }
 
     fn done(&mut self, output: String, strategy: Strategy) {
-        self.state = State::Done(Revised {
+        self.state = RevisionState::Done(Revised {
             output,
             strategy,
             edits: self.edits,

@@ -1,8 +1,5 @@
 use super::*;
-use crate::types::{
-    Criteria, Evaluation, Issue, IssueType, JudgeSettings, LoopSettings, Place, ProbeTexts,
-    Severity, Task, TokenUsage,
-};
+use crate::types::{Criteria, Evaluation, Issue, IssueType, Place, Severity, Task, TokenUsage};
 
 const DRAFT: &str = "# Setup\n\nInstall it.\n\n# Use\n\nRun it twice.\n\n# End\n\nThat is all.\n";
 
@@ -36,33 +33,25 @@ fn issue(line: u64) -> Issue {
 }
 
 fn revision(strategy: Strategy, draft: &str, issues: &[Issue]) -> Revision {
-    let criteria = Criteria {
-        name: "test".to_owned(),
-        description: None,
-        threshold: 0.8,
-        loop_settings: LoopSettings::default(),
-        judge_settings: JudgeSettings::default(),
-        probe: ProbeTexts::default(),
-        criteria: Vec::new(),
-    };
+    let criteria = Criteria::new("test", Vec::new());
     let prompts = Prompts::new(&Task::new("Write."), &criteria);
     let mut base = version(draft);
     base.evaluation = Some(Evaluation {
         issues: issues.to_vec(),
         ..Evaluation::default()
     });
-    Revision::new(strategy, History::default(), &prompts, &base, None)
+    Revision::new(strategy, StrategyHistory::default(), &prompts, &base, None)
 }
 
-/// What a revision says, what it asks last, and what comes of it, if the model gives these replies.
-struct Played {
+/// The messages, the last request and the result of a revision with these replies.
+struct RevisionTrace {
     said: Vec<(Strategy, String)>,
     asked: Vec<Ask>,
     revised: Revised,
-    history: History,
+    history: StrategyHistory,
 }
 
-fn play(mut revision: Revision, replies: &[(&str, EndReason)]) -> Played {
+fn play(mut revision: Revision, replies: &[(&str, EndReason)]) -> RevisionTrace {
     let (mut said, mut asked) = (Vec::new(), Vec::new());
     let mut replies = replies.iter();
     loop {
@@ -87,7 +76,7 @@ fn play(mut revision: Revision, replies: &[(&str, EndReason)]) -> Played {
                     replies.next().is_none(),
                     "it asks less often than it should"
                 );
-                return Played {
+                return RevisionTrace {
                     said,
                     asked,
                     revised,
@@ -117,17 +106,17 @@ fn edits_are_applied() {
     assert_eq!((played.said.len(), played.asked[0].whole), (0, false));
     assert_eq!(
         played.history,
-        History::default().with(Strategy::TargetedEdit, true)
+        StrategyHistory::default().with(Strategy::TargetedEdit, true)
     );
 }
 
 #[test]
 fn what_did_not_apply_is_asked_for_once_more_and_nothing_else() {
     let both = format!("{GOOD}\n{LOST}");
-    let mended = "<<<<<<< SEARCH\nInstall it.\n=======\nInstall it now.\n>>>>>>> REPLACE";
+    let fixed = "<<<<<<< SEARCH\nInstall it.\n=======\nInstall it now.\n>>>>>>> REPLACE";
     let played = play(
         revision(Strategy::TargetedEdit, DRAFT, &[issue(7)]),
-        &[stop(&both), stop(mended)],
+        &[stop(&both), stop(fixed)],
     );
     assert_eq!(
         played.revised.output,
@@ -151,8 +140,8 @@ fn what_did_not_apply_is_asked_for_once_more_and_nothing_else() {
 
 #[test]
 fn what_is_written_again_though_it_was_applied_does_no_harm_and_what_is_left_out_counts() {
-    let mended = "<<<<<<< SEARCH\nInstall it.\n=======\nInstall it now.\n>>>>>>> REPLACE";
-    let (both, again) = (format!("{GOOD}\n{LOST}"), format!("{GOOD}\n{mended}"));
+    let fixed = "<<<<<<< SEARCH\nInstall it.\n=======\nInstall it now.\n>>>>>>> REPLACE";
+    let (both, again) = (format!("{GOOD}\n{LOST}"), format!("{GOOD}\n{fixed}"));
     let replies = [stop(&both), stop(&again)];
     let played = play(
         revision(Strategy::TargetedEdit, DRAFT, &[issue(7)]),
@@ -191,7 +180,7 @@ fn edits_that_fail_twice_fall_back_to_the_whole_text() {
     assert_eq!(played.asked[2].messages.len(), 1, "a fresh question");
     assert_eq!(
         played.history,
-        History::default().with(Strategy::TargetedEdit, false)
+        StrategyHistory::default().with(Strategy::TargetedEdit, false)
     );
 }
 
@@ -205,7 +194,7 @@ fn a_reply_without_edits_is_the_text_or_nothing() {
     assert_eq!(played.revised.output, whole.trim());
     assert_eq!(played.revised.strategy, Strategy::FullRewrite);
     assert!(played.said[0].1.contains("instead of edits"));
-    // Cut off, it is not the whole text.
+    // A truncated reply is not the whole text.
     let cut = (whole.as_str(), EndReason::Length);
     let played = play(
         revision(Strategy::TargetedEdit, DRAFT, &[issue(7)]),
@@ -267,7 +256,7 @@ fn sections_are_asked_for_one_by_one() {
     assert_eq!(played.revised.strategy, Strategy::FullRewrite);
     assert_eq!(
         played.history,
-        History::default().with(Strategy::Incremental, false)
+        StrategyHistory::default().with(Strategy::Incremental, false)
     );
     let played = play(
         revision(Strategy::Incremental, "One line.", &[issue(1)]),

@@ -1,28 +1,29 @@
-//! Where in a draft its issues are.
+//! Locates the issues of a draft.
 
 use std::ops::Range;
 
-use super::edits::{Grade, Haystack};
-use super::sections::Section;
+use super::edits::{Haystack, MatchGrade};
+use super::sections::TextSection;
 use crate::types::{Issue, IssueType};
 
-/// A quotation of at least so many characters says where it is from.
+/// The minimum length of a quotation that locates an issue, in characters.
 const QUOTED: usize = 6;
 
-/// What an issue concerns.
+/// The part of a draft that an issue affects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scope {
     /// A passage of the draft.
     Passage(Range<usize>),
-    /// Something that is not there yet.
+    /// Missing content.
     Missing,
-    /// The whole draft, as far as can be told.
+    /// The whole draft, as far as known.
     Whole,
 }
 
-/// What an issue of a draft concerns: the passage that it quotes, the line that it is in, the section that it names; what is
+/// Returns what an issue affects: the passage that it quotes, its line, or the section that it
+/// names. An issue of the type `missing` without a place affects missing content.
 /// missing and has no place is to be added.
-pub(super) fn scope(issue: &Issue, draft: &Haystack<'_>, sections: &[Section]) -> Scope {
+pub(super) fn scope(issue: &Issue, draft: &Haystack<'_>, sections: &[TextSection]) -> Scope {
     let text = draft.text();
     let place = &issue.place;
     if let Some(quote) = place
@@ -52,12 +53,12 @@ pub(super) fn scope(issue: &Issue, draft: &Haystack<'_>, sections: &[Section]) -
     }
 }
 
-/// The place of a quotation that is there once.
+/// Returns the place of a quotation that occurs once.
 fn only(haystack: &Haystack<'_>, quote: &str) -> Option<Range<usize>> {
     if quote.trim().chars().count() < QUOTED {
         return None;
     }
-    [Grade::Exact, Grade::Tolerant]
+    [MatchGrade::Exact, MatchGrade::Tolerant]
         .into_iter()
         .find_map(|grade| match haystack.all(quote.trim(), grade).as_slice() {
             [place] => Some(place.clone()),
@@ -65,7 +66,7 @@ fn only(haystack: &Haystack<'_>, quote: &str) -> Option<Range<usize>> {
         })
 }
 
-/// The line with that number, from 1; `None` if it is empty or not there.
+/// Returns the line with this number, from 1, or `None` if it is empty or does not exist.
 fn line_of(draft: &str, number: u64) -> Option<Range<usize>> {
     let index = usize::try_from(number.checked_sub(1)?).ok()?;
     let line = draft.split('\n').nth(index)?;
@@ -77,7 +78,7 @@ fn line_of(draft: &str, number: u64) -> Option<Range<usize>> {
     (!line.trim().is_empty()).then(|| start..start + line.trim_end().len())
 }
 
-/// What stands between quotation marks or backticks in a description.
+/// Returns the texts between quotation marks or backticks in a description.
 fn quotations(description: &str) -> Vec<&str> {
     const MARKS: [(char, char); 7] = [
         ('"', '"'),
@@ -102,7 +103,7 @@ fn quotations(description: &str) -> Vec<&str> {
     found
 }
 
-/// The number behind the word `line` in a description.
+/// Returns the number after the word `line` in a description.
 fn named_line(description: &str) -> Option<u64> {
     let lower = description.to_ascii_lowercase();
     let mut words = lower
@@ -116,7 +117,7 @@ fn named_line(description: &str) -> Option<u64> {
     None
 }
 
-fn named_section<'a>(issue: &Issue, sections: &'a [Section]) -> Option<&'a Section> {
+fn named_section<'a>(issue: &Issue, sections: &'a [TextSection]) -> Option<&'a TextSection> {
     let description = issue.description.to_lowercase();
     let mut named = sections.iter().filter(|section| {
         section.heading.as_ref().is_some_and(|heading| {

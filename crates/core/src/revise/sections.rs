@@ -1,19 +1,19 @@
-//! A text in its sections: from heading to heading, or, in a text without headings, paragraph by paragraph.
+//! Splits a text into sections: by headings or, without headings, by paragraphs.
 
 use std::ops::Range;
 
-/// A part of a text. All parts together are the text, byte for byte.
+/// A part of a text. The concatenation of all parts is the text, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Section {
-    /// Its heading without the signs that make it one; `None` for a paragraph and for what stands before the
-    /// first heading.
+pub(super) struct TextSection {
+    /// The heading without its markup. `None` for a paragraph, and for the text before the first
+    /// heading.
     pub(super) heading: Option<String>,
-    /// Where it is, its heading and the blank lines behind it included.
+    /// The range, including the heading and the blank lines after the section.
     pub(super) range: Range<usize>,
 }
 
-impl Section {
-    /// How it is called: by its heading, else by its first words.
+impl TextSection {
+    /// Returns a name: the heading, or the first words.
     pub(super) fn name(&self, text: &str) -> String {
         if let Some(heading) = &self.heading {
             return heading.clone();
@@ -25,7 +25,7 @@ impl Section {
         format!("{} …", words.join(" "))
     }
 
-    /// The section without the blank lines around it.
+    /// Returns the range without the blank lines around it.
     pub(super) fn body(&self, text: &str) -> Range<usize> {
         let inside = &text[self.range.clone()];
         let end = self.range.start + inside.trim_end().len();
@@ -38,8 +38,8 @@ impl Section {
     }
 }
 
-/// The sections of a text, in order. None for a text without a visible character.
-pub(super) fn sections(text: &str) -> Vec<Section> {
+/// Returns the sections of a text in order. Returns none for a text without a visible character.
+pub(super) fn sections(text: &str) -> Vec<TextSection> {
     if text.trim().is_empty() {
         return Vec::new();
     }
@@ -98,7 +98,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
         .collect()
 }
 
-/// The title of a line that is a heading: `## Title`, or a line underlined with `=` or `-`.
+/// Returns the title of a heading line: `## Title`, or a line underlined with `=` or `-`.
 fn heading(line: &str, under: Option<&str>, after_blank: bool) -> Option<String> {
     let line = line.trim_end();
     let signs = line.chars().take_while(|c| *c == '#').count();
@@ -116,13 +116,13 @@ fn heading(line: &str, under: Option<&str>, after_blank: bool) -> Option<String>
     .then(|| line.trim().to_owned())
 }
 
-fn by_headings(text: &str, headings: Vec<(usize, String)>) -> Vec<Section> {
+fn by_headings(text: &str, headings: Vec<(usize, String)>) -> Vec<TextSection> {
     let mut sections = Vec::new();
     if headings
         .first()
         .is_some_and(|(start, _)| !text[..*start].trim().is_empty())
     {
-        sections.push(Section {
+        sections.push(TextSection {
             heading: None,
             range: 0..headings[0].0,
         });
@@ -134,7 +134,7 @@ fn by_headings(text: &str, headings: Vec<(usize, String)>) -> Vec<Section> {
         .chain([text.len()])
         .collect();
     for ((start, title), end) in headings.into_iter().zip(ends) {
-        sections.push(Section {
+        sections.push(TextSection {
             heading: Some(title),
             range: start..end,
         });
@@ -146,13 +146,13 @@ fn by_headings(text: &str, headings: Vec<(usize, String)>) -> Vec<Section> {
     sections
 }
 
-fn by_paragraphs(text: &str, lines: &[Line<'_>]) -> Vec<Section> {
-    let mut sections: Vec<Section> = Vec::new();
+fn by_paragraphs(text: &str, lines: &[Line<'_>]) -> Vec<TextSection> {
+    let mut sections: Vec<TextSection> = Vec::new();
     let mut blank = true;
     for line in lines {
         let empty = line.text.trim().is_empty() && !line.fenced;
         if !empty && blank {
-            sections.push(Section {
+            sections.push(TextSection {
                 heading: None,
                 range: line.start..text.len(),
             });
@@ -195,7 +195,7 @@ mod tests {
             names("a b\nc\n\n\nd\n\n```\nx\n\ny\n```\n"),
             ["a b c …", "d …", "``` x y ``` …"]
         );
-        // A title above everything divides nothing.
+        // A single title above everything does not split the text.
         assert_eq!(names("# Title\n\na\n\nb"), ["# Title …", "a …", "b …"]);
         assert_eq!(names("- a\n---\n| x |\n"), ["- a --- | x | …"]);
         assert!(sections(" \n").is_empty());

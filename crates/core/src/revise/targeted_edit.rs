@@ -1,28 +1,28 @@
-//! Edits that the model names: a passage, and what takes its place.
+//! The strategy `targeted_edit`: the model names passages and their replacements.
 
-use super::edits::{Applied, Block, Failed, apply, parse};
+use super::edits::{ApplyResult, Block, FailedBlock, apply, parse};
 use crate::model::{EndReason, Message, Reply};
 use crate::prompt::{FailedEdit, Prompts};
 use crate::types::EditCounts;
 
-/// Edits under way.
+/// A revision by edits in progress.
 #[derive(Debug, Clone)]
 pub(super) struct Edits {
-    /// The conversation so far, without the reply that is awaited.
+    /// The conversation so far, without the pending reply.
     messages: Vec<Message>,
-    /// What was applied before, and by which blocks; `None` if this is the first try.
-    before: Option<(Applied, Vec<Block>)>,
+    /// The result of the first attempt and its applied blocks, or `None` during the first attempt.
+    before: Option<(ApplyResult, Vec<Block>)>,
 }
 
-/// What a reply with edits comes to.
-pub(super) enum Outcome {
-    /// All of it applied.
+/// The outcome of a reply with edits.
+pub(super) enum EditOutcome {
+    /// All edits applied.
     Done(String, EditCounts),
-    /// Some of it did not: it is asked for once more.
+    /// Some edits did not apply and are requested again.
     Again(Edits),
-    /// There is no edit in it at all.
+    /// The reply contains no edit.
     None,
-    /// It came to nothing, for this reason.
+    /// The edits failed, for this reason.
     Failed(String, EditCounts),
 }
 
@@ -38,28 +38,28 @@ impl Edits {
         &self.messages
     }
 
-    /// Whether this is the second try.
+    /// Returns whether this is the second attempt.
     pub(super) fn is_again(&self) -> bool {
         self.before.is_some()
     }
 
-    /// Applies a reply to the draft, or, at the second try, to what the first one made of it.
-    pub(super) fn answer(self, draft: &str, reply: &Reply) -> Outcome {
+    /// Applies a reply to the draft or, in the second attempt, to the result of the first.
+    pub(super) fn answer(self, draft: &str, reply: &Reply) -> EditOutcome {
         let mut blocks = parse(&reply.text);
         if reply.end != Some(EndReason::Stop) {
-            // What was being written when the reply ended may be half of it.
+            // The last block of a truncated reply may be incomplete.
             for block in blocks.iter_mut().filter(|block| !block.closed) {
                 block.readings.clear();
             }
         }
         let Some((before, made)) = self.before else {
             return if blocks.is_empty() {
-                Outcome::None
+                EditOutcome::None
             } else {
                 Self::first(self.messages, &reply.text, draft, blocks)
             };
         };
-        // Some models write again what was applied already.
+        // Some models repeat edits that were already applied.
         blocks.retain(|block| !made.iter().any(|other| other.readings == block.readings));
         let after = apply(&before.text, &blocks);
         let left_out = before.failed.len().saturating_sub(blocks.len());
@@ -70,13 +70,18 @@ impl Edits {
             failed: after.counts.failed + u32::try_from(left_out).unwrap_or(u32::MAX),
         };
         if counts.failed > 0 {
-            Outcome::Failed(describe(counts.failed), counts)
+            EditOutcome::Failed(describe(counts.failed), counts)
         } else {
             finished(after.text, draft, counts)
         }
     }
 
-    fn first(messages: Vec<Message>, reply: &str, draft: &str, mut blocks: Vec<Block>) -> Outcome {
+    fn first(
+        messages: Vec<Message>,
+        reply: &str,
+        draft: &str,
+        mut blocks: Vec<Block>,
+    ) -> EditOutcome {
         let applied = apply(draft, &blocks);
         let counts = applied.counts;
         if applied.failed.is_empty() {
@@ -85,22 +90,22 @@ impl Edits {
         let failed: Vec<FailedEdit<'_>> = applied.failed.iter().map(show).collect();
         let messages = Prompts::edit_again(messages, reply, &failed, counts.applied() > 0);
         blocks.retain(|block| !applied.failed.iter().any(|failed| failed.block == *block));
-        Outcome::Again(Self {
+        EditOutcome::Again(Self {
             messages,
             before: Some((applied, blocks)),
         })
     }
 }
 
-fn finished(text: String, draft: &str, counts: EditCounts) -> Outcome {
+fn finished(text: String, draft: &str, counts: EditCounts) -> EditOutcome {
     if text == draft {
-        Outcome::Failed("its edits change nothing".to_owned(), counts)
+        EditOutcome::Failed("its edits change nothing".to_owned(), counts)
     } else {
-        Outcome::Done(text, counts)
+        EditOutcome::Done(text, counts)
     }
 }
 
-fn show(failed: &Failed) -> FailedEdit<'_> {
+fn show(failed: &FailedBlock) -> FailedEdit<'_> {
     FailedEdit {
         written: &failed.block.written,
         reason: &failed.reason,

@@ -10,28 +10,28 @@ use tokio::task::spawn_blocking;
 use super::{ModelSpec, Origin, hub, pip};
 use reflect_base::source::hex;
 
-/// How often it is looked whether another process is done with the same file.
+/// How often to check whether another process has finished downloading the same file.
 const LOCK_POLL: Duration = Duration::from_millis(200);
 
-/// Where weights are put and how they are got.
+/// Where to store weights and how to download them.
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
     /// The folder for weights.
     pub models_dir: PathBuf,
-    /// The model hub's address; [`super::HUB`] unless the user has another (`HF_ENDPOINT`).
+    /// The address of the model hub: [`super::HUB`] unless the user sets another (`HF_ENDPOINT`).
     pub hub: String,
-    /// The user's token for the hub. It is sent to the hub and nowhere else.
+    /// The user's token for the hub. It is sent to no other host.
     pub token: Option<SecretString>,
-    /// Whether to do without the network.
+    /// Whether network access is forbidden.
     pub offline: bool,
-    /// The Python that has pip.
+    /// The Python interpreter for running pip.
     pub python: OsString,
-    /// How long a source may be silent.
+    /// How long to wait for data from a source.
     pub idle_timeout: Duration,
 }
 
 impl FetchOptions {
-    /// The defaults, with a folder for weights.
+    /// The default options with this folder.
     pub fn new(models_dir: impl Into<PathBuf>) -> Self {
         let python = if cfg!(windows) { "python" } else { "python3" };
         Self {
@@ -45,41 +45,41 @@ impl FetchOptions {
     }
 }
 
-/// What happens while weights are fetched.
+/// The progress of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FetchEvent {
-    /// A source is asked.
+    /// A source is contacted.
     Asking {
         /// The model.
         model: String,
-        /// Its licence, if it is known.
+        /// Its licence, if known.
         licence: Option<&'static str>,
-        /// How large the file is, if it is known.
+        /// The size of the file in bytes, if known.
         bytes: Option<u64>,
-        /// Where it comes from.
+        /// The source.
         from: String,
     },
-    /// Bytes have come.
+    /// Data was received.
     Progress {
-        /// Bytes of the file that are here, those of an earlier try included.
+        /// The number of bytes so far, including those of an earlier attempt.
         done: u64,
-        /// Bytes of the whole file, if the source says.
+        /// The size of the whole file in bytes, if known.
         total: Option<u64>,
     },
-    /// A source failed; if there is another, it is asked next.
+    /// A source failed; the next one is tried.
     SourceFailed(SourceFailure),
-    /// Another process fetches the same file; this one waits for it.
+    /// Another process is downloading the same file; this one waits.
     Waiting,
-    /// The file is compared with its checksum.
+    /// The checksum of the file is being verified.
     Verifying,
-    /// The file is here.
+    /// The file is complete.
     Done {
         /// The file.
         path: PathBuf,
     },
 }
 
-/// What a source said instead of giving the file.
+/// The failure of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFailure {
     /// The source.
@@ -88,36 +88,36 @@ pub struct SourceFailure {
     pub reason: String,
 }
 
-/// Weights that could not be got.
+/// Why weights could not be provided.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// A file that was named by its path is not there.
-    #[error("there is no file `{}`", .0.display())]
+    /// The file at a given path does not exist.
+    #[error("no such file: `{}`", .0.display())]
     Missing(PathBuf),
-    /// The weights are not on this machine, and the network is not to be used.
+    /// The weights are not on this machine and network access is forbidden.
     #[error(
-        "the weights of `{model}` are not on this machine, and offline nothing is fetched; run `reflect models pull {model}` while online, or copy the file to `{}`", path.display()
+        "the weights of `{model}` are not on this machine and `--offline` forbids downloading them; run `reflect models pull {model}` while online, or copy the file to `{}`", path.display()
     )]
     Offline {
         /// The model.
         model: String,
-        /// Where the file would be.
+        /// The expected path of the file.
         path: PathBuf,
     },
     /// Every source failed.
-    #[error("the weights of `{model}` could not be fetched; {}", list(.failures))]
+    #[error("cannot download the weights of `{model}`: {}", list(.failures))]
     Sources {
         /// The model.
         model: String,
-        /// What each source said.
+        /// The failure of each source.
         failures: Vec<SourceFailure>,
     },
-    /// The folder for weights cannot be used.
+    /// The folder for weights is not writable.
     #[error("cannot write to `{}`: {source}", path.display())]
     Folder {
         /// The folder or file.
         path: PathBuf,
-        /// The system's words.
+        /// The operating system's error.
         source: std::io::Error,
     },
 }
@@ -127,11 +127,11 @@ fn list(failures: &[SourceFailure]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// Makes sure that weights are on this machine, and says where. Several processes may ask for the
-/// same file at once. A broken download goes on where it ended. Dropping the future is safe.
+/// Downloads weights unless they are on this machine, and returns their path. Several processes may request the same
+/// file at once. A broken download is resumed. Dropping the future is safe.
 ///
 /// # Errors
-/// With what each source said.
+/// If all sources fail; the error lists their failures.
 pub async fn fetch(
     spec: &ModelSpec,
     options: &FetchOptions,
@@ -147,7 +147,7 @@ pub async fn fetch(
     }
 }
 
-/// As [`fetch`], for a file that is not here and has a place that it comes from.
+/// Like [`fetch`], for a file that is missing and has a known origin.
 pub(super) async fn fetch_from(
     spec: &ModelSpec,
     origin: &Origin<'_>,
@@ -171,7 +171,7 @@ pub(super) async fn fetch_from(
     let lock = lock(&lock_path, progress)
         .await
         .map_err(failed(&lock_path))?;
-    // Another process may have been faster.
+    // Another process may have downloaded it.
     if !target.is_file() {
         let part = with_suffix(&target, ".part");
         get(spec, origin, &part, options, progress).await?;
@@ -184,7 +184,7 @@ pub(super) async fn fetch_from(
     Ok(target)
 }
 
-/// Asks the sources in turn, until `part` is the whole file.
+/// Tries the sources in turn until `part` is complete.
 async fn get(
     spec: &ModelSpec,
     origin: &Origin<'_>,
@@ -236,7 +236,7 @@ async fn get(
     })
 }
 
-/// Compares a file with what is known of it; a wrong one is removed.
+/// Verifies a file; deletes it if it is wrong.
 async fn verify(
     part: &Path,
     origin: &Origin<'_>,
@@ -248,7 +248,7 @@ async fn verify(
     let outcome = spawn_blocking(move || check(&path, expected)).await;
     let outcome = outcome.unwrap_or_else(|e| Err(e.to_string()));
     if outcome.is_err() {
-        hub::forget(part);
+        hub::remove_partial(part);
     }
     outcome
 }
@@ -257,7 +257,7 @@ fn check(path: &Path, expected: Option<&str>) -> Result<(), String> {
     let mut file = fs_err::File::open(path).map_err(|e| e.to_string())?;
     let mut magic = [0; 4];
     if file.read_exact(&mut magic).is_err() || &magic != b"GGUF" {
-        return Err("what came is no GGUF file".to_owned());
+        return Err("the downloaded file is not a GGUF file".to_owned());
     }
     let Some(expected) = expected else {
         return Ok(());
@@ -274,11 +274,11 @@ fn check(path: &Path, expected: Option<&str>) -> Result<(), String> {
     if found == expected {
         Ok(())
     } else {
-        Err(format!("its SHA-256 is {found}, not {expected}"))
+        Err(format!("the SHA-256 is {found}, expected {expected}"))
     }
 }
 
-/// A lock that ends with the process, whatever happens to it.
+/// Takes a file lock, which the system releases when the process ends.
 async fn lock(
     path: &Path,
     progress: &mut (dyn FnMut(FetchEvent) + Send),
@@ -293,8 +293,8 @@ async fn lock(
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(std::fs::TryLockError::WouldBlock) => {}
-            // A file system without locks: then two processes fetch twice, which the checksum and the
-            // renaming at the end make harmless.
+            // The file system has no locks. Then two processes may download the file at the same time, which is safe
+            // because of the checksum and the final rename.
             Err(std::fs::TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => {
                 return Ok(file);
             }

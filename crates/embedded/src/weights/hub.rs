@@ -13,17 +13,16 @@ use secrecy::ExposeSecret as _;
 use super::fetch::{FetchEvent, FetchOptions};
 use super::spec::Origin;
 
-/// The model hub.
+/// The default model hub.
 pub const HUB: &str = "https://huggingface.co";
 
-/// How long a connection may take to come about.
+/// The connection timeout.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How often a broken download is taken up again before the source is given up, as long as each try
-/// brought something.
+/// How many times to resume a broken download, as long as each attempt made progress.
 const RESUMES: u32 = 5;
 
-/// What people are told of the source.
+/// The display name of the source.
 pub(super) fn name(origin: &Origin<'_>, options: &FetchOptions) -> String {
     url(origin, options)
 }
@@ -36,17 +35,17 @@ fn url(origin: &Origin<'_>, options: &FetchOptions) -> String {
     format!("{hub}/{owner}/{repo}/resolve/main/{file}")
 }
 
-/// Downloads a file to `part`, from where an earlier try ended.
+/// Downloads a file to `part`, resuming an earlier attempt.
 ///
 /// # Errors
-/// In words, on one line.
+/// A one-line message.
 pub(super) async fn download(
     origin: &Origin<'_>,
     part: &Path,
     options: &FetchOptions,
     progress: &mut (dyn FnMut(FetchEvent) + Send),
 ) -> Result<(), String> {
-    // The second install of a process is refused, which is as good.
+    // A second installation in the same process fails, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut client = Client::builder();
     if is_loopback(&options.hub) {
@@ -57,7 +56,7 @@ pub(super) async fn download(
         .read_timeout(options.idle_timeout)
         .user_agent(concat!("reflect/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|e| causes(&e))?;
+        .map_err(|e| error_chain(&e))?;
     let url = url(origin, options);
     let mut tries = 0;
     loop {
@@ -68,23 +67,23 @@ pub(super) async fn download(
         };
         tries += 1;
         match error {
-            Failure::Final(reason) => return Err(reason),
-            Failure::Broken(reason) => {
+            DownloadError::Final(reason) => return Err(reason),
+            DownloadError::Interrupted(reason) => {
                 if tries > RESUMES || size(part) <= before {
                     return Err(reason);
                 }
             }
-            Failure::Stale => {
+            DownloadError::Stale => {
                 if tries > 1 {
-                    return Err("it refuses to go on with a broken download".to_owned());
+                    return Err("the server refuses to resume a broken download".to_owned());
                 }
-                forget(part);
+                remove_partial(part);
             }
         }
     }
 }
 
-/// Whether an address is of this machine, where no proxy stands between.
+/// Whether an address is on this machine, where no proxy is used.
 fn is_loopback(address: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(address) else {
         return false;
@@ -94,20 +93,20 @@ fn is_loopback(address: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Removes what there is of a file.
-pub(super) fn forget(part: &Path) {
+/// Deletes a partial file.
+pub(super) fn remove_partial(part: &Path) {
     for path in [part.to_owned(), etag_path(part)] {
-        // What is not there need not be removed; what cannot be is overwritten.
+        // It may not exist; a file that cannot be deleted is overwritten later.
         let _ = fs_err::remove_file(path);
     }
 }
 
-enum Failure {
-    /// Trying again would be no use.
+enum DownloadError {
+    /// A retry would not help.
     Final(String),
-    /// The connection broke; what came is kept.
-    Broken(String),
-    /// What there is does not fit the file on the hub.
+    /// The connection was lost; the received part is kept.
+    Interrupted(String),
+    /// The partial file does not match the file on the hub.
     Stale,
 }
 
@@ -117,14 +116,14 @@ async fn download_once(
     part: &Path,
     options: &FetchOptions,
     progress: &mut (dyn FnMut(FetchEvent) + Send),
-) -> Result<(), Failure> {
-    let broken = |e: reqwest::Error| Failure::Broken(causes(&e.without_url()));
+) -> Result<(), DownloadError> {
+    let broken = |e: reqwest::Error| DownloadError::Interrupted(error_chain(&e.without_url()));
     let mut request = client.get(url).header(ACCEPT_ENCODING, "identity");
     if let Some(token) = &options.token {
-        // The client leaves it out when it is sent on to another host.
+        // The client drops this header on a redirect to another host.
         let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
             .map_err(|_| {
-                Failure::Final("the hub token holds characters that no token has".into())
+                DownloadError::Final("the hub token contains invalid characters".into())
             })?;
         value.set_sensitive(true);
         request = request.header(AUTHORIZATION, value);
@@ -142,12 +141,12 @@ async fn download_once(
         StatusCode::OK => (0, response.content_length()),
         StatusCode::PARTIAL_CONTENT => match content_range(response.headers()) {
             Some((start, total)) if start == have => (start, total),
-            _ => return Err(Failure::Stale),
+            _ => return Err(DownloadError::Stale),
         },
-        StatusCode::RANGE_NOT_SATISFIABLE => return Err(Failure::Stale),
-        status => return Err(refused(status, options.token.is_some())),
+        StatusCode::RANGE_NOT_SATISFIABLE => return Err(DownloadError::Stale),
+        status => return Err(status_error(status, options.token.is_some())),
     };
-    let io = |e: std::io::Error| Failure::Final(format!("cannot write: {e}"));
+    let io = |e: std::io::Error| DownloadError::Final(format!("cannot write: {e}"));
     let mut file = fs_err::OpenOptions::new()
         .create(true)
         .append(start > 0)
@@ -155,7 +154,7 @@ async fn download_once(
         .truncate(start == 0)
         .open(part)
         .map_err(io)?;
-    // Only a strong tag says that two files are the same byte for byte.
+    // Only a strong tag guarantees identical bytes.
     let tag = response
         .headers()
         .get(ETAG)
@@ -176,8 +175,8 @@ async fn download_once(
         progress(FetchEvent::Progress { done, total });
     }
     if total.is_some_and(|total| done < total) {
-        return Err(Failure::Broken(
-            "the connection ended before the file did".into(),
+        return Err(DownloadError::Interrupted(
+            "the connection closed before the file was complete".into(),
         ));
     }
     file.sync_all().map_err(io)?;
@@ -185,7 +184,7 @@ async fn download_once(
     Ok(())
 }
 
-/// First byte and size of the whole, from `bytes 5-9/10`.
+/// The first byte and the total size, from `bytes 5-9/10`.
 fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
     let range = headers.get(CONTENT_RANGE)?.to_str().ok()?;
     let (range, total) = range.strip_prefix("bytes ")?.split_once('/')?;
@@ -193,19 +192,19 @@ fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
     Some((start, total.parse().ok()))
 }
 
-fn refused(status: StatusCode, with_token: bool) -> Failure {
+fn status_error(status: StatusCode, with_token: bool) -> DownloadError {
     let why = match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if with_token => {
-            "there is no such repository, or your token may not read it"
+            "no such repository, or your token lacks permission to read it"
         }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            "there is no such repository, or it needs a token (`HF_TOKEN`)"
+            "no such repository, or it requires a token (`HF_TOKEN`)"
         }
-        StatusCode::NOT_FOUND => "there is no such file",
+        StatusCode::NOT_FOUND => "no such file",
         StatusCode::TOO_MANY_REQUESTS => "too many requests; try again later",
         _ => "the request failed",
     };
-    Failure::Final(format!("{why} (HTTP {status})"))
+    DownloadError::Final(format!("{why} (HTTP {status})"))
 }
 
 fn size(path: &Path) -> u64 {
@@ -218,8 +217,8 @@ fn etag_path(part: &Path) -> PathBuf {
     name.into()
 }
 
-/// An error with what caused it, on one line.
-fn causes(error: &dyn std::error::Error) -> String {
+/// An error with its causes, on one line.
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

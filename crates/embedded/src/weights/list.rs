@@ -2,21 +2,21 @@ use std::path::{Path, PathBuf};
 
 use super::spec::{ModelSpec, PINNED};
 
-/// Weights that are on this machine.
+/// Weights on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalModel {
-    /// What to call them.
+    /// How to refer to them.
     pub spec: ModelSpec,
     /// The file.
     pub path: PathBuf,
-    /// Its size.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// How deep a repository is looked into.
+/// The maximum depth of folders in a repository.
 const DEPTH: usize = 8;
 
-/// The fetched weights in a folder, by name. What cannot be read is left out.
+/// The downloaded weights in a folder, by name. Unreadable folders are skipped.
 pub fn list_local(models_dir: &Path) -> Vec<LocalModel> {
     let mut found = Vec::new();
     let default = models_dir.join(PINNED.file);
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_was_fetched_and_nothing_else() {
+    fn lists_only_downloaded_weights() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(list_local(&folder.path().join("none")), []);
         for file in [

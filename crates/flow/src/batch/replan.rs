@@ -1,7 +1,7 @@
-//! A task that failed is tried again in another way: with another prompt, strategy or model.
+//! Tries a failed task again in another way: with another prompt, strategy or model.
 //!
-//! What is done otherwise is decided by rules from a row alone, in the process that has the batch; it is done wherever
-//! the task is: here, or on a worker.
+//! The process with the batch decides by rules, from the row alone. The attempt is made where the task runs: here or on
+//! a worker.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::reflector::ErrorCategory::{self, Network, NotFound, Resource, Timeout
 use crate::reflector::{Assessment, PlannedTask, TaskStatus, evaluate_task};
 use crate::types::{Insight, ReflectionCriteria, Strategy, Task};
 
-/// How long is waited before the first further attempt where something may pass; each time twice as long.
+/// The pause before the second attempt after a failure that may pass. It doubles with each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest that is waited.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// What there is to do a task otherwise with.
+/// What a further attempt can use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Means {
-    /// The model that can take over, as `provider:model`, if there is one that does not write anyway.
+    /// The stronger model as `provider:model`, if there is one and it does not write already.
     pub stronger: Option<String>,
     /// How drafts are revised at first.
     pub strategy: Strategy,
@@ -38,17 +38,17 @@ impl Means {
     }
 }
 
-/// What a further attempt at a task does otherwise than the first.
+/// What a further attempt at a task does differently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Adjustment {
     /// Which attempt it is; the second is 2.
     attempt: u32,
     /// Whether the stronger model writes from the beginning.
     stronger: bool,
-    /// How drafts are revised; `None`: as before.
+    /// How drafts are revised; `None` means as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strategy: Option<Strategy>,
-    /// What the writer is told of the attempts before.
+    /// What the writer receives about earlier attempts.
     guidance: Insight,
 }
 
@@ -63,7 +63,7 @@ impl Adjustment {
         }
     }
 
-    /// Tells the task what the writer is to know of the attempts before.
+    /// Adds to the task what the writer receives about earlier attempts.
     pub fn tell(&self, task: &mut Task) {
         task.insights.push(self.guidance.clone());
     }
@@ -72,20 +72,20 @@ impl Adjustment {
 /// A further attempt at a task.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    /// What it does otherwise.
+    /// What it does differently.
     pub(super) adjustment: Adjustment,
-    /// That in words.
+    /// The same in words.
     pub(super) adjusted: String,
-    /// How long is waited before.
+    /// How long to wait before it.
     pub(super) pause: Duration,
 }
 
 impl Attempt {
-    /// The next attempt at a task that failed as its row says; `None` where the same would happen again.
+    /// The next attempt at the failed task of this row; `None` if it would fail again in the same way.
     ///
-    /// The model is a stronger one, if there is one, where the server failed, or there was not enough room, or where
-    /// the time was too short twice. A failure of time or room in a revision is met with edits, which are shorter than
-    /// a rewrite. What the reflector suggests is told to the writer each time.
+    /// The stronger model writes, if there is one, after a failure of the server, of resources, or after two timeouts.
+    /// After a timeout or a lack of resources in a revision, drafts are revised by edits, which are shorter than a
+    /// rewrite. The writer always receives the reflector's suggestions.
     pub(super) fn after(row: &Row, means: &Means) -> Option<Self> {
         let verdict = assess(row)?;
         let category = verdict.category.filter(|_| verdict.should_replan)?;
@@ -106,7 +106,7 @@ impl Attempt {
             changes.push("drafts are revised by edits".to_owned());
         }
         changes.push(format!(
-            "the writer is told what helps against {category} failures"
+            "the writer receives advice against {category} failures"
         ));
         let pause = match category {
             Network | Resource => FIRST_PAUSE
@@ -127,7 +127,7 @@ impl Attempt {
     }
 }
 
-/// The reflector's verdict on the attempt that a row tells of last; `None` if it came to an end.
+/// The reflector's verdict on the last attempt of a row; `None` if that attempt did not fail.
 fn assess(row: &Row) -> Option<Assessment> {
     let result = row.last_result();
     let failed = result.status == TaskStatus::Failed;
@@ -135,7 +135,7 @@ fn assess(row: &Row) -> Option<Assessment> {
     failed.then(|| evaluate_task(&task, &result, &ReflectionCriteria::default()))
 }
 
-/// What the writer is told after such a failure.
+/// What the writer receives after such a failure.
 fn guidance(category: ErrorCategory, verdict: &Assessment) -> Insight {
     let suggested = verdict.suggestions.join("; ");
     let advice = advice(category).map_or_else(String::new, |advice| format!(" {advice}"));
@@ -148,7 +148,7 @@ fn guidance(category: ErrorCategory, verdict: &Assessment) -> Insight {
     }
 }
 
-/// What a writer can do itself against such failures; `None` where it can do nothing.
+/// What a writer can do about such failures; `None` if it can do nothing.
 pub fn advice(category: ErrorCategory) -> Option<&'static str> {
     match category {
         Timeout => Some("Write no more than the task needs, so that the answer is there in time."),

@@ -67,7 +67,7 @@ pub struct Before {
     /// What became of them.
     pub tally: Tally,
     /// Whether the last row was torn, and is gone.
-    pub mended: bool,
+    pub fixed: bool,
 }
 
 impl Results {
@@ -99,7 +99,7 @@ impl Results {
             End::Whole => {}
             End::Unfinished => file.write_all(b"\n").map_err(wrap)?,
             End::Torn(at) => {
-                before.mended = true;
+                before.fixed = true;
                 file.set_len(at).map_err(wrap)?;
             }
         }
@@ -451,7 +451,7 @@ mod tests {
             let (_folder, path) = file(&whole.as_bytes()[..cut]);
             let opened = Results::open(&path, false);
             assert_eq!(
-                opened.is_ok_and(|(_, before)| before.mended),
+                opened.is_ok_and(|(_, before)| before.fixed),
                 cut >= head,
                 "{cut}"
             );
@@ -469,7 +469,7 @@ mod tests {
             let (mut results, before) = Results::open(&path, again).unwrap();
             let complete = cut + 1 >= whole.len();
             prop_assert_eq!(before.done.len(), if complete { 3 } else { 2 });
-            prop_assert_eq!(before.mended, !complete);
+            prop_assert_eq!(before.fixed, !complete);
             results.append(&row("d", ExitCode::Success)).unwrap();
             let expected = text(if complete { &rows } else { &rows[..2] }) + &row("d", ExitCode::Success).to_line();
             prop_assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);

@@ -23,14 +23,25 @@ use crate::engine::{Loop, Observer};
 use crate::model::{CallReport, ModelError};
 use crate::types::{Event, ExitCode, Stamped, Task, TokenUsage};
 
+/// The criteria of a task cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CriteriaError(pub String);
+
+impl From<CriteriaError> for String {
+    fn from(error: CriteriaError) -> Self {
+        error.0
+    }
+}
+
 /// What a batch asks of whoever starts it.
 #[async_trait::async_trait(?Send)]
 pub trait Host {
     /// The loop for tasks with these criteria; `None` for those of the batch. Asked once for each task.
     ///
     /// # Errors
-    /// If these criteria cannot be used, why. The task then is invalid; others go on.
-    async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, String>;
+    /// If these criteria cannot be used. The task then is invalid; others go on.
+    async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, CriteriaError>;
 
     /// Who sees the events of the next run.
     fn observer(&self) -> Box<dyn Observer>;
@@ -430,7 +441,7 @@ impl Floor<'_> {
     async fn here(&self, host: &dyn Host, line: u64, id: String, item: Item) -> Option<Row> {
         let plan = match host.loop_for(item.criteria.as_deref()).await {
             Ok(plan) => plan,
-            Err(problem) => return Some(Row::invalid(line, Some(id), problem)),
+            Err(problem) => return Some(Row::invalid(line, Some(id), problem.into())),
         };
         let mut task = item.task;
         host.recall(&plan, &mut task);

@@ -32,14 +32,14 @@ struct Fake {
 
 #[async_trait::async_trait(?Send)]
 impl Host for Fake {
-    async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, String> {
+    async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, CriteriaError> {
         let asked = self.asked.get();
         self.asked.set(asked + 1);
         for _ in 0..self.turns[asked % self.turns.len()] {
             tokio::task::yield_now().await;
         }
         match criteria {
-            Some("unusable") => Err("it cannot be used".to_owned()),
+            Some("unusable") => Err(CriteriaError("it cannot be used".to_owned())),
             _ => Ok(Arc::clone(&self.plan)),
         }
     }

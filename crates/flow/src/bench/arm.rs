@@ -1,4 +1,4 @@
-//! The ways of writing that are compared.
+//! The arms of a benchmark: the methods of writing that are compared.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -8,32 +8,33 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::meter::Meter;
-use crate::engine::{Critique, Loop, Text};
+use crate::engine::{EvaluateOnce, Loop, Text};
 use crate::model::{CallEvent, Message, ModelError, Role};
 use crate::types::{ConvergenceReason, Evaluation, ExitCode, Rank, Task, Version};
 
-/// The most drafts of one arm, whatever its budget: a server that counts no tokens must not make it endless.
+/// The maximum number of drafts of one arm, whatever its budget, because a server may report no
+/// token counts.
 const MOST_DRAFTS: u32 = 64;
 
-/// A way of writing a text.
+/// A method of writing a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arm {
-    /// One call with the bare prompt.
+    /// One call with the plain prompt.
     Single,
-    /// Samples of the bare prompt up to the budget or the first that passes; the best one counts.
+    /// Samples of the plain prompt, until the budget is spent or one passes. The best one counts.
     BestOfN,
-    /// A chat that appends the failed checks to the conversation; the last draft counts.
+    /// A chat that appends the failed checks to the conversation. The last draft counts.
     AppendLoop,
-    /// The loop.
+    /// `reflect`'s loop.
     Reflect,
 }
 
 impl Arm {
-    /// All of them, in the order of the report.
+    /// All arms, in the order of the report.
     pub const ALL: [Self; 4] = [Self::Reflect, Self::BestOfN, Self::AppendLoop, Self::Single];
 
-    /// The name, as in `--arms`.
+    /// Returns the name, as in `--arms`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Single => "single",
@@ -43,7 +44,7 @@ impl Arm {
         }
     }
 
-    /// Whether it may spend as many tokens as it is given.
+    /// Returns whether the arm spends up to a token budget.
     pub fn needs_budget(self) -> bool {
         matches!(self, Self::BestOfN | Self::AppendLoop)
     }
@@ -58,17 +59,17 @@ impl FromStr for Arm {
     }
 }
 
-/// How many tokens an arm may spend.
+/// The token budget of an arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Budget {
-    /// As many evaluated and written tokens as `reflect` spent on the same task.
+    /// The number of evaluated and generated tokens that `reflect` spent on the same task.
     Matched(u64),
-    /// So many tokens in all, as the loop counts them.
+    /// A total number of tokens, as the loop counts them.
     Total(u64),
 }
 
 impl Budget {
-    /// Whether another draft fits, which costs as much as those so far did on average.
+    /// Returns whether another draft of average cost fits the budget.
     fn admits(self, meter: &Meter, drafts: u32) -> bool {
         let (limit, spent) = match self {
             Self::Matched(limit) => (limit, meter.tokens),
@@ -78,24 +79,24 @@ impl Budget {
     }
 }
 
-/// What an arm came to.
+/// The result of an arm.
 #[derive(Debug)]
-pub(super) struct Answer {
-    /// The text; `None` if there is none.
+pub(super) struct ArmResult {
+    /// The text, or `None` if there is none.
     pub(super) output: Option<String>,
-    /// What it used.
+    /// Its usage.
     pub(super) meter: Meter,
-    /// How many drafts it made.
+    /// The number of drafts.
     pub(super) drafts: u32,
-    /// The score of the first draft, where it was judged.
+    /// The score of the first draft, if it was judged.
     pub(super) first_score: Option<f64>,
     /// Why the loop stopped.
     pub(super) reason: Option<ConvergenceReason>,
-    /// Why there is no result of this arm: the exit code, and what went wrong.
+    /// Why the arm has no result: the exit code and the error.
     pub(super) failure: Option<(ExitCode, String)>,
 }
 
-impl Answer {
+impl ArmResult {
     pub(super) fn failed(meter: Meter, code: ExitCode, error: String) -> Self {
         Self {
             output: None,
@@ -109,9 +110,9 @@ impl Answer {
 }
 
 impl Arm {
-    /// Writes a text for the task. The plan has the checks that the arm may see, and its seed.
-    pub(super) async fn write(self, plan: &Loop, task: &Task, budget: Option<Budget>) -> Answer {
-        let mut writer = Plain {
+    /// Writes a text for the task. The plan holds the checks that the arm may see, and its seed.
+    pub(super) async fn write(self, plan: &Loop, task: &Task, budget: Option<Budget>) -> ArmResult {
+        let mut writer = SimpleLoop {
             plan,
             meter: Meter::new(),
             drafts: 0,
@@ -123,14 +124,14 @@ impl Arm {
             Self::BestOfN => writer.best_of(task, budget).await,
             Self::AppendLoop => writer.append(task, budget).await,
         };
-        let Plain {
+        let SimpleLoop {
             meter,
             drafts,
             first_score,
             ..
         } = writer;
         match outcome {
-            Ok(sample) => Answer {
+            Ok(sample) => ArmResult {
                 output: Some(sample.text),
                 meter,
                 drafts,
@@ -138,12 +139,12 @@ impl Arm {
                 reason: None,
                 failure: None,
             },
-            Err(Failure(code, error)) => Answer::failed(meter, code, error),
+            Err(ArmFailure(code, error)) => ArmResult::failed(meter, code, error),
         }
     }
 }
 
-async fn reflect(plan: &Loop, task: &Task, budget: Option<Budget>) -> Answer {
+async fn reflect(plan: &Loop, task: &Task, budget: Option<Budget>) -> ArmResult {
     let limited = match budget {
         Some(Budget::Total(tokens)) => Some(plan.with_max_total_tokens(tokens)),
         _ => None,
@@ -157,10 +158,10 @@ async fn reflect(plan: &Loop, task: &Task, budget: Option<Budget>) -> Answer {
         ExitCode::Failure | ExitCode::Usage | ExitCode::Provider
     ) {
         let error = record.error.unwrap_or_default();
-        return Answer::failed(meter, code, error);
+        return ArmResult::failed(meter, code, error);
     }
     let first = record.versions.first();
-    Answer {
+    ArmResult {
         output: record.selected().map(|version| version.output.clone()),
         meter,
         drafts: record.iterations(),
@@ -170,17 +171,17 @@ async fn reflect(plan: &Loop, task: &Task, budget: Option<Budget>) -> Answer {
     }
 }
 
-/// Why there is no result: the exit code that it stands for, and what went wrong.
+/// Why there is no result: the exit code and the error.
 #[derive(Debug)]
-pub(super) struct Failure(pub(super) ExitCode, pub(super) String);
+pub(super) struct ArmFailure(pub(super) ExitCode, pub(super) String);
 
-impl From<ModelError> for Failure {
+impl From<ModelError> for ArmFailure {
     fn from(error: ModelError) -> Self {
         Self(ExitCode::Provider, error.to_string())
     }
 }
 
-/// A text that was drawn, with its verdict if it has one.
+/// A generated text, with its verdict if it has one.
 struct Sample {
     text: String,
     evaluation: Option<Evaluation>,
@@ -196,16 +197,16 @@ impl Sample {
     }
 }
 
-/// A loop that anybody could write in ten lines.
-struct Plain<'a> {
+/// A simple loop, as anyone could write it in ten lines.
+struct SimpleLoop<'a> {
     plan: &'a Loop,
     meter: Meter,
     drafts: u32,
     first_score: Option<f64>,
 }
 
-impl Plain<'_> {
-    async fn best_of(&mut self, task: &Task, budget: Option<Budget>) -> Result<Sample, Failure> {
+impl SimpleLoop<'_> {
+    async fn best_of(&mut self, task: &Task, budget: Option<Budget>) -> Result<Sample, ArmFailure> {
         let critique = self.critique()?;
         let prompt = messages(task);
         let mut best = self.sample(&critique, task, &prompt).await?;
@@ -218,7 +219,7 @@ impl Plain<'_> {
         Ok(best)
     }
 
-    async fn append(&mut self, task: &Task, budget: Option<Budget>) -> Result<Sample, Failure> {
+    async fn append(&mut self, task: &Task, budget: Option<Budget>) -> Result<Sample, ArmFailure> {
         let critique = self.critique()?;
         let mut chat = messages(task);
         let mut last = self.sample(&critique, task, &chat).await?;
@@ -230,13 +231,13 @@ impl Plain<'_> {
         Ok(last)
     }
 
-    /// Draws a text and judges it by the checks that the arm may see.
+    /// Generates a text, and judges it by the checks that the arm may see.
     async fn sample(
         &mut self,
-        critique: &Critique,
+        critique: &EvaluateOnce,
         task: &Task,
         messages: &[Message],
-    ) -> Result<Sample, Failure> {
+    ) -> Result<Sample, ArmFailure> {
         let text = self.draw(messages).await?.text;
         let evaluation = judge(critique, task, &text, &mut self.meter).await?;
         if self.drafts == 1 {
@@ -248,8 +249,8 @@ impl Plain<'_> {
         })
     }
 
-    /// Asks the writer, each time with another seed.
-    async fn draw(&mut self, messages: &[Message]) -> Result<Sample, Failure> {
+    /// Calls the writer with a new seed.
+    async fn draw(&mut self, messages: &[Message]) -> Result<Sample, ArmFailure> {
         let number = u64::from(self.drafts);
         self.drafts += 1;
         let meter = Mutex::new(std::mem::take(&mut self.meter));
@@ -267,9 +268,9 @@ impl Plain<'_> {
         })
     }
 
-    fn critique(&self) -> Result<Critique, Failure> {
+    fn critique(&self) -> Result<EvaluateOnce, ArmFailure> {
         let made = self.plan.critique();
-        made.map_err(|problem| Failure(ExitCode::Usage, problem))
+        made.map_err(|problem| ArmFailure(ExitCode::Usage, problem.into()))
     }
 
     fn may_go_on(&self, budget: Option<Budget>) -> bool {
@@ -280,13 +281,13 @@ impl Plain<'_> {
 /// Judges a text.
 ///
 /// # Errors
-/// If a model failed, so that there is no verdict at all.
+/// If a model failed, so that there is no verdict.
 pub(super) async fn judge(
-    critique: &Critique,
+    critique: &EvaluateOnce,
     task: &Task,
     text: &str,
     meter: &mut Meter,
-) -> Result<Evaluation, Failure> {
+) -> Result<Evaluation, ArmFailure> {
     let text = Text {
         content: text.to_owned(),
         file: None,
@@ -297,11 +298,11 @@ pub(super) async fn judge(
     let evaluation = version.and_then(|version| version.evaluation);
     evaluation.ok_or_else(|| {
         let code = record.exit_code.unwrap_or(ExitCode::Failure);
-        Failure(code, record.error.unwrap_or_default())
+        ArmFailure(code, record.error.unwrap_or_default())
     })
 }
 
-/// The bare prompt, with the texts that belong to it.
+/// Returns the plain prompt, with the texts that belong to it.
 fn messages(task: &Task) -> Vec<Message> {
     let mut prompt = task.prompt.clone();
     for block in &task.context {
@@ -315,7 +316,7 @@ fn messages(task: &Task) -> Vec<Message> {
         .collect()
 }
 
-/// What a plain loop says about failed checks.
+/// Returns the simple loop's message about failed checks.
 fn feedback(evaluation: Option<Evaluation>) -> String {
     let mut said = "The text does not meet these requirements yet:\n".to_owned();
     for issue in evaluation.into_iter().flat_map(|it| it.issues) {

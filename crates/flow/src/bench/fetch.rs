@@ -1,4 +1,4 @@
-//! Sets that are published elsewhere: fetched once, kept with their checksum, never changed.
+//! Published sets: downloaded once, stored with their checksum, and never changed.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,43 +10,43 @@ use super::sets::Published;
 use crate::model::HttpClient;
 use crate::source::hex;
 
-/// The most bytes of a set. The largest has less than one percent of it.
+/// The maximum size of a set, in bytes. The largest takes less than one percent of it.
 const LIMIT: usize = 64 << 20;
 
-/// Why a set is not there.
+/// Why a set is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// It was never fetched, and the network is not to be used.
-    #[error("the set is not on this machine, and `--offline` is set")]
+    /// It was never downloaded, and `--offline` is set.
+    #[error("the set is not stored on this machine, and `--offline` is set")]
     Offline,
-    /// It cannot be fetched.
+    /// The download failed.
     #[error("cannot fetch {url}: {reason}")]
     Network {
-        /// From where.
+        /// The URL.
         url: String,
-        /// Why not.
+        /// The error.
         reason: String,
     },
-    /// What is kept is not what was fetched.
+    /// The stored file differs from the download.
     #[error("`{}` was changed after it was fetched", .file.display())]
     Changed {
         /// The file.
         file: PathBuf,
     },
-    /// It cannot be kept.
+    /// It cannot be stored.
     #[error("cannot write to `{}`: {error}", .folder.display())]
     Folder {
         /// The folder for sets.
         folder: PathBuf,
-        /// Why.
+        /// The error.
         error: std::io::Error,
     },
 }
 
-/// The text of a set that was fetched before; `None` if it was not.
+/// Returns the text of a downloaded set, or `None` if it was not downloaded.
 ///
 /// # Errors
-/// If the file is not what was fetched.
+/// If the file was changed after the download.
 pub fn kept(published: &Published, folder: &Path) -> Result<Option<String>, FetchError> {
     let (file, sum) = files(published, folder);
     let (Ok(text), Ok(sum)) = (fs_err::read_to_string(&file), fs_err::read_to_string(sum)) else {
@@ -59,10 +59,11 @@ pub fn kept(published: &Published, folder: &Path) -> Result<Option<String>, Fetc
     }
 }
 
-/// Fetches a set and keeps it; its text. `host` stands for that of the publisher where there is a mirror.
+/// Downloads a set, stores it and returns its text. `host` replaces the publisher's host, for a
+/// mirror.
 ///
 /// # Errors
-/// If it cannot be fetched or kept.
+/// If it cannot be downloaded or stored.
 pub async fn fetch(
     published: &Published,
     host: Option<&str>,

@@ -1,14 +1,15 @@
-//! `IFEval` (Zhou et al. 2023): its instructions as criteria, in the sense of the official checkers. Instructions
-//! whose checkers rely on trained models (sentences, words in capitals, languages) have no exact counterpart.
+//! `IFEval` (Zhou et al. 2023): its instructions as criteria that match the official checkers.
+//! Instructions whose checkers rely on trained models (sentences, words in capitals, languages)
+//! have no exact equivalent.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::sets::{Lines, Published};
+use super::sets::{Published, SetError, TaskLines};
 
-/// The official data, at a revision that has them as they were published.
+/// The official data, pinned to the revision of its publication.
 pub(super) const PUBLISHED: Published = Published {
     host: "https://raw.githubusercontent.com",
     path: "/google-research/google-research/19638399cc9e03623c5b9087a1d6fa8813974ce9/\
@@ -17,7 +18,7 @@ pub(super) const PUBLISHED: Published = Published {
     file: "ifeval.jsonl",
 };
 
-/// A JSON object or array and nothing else, but for a code fence.
+/// Matches a single JSON object or array, with an optional code fence.
 const JSON_ALONE: &str = r"(?s)\A\s*(?:```(?:json|Json|JSON)?\s*)?[\[{].*[\]}]\s*(?:```)?\s*\z";
 
 #[derive(Deserialize)]
@@ -29,16 +30,18 @@ struct Prompt {
     kwargs: Vec<Map<String, Value>>,
 }
 
-/// Translates the official data.
+/// Converts the official data to tasks.
 ///
 /// # Errors
-/// If they are something else.
-pub(super) fn translate(published: &str) -> Result<Lines, String> {
-    let mut lines = Lines::default();
+/// If the data has another format.
+pub(super) fn translate(published: &str) -> Result<TaskLines, SetError> {
+    let mut lines = TaskLines::default();
     let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
     for (number, line) in published.lines().enumerate() {
-        let prompt: Prompt =
-            serde_json::from_str(line).map_err(|error| format!("line {}: {error}", number + 1))?;
+        let prompt: Prompt = serde_json::from_str(line).map_err(|source| SetError {
+            line: number + 1,
+            source,
+        })?;
         match prompt.criteria() {
             Ok(criteria) => {
                 let task = json!({"id": prompt.key, "prompt": prompt.text, "criteria": criteria});
@@ -53,7 +56,7 @@ pub(super) fn translate(published: &str) -> Result<Lines, String> {
 }
 
 impl Prompt {
-    /// The criteria, or the first instruction that has none.
+    /// Returns the criteria, or the first instruction without an equivalent as the error.
     fn criteria(&self) -> Result<Value, String> {
         let pairs = self.instruction_id_list.iter().zip(&self.kwargs);
         let mut criteria = Vec::new();
@@ -74,7 +77,7 @@ impl Prompt {
                 named(alone, format!("only-json-{number}"));
                 continue;
             }
-            let criterion = criterion(id, &Given(given)).ok_or_else(|| id.clone())?;
+            let criterion = criterion(id, &Arguments(given)).ok_or_else(|| id.clone())?;
             named(criterion, format!("{kind}-{number}"));
         }
         Ok(json!({"name": format!("ifeval-{}", self.key), "threshold": 1, "criteria": criteria}))
@@ -82,9 +85,9 @@ impl Prompt {
 }
 
 /// The arguments of an instruction.
-struct Given<'a>(&'a Map<String, Value>);
+struct Arguments<'a>(&'a Map<String, Value>);
 
-impl Given<'_> {
+impl Arguments<'_> {
     fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.as_str()
     }
@@ -108,12 +111,12 @@ impl Given<'_> {
     }
 }
 
-/// The criterion of an instruction; `None` if there is no exact one.
+/// Returns the criterion for an instruction, or `None` if there is no exact equivalent.
 #[expect(
     clippy::too_many_lines,
     reason = "a table: one arm for each instruction"
 )]
-fn criterion(id: &str, given: &Given<'_>) -> Option<Value> {
+fn criterion(id: &str, given: &Arguments<'_>) -> Option<Value> {
     Some(match id {
         "punctuation:no_comma" => absent(",", "Do not use any commas."),
         "change_case:english_lowercase" => absent(
@@ -269,12 +272,12 @@ fn literal(text: &str) -> String {
     format!("(?i){}", regex::escape(text))
 }
 
-/// A text in a message, where braces would stand for a match.
+/// Escapes a text for a message, where braces are placeholders.
 fn message(text: impl Into<String>) -> String {
     text.into().replace(['{', '}'], "")
 }
 
-/// A script, with values for the names that it uses.
+/// Returns a script criterion, with values for the names that the script uses.
 fn script(code: &str, given: &[(&str, Value)], description: &str) -> Value {
     let given = given
         .iter()
@@ -295,10 +298,10 @@ fn at_least(pattern: &str, number: u64, said: String) -> Value {
     json!({"evaluator": "regex", "pattern": pattern, "message": message(said), "min_count": number})
 }
 
-/// At least, or less than, so many matches.
+/// Returns a criterion for at least, or less than, this number of matches.
 fn counted(
     pattern: &str,
-    given: &Given<'_>,
+    given: &Arguments<'_>,
     relation: &str,
     number: &str,
     say: impl Fn(&str) -> String,
@@ -406,7 +409,8 @@ mod tests {
         let held = entry.task.unwrap().criteria.unwrap();
         let criteria =
             crate::criteria::parse(&held, "criteria").unwrap_or_else(|e| panic!("{e}\n{held}"));
-        // JSON is two checks: that it is JSON, and that there is nothing else.
+        // The JSON instruction becomes two checks: that it is JSON, and that nothing else is in the
+        // reply.
         assert_eq!(criteria.criteria.len(), all.len() + 1);
         assert!(
             criteria
@@ -435,6 +439,11 @@ mod tests {
             lines.skipped,
             [("length_constraints:number_sentences".to_owned(), 2)]
         );
-        assert!(translate("<html>").unwrap_err().starts_with("line 1: "));
+        assert!(
+            translate("<html>")
+                .unwrap_err()
+                .to_string()
+                .starts_with("line 1: ")
+        );
     }
 }

@@ -1,53 +1,63 @@
-//! How far a judge can be trusted: its verdicts against people's labels.
+//! How far a judge can be trusted: its verdicts compared with people's labels.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::mpsc;
 
-use super::arm::{Failure, judge};
+use super::arm::{ArmFailure, judge};
 use super::meter::Meter;
 use super::stats::{count, kappa, mean, spearman};
+use crate::batch::{Adjustment, Entry, Item, Means, Remote, RemoteTask, Row, Status};
 use crate::engine::Loop;
 use crate::evaluate::Preference;
-use crate::types::{JudgeMode, JudgeScore, JudgeSettings, SCHEMA_VERSION, Task};
+use crate::source::hex;
+use crate::types::{ExitCode, JudgeMode, JudgeScore, JudgeSettings, SCHEMA_VERSION, Task};
 
-/// What is appended to a text to see whether length alone moves its score: it says nothing.
+/// Text without content, appended to a text to see whether length alone changes its score.
 const PADDING: &str = "\n\nIn conclusion, it is worth noting that the above covers the matter. As described, all of \
                        this should be kept in mind, and the points made before remain the points that matter.";
 
-/// The label from which on a text is good enough, where labels are numbers.
+/// The lowest numeric label of a good text.
 const GOOD: f64 = 0.5;
 
-/// A text, or two of them, with what people say.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// A text with a label, or two texts of which one is better.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Labelled {
     /// A text with a label: good enough or not, or how good from 0 to 1.
     Text {
-        /// What the text was written for.
+        /// The prompt that the text answers.
         #[serde(default)]
         prompt: String,
         /// The text.
         text: String,
-        /// What people say.
+        /// People's label.
         label: Label,
     },
     /// Two texts, of which one is better.
     Pair {
-        /// What both were written for.
+        /// The prompt that both answer.
         #[serde(default)]
         prompt: String,
-        /// One.
+        /// The first text.
         a: String,
-        /// The other.
+        /// The second text.
         b: String,
         /// Which one is better.
         better: Better,
     },
 }
 
-/// What people say of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+/// People's label of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Label {
     /// Whether it is good enough.
@@ -70,7 +80,7 @@ impl Label {
 }
 
 /// Which of two texts people prefer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// The first.
@@ -80,7 +90,7 @@ pub enum Better {
 }
 
 /// A way of asking the judge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// One call for all criteria.
@@ -112,7 +122,7 @@ impl Mode {
         }
     }
 
-    /// The settings that stand for it.
+    /// The `[judge]` settings of this mode.
     pub fn settings(self) -> JudgeSettings {
         let (mode, samples, score) = match self {
             Self::Joint => (JudgeMode::Joint, 1, JudgeScore::Verdict),
@@ -129,14 +139,112 @@ impl Mode {
     }
 }
 
-/// Verdicts on one text: two of the same text, and one of it with padding.
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|mode| mode.as_str() == text);
+        found.ok_or_else(|| "known modes: joint, expected, separate, three-samples".to_owned())
+    }
+}
+
+/// The verdicts on a text in one mode: two on the text itself, one on the padded text.
+const VERDICTS: u32 = 3;
+
+/// Verdicts on one text in one mode: two on the text itself, and one on the padded text.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Judged {
-    pub(super) label: Label,
-    pub(super) passed: bool,
-    pub(super) score: f64,
-    pub(super) again: Option<f64>,
-    pub(super) padded: Option<f64>,
+struct Judged {
+    label: Label,
+    passed: bool,
+    score: f64,
+    again: Option<f64>,
+    padded: Option<f64>,
+}
+
+/// What the row of a trial says in addition to a row of a batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Which of the labelled lines, from 1.
+    number: usize,
+    /// The judge's answer.
+    #[serde(flatten)]
+    answer: Answer,
+    /// Identifies the labelled line, the criteria, the judge and the settings: rows with another one are not comparable.
+    setup: String,
+}
+
+/// The judge's answer in one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "trial", rename_all = "snake_case")]
+enum Answer {
+    Text {
+        mode: Mode,
+        /// Whether the text passes, and its score; `None` without a readable verdict.
+        passed: Option<bool>,
+        judged: Option<f64>,
+        /// The score of a second verdict on the same text.
+        again: Option<f64>,
+        /// The score of the padded text.
+        padded: Option<f64>,
+        cost_tokens: u64,
+    },
+    Pair {
+        choice: Choice,
+    },
+}
+
+/// The judge's choice between two texts, compared with people's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Choice {
+    Right,
+    Wrong,
+    Undecided,
+    Unreadable,
+}
+
+impl Measured {
+    /// Reads a row; `None` if another command wrote it.
+    pub fn of(row: &Row) -> Option<Self> {
+        serde_json::from_value(Value::Object(row.extra.clone())).ok()
+    }
+
+    fn key(&self) -> Key {
+        let mode = match &self.answer {
+            Answer::Text { mode, .. } => Some(*mode),
+            Answer::Pair { .. } => None,
+        };
+        Key {
+            number: self.number,
+            mode,
+        }
+    }
+}
+
+/// One trial: a labelled line and, for a text, a mode. As text it is the id of its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    number: usize,
+    mode: Option<Mode>,
+}
+
+impl Key {
+    fn id(self) -> String {
+        let mode = self.mode.map_or("pair", Mode::as_str);
+        format!("{}/{mode}", self.number)
+    }
+
+    fn parse(id: &str) -> Option<Self> {
+        let (number, mode) = id.split_once('/')?;
+        let mode = match mode {
+            "pair" => None,
+            mode => Some(mode.parse().ok()?),
+        };
+        Some(Self {
+            number: number.parse().ok()?,
+            mode,
+        })
+    }
 }
 
 /// How often the judge and people say the same.
@@ -296,100 +404,258 @@ fn best_threshold(judged: &[Judged]) -> Option<Threshold> {
     tried.max_by(|a, b| a.kappa.total_cmp(&b.kappa))
 }
 
-/// Judges all texts and pairs.
-///
-/// # Errors
-/// If the judge's model fails for good.
-pub async fn measure(plan: &Loop, labelled: &[Labelled]) -> Result<Report, String> {
-    let mut modes = Vec::new();
-    let has_texts = labelled
-        .iter()
-        .any(|it| matches!(it, Labelled::Text { .. }));
-    for mode in Mode::ALL.into_iter().filter(|_| has_texts) {
-        modes.push(in_mode(plan, labelled, mode).await?);
-    }
-    let pairs = compare(plan, labelled).await?;
-    Ok(Report {
-        schema_version: SCHEMA_VERSION,
-        verdict: verdict(&modes),
-        modes,
-        pairs,
-    })
+/// A measurement of a judge: gives the trials of a batch, and runs them.
+pub struct JudgeBench {
+    plan: Arc<Loop>,
+    labelled: Vec<Labelled>,
+    modes: Vec<Mode>,
 }
 
-async fn in_mode(plan: &Loop, labelled: &[Labelled], mode: Mode) -> Result<Trust, String> {
-    let mut criteria = plan.criteria().clone();
-    criteria.judge_settings = JudgeSettings {
-        cache: Some(false),
-        ..mode.settings()
-    };
-    let plan = plan.with_criteria(criteria);
-    let mut meter = Meter::new();
-    let (mut judged, mut unreadable, mut verdicts) = (Vec::new(), 0, 0);
-    for labelled in labelled {
-        let Labelled::Text {
-            prompt,
-            text,
-            label,
-        } = labelled
-        else {
-            continue;
+impl JudgeBench {
+    /// Prepares trials of this loop's judge: each text in each mode, and each pair.
+    pub fn new(plan: Arc<Loop>, labelled: Vec<Labelled>, modes: Vec<Mode>) -> Self {
+        Self {
+            plan,
+            labelled,
+            modes,
+        }
+    }
+
+    /// The trials that are still to run, as a batch takes them: all that have no row in `before`.
+    ///
+    /// # Errors
+    /// If a row was measured with another labelled line, judge, criteria or settings: its id.
+    pub fn entries(
+        &self,
+        before: &[Measured],
+    ) -> Result<mpsc::Receiver<io::Result<Entry>>, String> {
+        let mut done = BTreeSet::new();
+        for measured in before {
+            let id = measured.key().id();
+            if self.setup(measured.number) != Some(measured.setup.clone()) {
+                return Err(id);
+            }
+            done.insert(id);
+        }
+        let keys = self.keys().filter(|key| !done.contains(&key.id()));
+        let keys: Vec<Key> = keys.collect();
+        let (sender, receiver) = mpsc::channel(keys.len().max(1));
+        for key in keys {
+            // The channel has room for all entries, and the receiver is alive.
+            let _ = sender.try_send(Ok(Entry {
+                line: key.number as u64,
+                id: Some(key.id()),
+                task: Ok(Item {
+                    task: Task::default(),
+                    criteria: None,
+                }),
+                bytes: 0,
+            }));
+        }
+        Ok(receiver)
+    }
+
+    fn keys(&self) -> impl Iterator<Item = Key> {
+        let numbered = self.labelled.iter().zip(1..);
+        numbered.flat_map(|(labelled, number)| {
+            match labelled {
+                Labelled::Text { .. } => self.modes.iter().copied().map(Some).collect(),
+                Labelled::Pair { .. } => vec![None],
+            }
+            .into_iter()
+            .map(move |mode| Key { number, mode })
+        })
+    }
+
+    fn labelled(&self, number: usize) -> Option<&Labelled> {
+        self.labelled.get(number.checked_sub(1)?)
+    }
+
+    fn setup(&self, number: usize) -> Option<String> {
+        let labelled = serde_json::to_string(self.labelled(number)?).unwrap_or_default();
+        let all = format!("{labelled} {}", self.plan.fingerprint());
+        Some(hex(&Sha256::digest(all)[..8]))
+    }
+
+    async fn measure(&self, key: Key) -> Result<Answer, ArmFailure> {
+        match (self.labelled(key.number), key.mode) {
+            (Some(Labelled::Text { prompt, text, .. }), Some(mode)) => {
+                self.judge(prompt, text, mode).await
+            }
+            (
+                Some(Labelled::Pair {
+                    prompt,
+                    a,
+                    b,
+                    better,
+                }),
+                None,
+            ) => {
+                let chosen = self.plan.prefer(&Task::new(prompt), a, b).await;
+                let chosen = chosen.map_err(|error| ArmFailure(ExitCode::Provider, error))?;
+                let choice = match (chosen, better) {
+                    (None, _) => Choice::Unreadable,
+                    (Some(Preference::Tie), _) => Choice::Undecided,
+                    (Some(Preference::First), Better::A)
+                    | (Some(Preference::Second), Better::B) => Choice::Right,
+                    (Some(_), _) => Choice::Wrong,
+                };
+                Ok(Answer::Pair { choice })
+            }
+            _ => Err(ArmFailure(
+                ExitCode::Usage,
+                format!("there is no trial `{}`", key.id()),
+            )),
+        }
+    }
+
+    async fn judge(&self, prompt: &str, text: &str, mode: Mode) -> Result<Answer, ArmFailure> {
+        let mut criteria = self.plan.criteria().clone();
+        criteria.judge_settings = JudgeSettings {
+            cache: Some(false),
+            ..mode.settings()
         };
+        let plan = self.plan.with_criteria(criteria);
         let task = Task::new(prompt);
         let padded = format!("{}{PADDING}", text.trim_end());
+        let mut meter = Meter::new();
         let mut seen = Vec::new();
-        for (seed, text) in [(1, text), (2, text), (1, &padded)] {
-            let critique = plan.with_seed(seed).critique()?;
-            let evaluation = judge(&critique, &task, text, &mut meter).await;
-            let evaluation = evaluation.map_err(|Failure(_, error)| error)?;
-            verdicts += 1;
+        // The second verdict has another seed, so that it is a sample of its own.
+        for (seed, text) in [(1, text), (2, text), (1, &*padded)] {
+            let critique = plan.with_seed(seed).critique();
+            let critique =
+                critique.map_err(|error| ArmFailure(ExitCode::Usage, error.to_string()))?;
+            let evaluation = judge(&critique, &task, text, &mut meter).await?;
             let passed = evaluation.satisfactory;
             seen.push(evaluation.rank().map(|rank| (passed, rank.score)));
         }
-        match seen[0] {
-            None => unreadable += 1,
-            Some((passed, score)) => judged.push(Judged {
-                label: *label,
-                passed,
-                score,
-                again: seen[1].map(|(_, score)| score),
-                padded: seen[2].map(|(_, score)| score),
-            }),
+        let score = |verdict: Option<(bool, f64)>| verdict.map(|(_, score)| score);
+        Ok(Answer::Text {
+            mode,
+            passed: seen[0].map(|(passed, _)| passed),
+            judged: score(seen[0]),
+            again: score(seen[1]),
+            padded: score(seen[2]),
+            cost_tokens: meter.tokens,
+        })
+    }
+
+    /// Adds up the trials.
+    pub fn report(&self, measured: &[Measured]) -> Report {
+        let has_texts = (self.labelled.iter()).any(|it| matches!(it, Labelled::Text { .. }));
+        let modes = self.modes.iter().filter(|_| has_texts);
+        let modes: Vec<Trust> = modes.map(|mode| self.trust(*mode, measured)).collect();
+        let choices = measured.iter().filter_map(|it| match it.answer {
+            Answer::Pair { choice } => Some(choice),
+            Answer::Text { .. } => None,
+        });
+        let mut pairs = Pairs::default();
+        for choice in choices {
+            match choice {
+                Choice::Right => pairs.right += 1,
+                Choice::Wrong => pairs.wrong += 1,
+                Choice::Undecided => pairs.undecided += 1,
+                Choice::Unreadable => pairs.unreadable += 1,
+            }
+            pairs.pairs += usize::from(choice != Choice::Unreadable);
+        }
+        Report {
+            schema_version: SCHEMA_VERSION,
+            verdict: verdict(&modes),
+            modes,
+            pairs: (pairs != Pairs::default()).then_some(pairs),
         }
     }
-    let tokens = u32::try_from(meter.tokens).map_or(f64::from(u32::MAX), f64::from);
-    let each = tokens / count(verdicts.max(1));
-    Ok(Trust::of(mode, &judged, unreadable, each))
-}
 
-async fn compare(plan: &Loop, labelled: &[Labelled]) -> Result<Option<Pairs>, String> {
-    let mut found = Pairs::default();
-    for labelled in labelled {
-        let Labelled::Pair {
-            prompt,
-            a,
-            b,
-            better,
-        } = labelled
-        else {
-            continue;
-        };
-        match plan.prefer(&Task::new(prompt), a, b).await? {
-            None => {
-                found.unreadable += 1;
+    fn trust(&self, wanted: Mode, measured: &[Measured]) -> Trust {
+        let (mut read, mut unreadable, mut calls, mut tokens) = (Vec::new(), 0, 0, 0);
+        for it in measured {
+            let (
+                Answer::Text {
+                    mode,
+                    passed,
+                    judged,
+                    again,
+                    padded,
+                    cost_tokens,
+                },
+                Some(Labelled::Text { label, .. }),
+            ) = (&it.answer, self.labelled(it.number))
+            else {
+                continue;
+            };
+            if *mode != wanted {
                 continue;
             }
-            Some(Preference::Tie) => found.undecided += 1,
-            Some(preference) => {
-                let first = preference == Preference::First;
-                let right = first == (*better == Better::A);
-                found.right += usize::from(right);
-                found.wrong += usize::from(!right);
+            calls += VERDICTS;
+            tokens += cost_tokens;
+            match passed.zip(*judged) {
+                None => unreadable += 1,
+                Some((passed, score)) => read.push(Judged {
+                    label: *label,
+                    passed,
+                    score,
+                    again: *again,
+                    padded: *padded,
+                }),
             }
         }
-        found.pairs += 1;
+        let tokens = u32::try_from(tokens).map_or(f64::from(u32::MAX), f64::from);
+        Trust::of(wanted, &read, unreadable, tokens / f64::from(calls.max(1)))
     }
-    Ok((found != Pairs::default()).then_some(found))
+}
+
+impl Remote for JudgeBench {
+    fn task(&self, line: u64, id: String, _: Item) -> Result<Box<dyn RemoteTask + '_>, String> {
+        let key = Key::parse(&id).ok_or_else(|| format!("`{id}` names no trial"))?;
+        Ok(Box::new(Trial {
+            bench: self,
+            line,
+            key,
+        }))
+    }
+}
+
+struct Trial<'a> {
+    bench: &'a JudgeBench,
+    line: u64,
+    key: Key,
+}
+
+#[async_trait::async_trait(?Send)]
+impl RemoteTask for Trial<'_> {
+    fn means(&self) -> Means {
+        Means::default()
+    }
+
+    async fn attempt(&mut self, _: Option<Adjustment>) -> Option<Row> {
+        let begun = Instant::now();
+        let answer = self.bench.measure(self.key).await;
+        let mut row = Row::invalid(self.line, Some(self.key.id()), String::new());
+        (row.attempts, row.error_category) = (1, None);
+        row.execution_time = Some(begun.elapsed().as_secs_f64());
+        match answer {
+            Ok(answer) => {
+                row.exit_code = ExitCode::Success;
+                row.error = None;
+                row.extra = extra(&Measured {
+                    number: self.key.number,
+                    answer,
+                    setup: self.bench.setup(self.key.number).unwrap_or_default(),
+                });
+            }
+            Err(ArmFailure(code, error)) => (row.exit_code, row.error) = (code, Some(error)),
+        }
+        row.status = Status::of(row.exit_code);
+        Some(row)
+    }
+}
+
+fn extra(measured: &Measured) -> Map<String, Value> {
+    match serde_json::to_value(measured) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
 }
 
 /// The mode to use: the one that agrees best with people at its best threshold; of equals the cheapest.
@@ -406,6 +672,16 @@ pub fn best(modes: &[Trust]) -> Option<(&Trust, Threshold)> {
 }
 
 fn verdict(modes: &[Trust]) -> String {
+    let (read, unreadable) = modes.iter().fold((0, 0), |(read, unreadable), trust| {
+        (read + trust.texts, unreadable + trust.unreadable)
+    });
+    if unreadable > read {
+        return format!(
+            "{unreadable} of {} verdicts are unreadable: this model cannot judge these criteria; use checks or \
+             another judge",
+            read + unreadable
+        );
+    }
     let Some((trust, threshold)) = best(modes) else {
         return "the judge gives all texts the same score, or there are no labelled texts of both kinds"
             .to_owned();
@@ -485,10 +761,25 @@ mod tests {
     }
 
     #[test]
+    fn the_id_of_a_row_names_its_trial() {
+        for mode in [Some(Mode::ThreeSamples), None] {
+            let key = Key { number: 12, mode };
+            assert_eq!(Key::parse(&key.id()), Some(key));
+        }
+        assert_eq!(Key::parse("12/other"), None);
+    }
+
+    #[test]
     fn a_judge_that_says_the_same_of_all_has_no_threshold() {
         let seen = [judged(true, 0.8, true), judged(false, 0.8, true)];
         let trust = Trust::of(Mode::Joint, &seen, 0, 100.0);
         assert_eq!((trust.kappa, trust.best_threshold), (Some(0.0), None));
         assert!(verdict(&[trust]).starts_with("the judge gives all texts the same score"));
+        let unreadable = Trust::of(Mode::Joint, &seen, 3, 100.0);
+        let advice = verdict(&[unreadable]);
+        assert!(
+            advice.starts_with("3 of 5 verdicts are unreadable"),
+            "{advice}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What an arm uses.
+//! Measures the usage of an arm.
 
 use crate::engine::Observer;
 use crate::model::CallReport;
@@ -7,15 +7,17 @@ use crate::types::{CHARACTERS_PER_TOKEN, Event, Prices, Stamped, TokenUsage};
 /// Adds up the calls of one arm on one task.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Meter {
-    /// Requests, retries included.
+    /// The number of requests, including retries.
     pub(super) calls: u32,
-    /// Tokens as the server counted them.
+    /// The token usage that the server reports.
     pub(super) usage: TokenUsage,
-    /// Output tokens and prompt tokens that the server had to evaluate; estimated where it does not count.
+    /// The number of output tokens and evaluated (uncached) prompt tokens, estimated if the server
+    /// reports none.
     pub(super) tokens: u64,
-    /// All tokens, those of prompts from a cache included; estimated where the server does not count.
+    /// The number of all tokens, including cached prompt tokens, estimated if the server reports
+    /// none.
     pub(super) total: u64,
-    /// The price of all calls; `None` once one has none.
+    /// The price of all calls, or `None` once a call has no price.
     pub(super) cost: Option<f64>,
 }
 
@@ -27,7 +29,7 @@ impl Meter {
         }
     }
 
-    /// Takes in a call that is over.
+    /// Adds a finished call.
     pub(super) fn take(&mut self, call: &CallReport<'_>, prices: &Prices) {
         let usage = call.reply.usage;
         let price = prices.of(call.model);
@@ -95,7 +97,7 @@ mod tests {
         call(&mut meter, TokenUsage::new(Some(100), Some(20), Some(90)));
         assert_eq!((meter.tokens, meter.total, meter.calls), (30, 120, 1));
         assert_eq!(meter.cost, None);
-        // Without counts, four characters make a token.
+        // Without counts, a token is estimated as four characters.
         call(&mut meter, TokenUsage::default());
         assert_eq!((meter.tokens, meter.total), (45, 135));
     }

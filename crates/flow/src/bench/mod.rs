@@ -1,7 +1,9 @@
-//! Does the loop help? The same tasks, model, seeds and checks, written in several ways ([`Arm`]) at the same cost.
+//! Measures whether the loop helps: runs the same tasks, model, seeds and checks with several
+//! methods ([`Arm`]) at the same cost.
 //!
-//! A [`Bench`] turns tasks into trials, one for each task, arm and seed. A batch does them and keeps their rows; a
-//! [`Summary`] is made of the rows alone, so that an interrupted benchmark goes on where it stopped.
+//! A [`Bench`] turns tasks into trials, one for each task, arm and seed. A batch runs them and
+//! stores their rows. A [`Summary`] is computed from the rows alone, so that an interrupted
+//! benchmark can continue.
 
 mod arm;
 pub mod fetch;
@@ -18,4 +20,4 @@ mod trial;
 pub use arm::Arm;
 pub use run::{Bench, Plan, PlanError};
 pub use summary::{ArmSummary, Comparison, Share, Summary};
-pub use trial::{Key, Measured, Trial};
+pub use trial::{Key, Trial, TrialRow};

@@ -10,44 +10,45 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, mpsc};
 
-use super::arm::{Answer, Arm, Budget, Failure};
+use super::arm::{Arm, ArmFailure, ArmResult, Budget};
 use super::score::{Score, hidden, score, visible};
-use super::trial::{Key, Measured, Trial};
+use super::trial::{Key, Trial, TrialRow};
 use crate::batch::{Adjustment, Entry, Host, Item, Means, Remote, RemoteTask, Row, Status};
 use crate::engine::Loop;
 use crate::reflector::ErrorCategory;
 use crate::source::hex;
 use crate::types::ExitCode;
 
-/// The distance between the seeds of two trials, so that none of their calls share one.
+/// The distance between the seeds of two trials, so that no two of their calls share a seed.
 const SEED_STEP: u64 = 1000;
 
-/// How a benchmark is done.
+/// The configuration of a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The arms.
     pub arms: Vec<Arm>,
-    /// The seeds that each arm is tried with.
+    /// The seeds to run each arm with.
     pub seeds: Vec<u64>,
-    /// How many tokens in all each arm may use on a task; `None`: as much as `reflect` used there.
+    /// The total token budget of each arm per task. `None` matches the usage of `reflect` on the
+    /// same task.
     pub budget: Option<u64>,
-    /// How many checks of each task are hidden from the arms.
+    /// The number of checks per task that are hidden from the arms.
     pub holdout: usize,
 }
 
-/// Why a benchmark cannot begin.
+/// Why a benchmark cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The criteria of a task cannot be used.
+    /// The criteria of a task are unusable.
     #[error("task `{task}`: {problem}")]
     Criteria {
         /// The task's id.
         task: String,
-        /// What is wrong with them.
+        /// What is wrong with the criteria.
         problem: String,
     },
-    /// A row that is there was made in another way.
+    /// An existing row was produced with another setup.
     #[error("the row of task `{task}` was made with other settings, models or criteria")]
     Changed {
         /// The task's id.
@@ -55,40 +56,40 @@ pub enum PlanError {
     },
 }
 
-/// A benchmark, ready to run: gives the trials of a batch, and does them.
+/// A prepared benchmark, which provides the trials for a batch and runs them.
 pub struct Bench<'a> {
     host: &'a dyn Host,
     plan: Plan,
     tasks: Vec<Entry>,
-    /// Per task what stands for all that it depends on.
+    /// A hash of everything that each task's rows depend on.
     setups: HashMap<String, String>,
-    /// Per task and seed what `reflect` used; `None` where it failed.
+    /// The usage of `reflect` per task and seed, or `None` if it failed.
     used: RefCell<HashMap<(String, u64), Option<u64>>>,
     news: Notify,
 }
 
 impl<'a> Bench<'a> {
-    /// Prepares the trials of these tasks. `before` are the rows that are there already.
+    /// Prepares the trials of these tasks. `before` holds the existing rows.
     ///
     /// # Errors
-    /// If the criteria of a task cannot be used, or a row was made in another way.
+    /// If the criteria of a task are unusable, or an existing row was produced with another setup.
     pub async fn prepare(
         host: &'a dyn Host,
         plan: Plan,
         tasks: Vec<Entry>,
-        before: &[Measured],
+        before: &[TrialRow],
     ) -> Result<Self, PlanError> {
         let mut setups = HashMap::new();
         for (id, item) in items(&tasks) {
             let made = host.loop_for(item.criteria.as_deref()).await;
             let made = made.map_err(|problem| PlanError::Criteria {
                 task: id.to_owned(),
-                problem,
+                problem: problem.into(),
             })?;
             setups.insert(id.to_owned(), plan.setup(&made, item));
         }
         let mut used = HashMap::new();
-        for Measured { trial, .. } in before {
+        for TrialRow { trial, .. } in before {
             match setups.get(&trial.task) {
                 Some(setup) if *setup != trial.setup => {
                     let task = trial.task.clone();
@@ -110,7 +111,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// All trials: for each task the arm first that the others are matched with.
+    /// Returns all trials. For each task, the arm that determines the budget comes first.
     pub fn keys(&self) -> Vec<Key> {
         let arms = Arm::ALL
             .into_iter()
@@ -129,8 +130,8 @@ impl<'a> Bench<'a> {
         keys
     }
 
-    /// The trials that are still to be done, as a batch takes them.
-    pub fn entries(&self, before: &[Measured]) -> mpsc::Receiver<io::Result<Entry>> {
+    /// Returns the remaining trials as entries of a batch.
+    pub fn entries(&self, before: &[TrialRow]) -> mpsc::Receiver<io::Result<Entry>> {
         let done: BTreeSet<String> = before.iter().map(|it| it.key().id()).collect();
         let keys = self.keys();
         let (sender, receiver) = mpsc::channel(keys.len().max(1));
@@ -140,7 +141,7 @@ impl<'a> Bench<'a> {
                 .iter()
                 .find(|it| it.id.as_deref() == Some(&key.task));
             if let Some(task) = task.filter(|_| !done.contains(&key.id())) {
-                // There is room for all of them, and the receiver is here.
+                // Never fails: the channel has room for all entries, and the receiver is in scope.
                 let _ = sender.try_send(Ok(Entry {
                     id: Some(key.id()),
                     ..task.clone()
@@ -150,7 +151,7 @@ impl<'a> Bench<'a> {
         receiver
     }
 
-    /// What `reflect` used on this task with this seed, once that is known.
+    /// Returns the usage of `reflect` on this task with this seed, and waits until it is known.
     async fn used(&self, key: &(String, u64)) -> Option<u64> {
         loop {
             let news = self.news.notified();
@@ -161,12 +162,12 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn tell_used(&self, key: (String, u64), tokens: Option<u64>) {
+    fn publish_used(&self, key: (String, u64), tokens: Option<u64>) {
         self.used.borrow_mut().insert(key, tokens);
         self.news.notify_waiters();
     }
 
-    async fn budget(&self, key: &Key) -> Result<Option<Budget>, Failure> {
+    async fn budget(&self, key: &Key) -> Result<Option<Budget>, ArmFailure> {
         if let Some(tokens) = self.plan.budget {
             return Ok(Some(Budget::Total(tokens)));
         }
@@ -176,13 +177,13 @@ impl<'a> Bench<'a> {
         let used = self.used(&(key.task.clone(), key.seed)).await;
         let none = || {
             let why = "`reflect` failed on this task, so there is no budget to match";
-            Failure(ExitCode::Failure, why.to_owned())
+            ArmFailure(ExitCode::Failure, why.to_owned())
         };
         Ok(Some(Budget::Matched(used.ok_or_else(none)?)))
     }
 
-    /// Does a trial: the answer, the hidden checks, and the score.
-    async fn measure(&self, key: &Key, item: &Item) -> Result<Done, String> {
+    /// Runs a trial: writes the answer and scores it with all checks.
+    async fn measure(&self, key: &Key, item: &Item) -> Result<FinishedTrial, String> {
         let plan = self.host.loop_for(item.criteria.as_deref()).await?;
         let seed = key.seed.wrapping_mul(SEED_STEP);
         let hidden = hidden(&key.task, plan.criteria(), self.plan.holdout);
@@ -191,9 +192,9 @@ impl<'a> Bench<'a> {
             .with_seed(seed);
         let budget = match self.budget(key).await {
             Ok(budget) => budget,
-            Err(Failure(code, error)) => {
-                let answer = Answer::failed(super::meter::Meter::new(), code, error);
-                return Ok(Done::new(answer, hidden, 0.0));
+            Err(ArmFailure(code, error)) => {
+                let answer = ArmResult::failed(super::meter::Meter::new(), code, error);
+                return Ok(FinishedTrial::new(answer, hidden, 0.0));
             }
         };
         let begun = Instant::now();
@@ -201,15 +202,16 @@ impl<'a> Bench<'a> {
         let seconds = begun.elapsed().as_secs_f64();
         if key.arm == Arm::Reflect {
             let used = answer.failure.is_none().then_some(answer.meter.tokens);
-            self.tell_used((key.task.clone(), key.seed), used);
+            self.publish_used((key.task.clone(), key.seed), used);
         }
-        let mut done = Done::new(answer, hidden, seconds);
+        let mut done = FinishedTrial::new(answer, hidden, seconds);
         if done.answer.failure.is_none() {
-            // A verdict of its own: one that the arm has chosen by is too good.
+            // Score with another seed: the verdict by which the arm selected its answer is biased
+            // upwards.
             let judging = plan.with_seed(seed.wrapping_add(SEED_STEP - 1));
             match score(&judging, &item.task, done.answer.output.as_deref()).await {
                 Ok(score) => done.score = score,
-                Err(Failure(code, error)) => done.answer.failure = Some((code, error)),
+                Err(ArmFailure(code, error)) => done.answer.failure = Some((code, error)),
             }
         }
         Ok(done)
@@ -236,16 +238,16 @@ impl Plan {
     }
 }
 
-/// A trial that is over.
-struct Done {
-    answer: Answer,
+/// A finished trial.
+struct FinishedTrial {
+    answer: ArmResult,
     hidden: BTreeSet<String>,
     seconds: f64,
     score: Score,
 }
 
-impl Done {
-    fn new(answer: Answer, hidden: BTreeSet<String>, seconds: f64) -> Self {
+impl FinishedTrial {
+    fn new(answer: ArmResult, hidden: BTreeSet<String>, seconds: f64) -> Self {
         Self {
             answer,
             hidden,
@@ -313,8 +315,8 @@ impl Done {
 
 impl Remote for Bench<'_> {
     fn task(&self, line: u64, id: String, item: Item) -> Result<Box<dyn RemoteTask + '_>, String> {
-        let key = Key::parse(&id).ok_or_else(|| format!("`{id}` names no trial"))?;
-        Ok(Box::new(Work {
+        let key = Key::parse(&id).ok_or_else(|| format!("`{id}` is not a trial"))?;
+        Ok(Box::new(TrialTask {
             bench: self,
             line,
             key,
@@ -323,7 +325,7 @@ impl Remote for Bench<'_> {
     }
 }
 
-struct Work<'a> {
+struct TrialTask<'a> {
     bench: &'a Bench<'a>,
     line: u64,
     key: Key,
@@ -331,7 +333,7 @@ struct Work<'a> {
 }
 
 #[async_trait::async_trait(?Send)]
-impl RemoteTask for Work<'_> {
+impl RemoteTask for TrialTask<'_> {
     fn means(&self) -> Means {
         Means::default()
     }

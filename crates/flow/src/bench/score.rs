@@ -1,26 +1,26 @@
-//! What an answer is worth: by all checks of its task, those included that the arms did not see.
+//! Scores an answer by all checks of its task, including those hidden from the arms.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-use super::arm::{Failure, judge};
+use super::arm::{ArmFailure, judge};
 use super::meter::Meter;
 use crate::engine::Loop;
 use crate::types::{Criteria, Evaluation, Status, Task};
 
-/// The verdict on an answer.
+/// The score of an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Score {
-    /// Whether it meets the criteria; `None` without a verdict.
+    /// Whether it meets the criteria, or `None` without a verdict.
     pub(super) met: Option<bool>,
     /// The overall score.
     pub(super) overall: Option<f64>,
-    /// Per check whether it is met.
+    /// Whether each check is met.
     pub(super) checks: BTreeMap<String, bool>,
 }
 
-/// Judges an answer by all criteria of the plan. There is no answer: nothing is met.
+/// Judges an answer by all criteria of the plan. A missing answer meets none.
 ///
 /// # Errors
 /// If a model failed.
@@ -28,7 +28,7 @@ pub(super) async fn score(
     plan: &Loop,
     task: &Task,
     answer: Option<&str>,
-) -> Result<Score, Failure> {
+) -> Result<Score, ArmFailure> {
     let Some(text) = answer.filter(|text| !text.trim().is_empty()) else {
         let names = plan.criteria().criteria.iter().map(|it| it.name.clone());
         return Ok(Score {
@@ -38,8 +38,9 @@ pub(super) async fn score(
         });
     };
     let critique = plan.critique();
-    let critique = critique.map_err(|problem| Failure(crate::types::ExitCode::Usage, problem))?;
-    // What scoring takes is nobody's cost.
+    let critique =
+        critique.map_err(|problem| ArmFailure(crate::types::ExitCode::Usage, problem.into()))?;
+    // The cost of scoring is not counted for any arm.
     let evaluation = judge(&critique, task, text, &mut Meter::new()).await?;
     Ok(Score::of(&evaluation))
 }
@@ -59,8 +60,8 @@ impl Score {
     }
 }
 
-/// The checks of a task that are hidden from the arms: so many, but never all. Which ones depends on nothing but the
-/// names.
+/// Selects `number` checks of a task to hide from the arms, but never all. The selection depends
+/// only on the names.
 pub(super) fn hidden(task: &str, criteria: &Criteria, number: usize) -> BTreeSet<String> {
     let order = |name: &str| Sha256::digest(format!("{task}\0{name}"));
     let mut names: Vec<&str> = criteria
@@ -73,7 +74,7 @@ pub(super) fn hidden(task: &str, criteria: &Criteria, number: usize) -> BTreeSet
     names.into_iter().take(number).map(str::to_owned).collect()
 }
 
-/// The criteria without those that are hidden.
+/// Returns the criteria that are not hidden.
 pub(super) fn visible(criteria: &Criteria, hidden: &BTreeSet<String>) -> Criteria {
     let mut visible = criteria.clone();
     visible.criteria.retain(|it| !hidden.contains(&it.name));
@@ -101,7 +102,7 @@ mod tests {
         assert!(left.criteria.iter().all(|it| !held.contains(&it.name)));
         assert_eq!(hidden("task", &four, 9).len(), 3);
         assert!(hidden("task", &criteria(1), 1).is_empty());
-        // Which one differs from task to task.
+        // The selection differs from task to task.
         let names: BTreeSet<_> = (0..20).map(|n| hidden(&n.to_string(), &four, 1)).collect();
         assert!(names.len() > 2, "{names:?}");
     }

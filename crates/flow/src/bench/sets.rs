@@ -1,36 +1,46 @@
-//! Sets of tasks that can be asked for by name.
+//! Sets of tasks that can be selected by name.
 
 use super::ifeval;
 
 /// A set of tasks with their criteria.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Set {
-    /// Sixty tasks with exact checks, in this program: commit messages, JSON, summaries, SQL, product texts, plans,
-    /// and code with tests.
+    /// Sixty built-in tasks with exact checks: commit messages, JSON, summaries, SQL, product
+    /// texts, plans, and code with tests.
     Starter,
-    /// `IFEval`: instructions whose fulfilment can be checked, from its publisher.
+    /// `IFEval`: instructions that can be verified, downloaded from its publisher.
     IfEval,
 }
 
-/// The tasks of a set, as lines that a batch reads.
+/// The tasks of a set, as lines for a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Lines {
-    /// A JSON object a line.
+pub struct TaskLines {
+    /// One JSON object per line.
     pub text: String,
-    /// How many tasks there are no exact checks for, by the reason.
+    /// The number of tasks without exact checks, by reason.
     pub skipped: Vec<(String, usize)>,
 }
 
-/// A file that a set is made of.
+/// The published file of a set has a line that is not a task.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {source}")]
+pub struct SetError {
+    /// The line, counted from 1.
+    pub(super) line: usize,
+    /// What is wrong with it.
+    pub(super) source: serde_json::Error,
+}
+
+/// A published file that contains a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
-    /// The host that it is fetched from.
+    /// The host to download it from.
     pub host: &'static str,
-    /// Its path there; it names a revision, so that the file never changes.
+    /// Its path on that host. It names a revision, so that the file never changes.
     pub path: &'static str,
     /// Its licence.
     pub licence: &'static str,
-    /// The name that it is kept under.
+    /// The file name to store it under.
     pub file: &'static str,
 }
 
@@ -38,12 +48,12 @@ impl Set {
     /// All sets.
     pub const ALL: [Self; 2] = [Self::Starter, Self::IfEval];
 
-    /// The set of this name.
+    /// Returns the set with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|set| set.name() == name)
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Starter => "starter",
@@ -51,7 +61,7 @@ impl Set {
         }
     }
 
-    /// The file that it is made of; `None` if it is in this program.
+    /// Returns the published file, or `None` for a built-in set.
     pub fn published(self) -> Option<Published> {
         match self {
             Self::Starter => None,
@@ -59,13 +69,13 @@ impl Set {
         }
     }
 
-    /// The tasks, from what was published.
+    /// Converts the published text to tasks.
     ///
     /// # Errors
-    /// If that cannot be read, why.
-    pub fn lines(self, published: &str) -> Result<Lines, String> {
+    /// If a line of the text cannot be parsed.
+    pub fn lines(self, published: &str) -> Result<TaskLines, SetError> {
         match self {
-            Self::Starter => Ok(Lines {
+            Self::Starter => Ok(TaskLines {
                 text: include_str!("sets/starter.jsonl").to_owned(),
                 skipped: Vec::new(),
             }),
@@ -83,7 +93,7 @@ mod tests {
 
     use super::*;
     use crate::batch::{Entry, InputFormat, Reader, Shape, Tasks};
-    use crate::engine::{Critique, Text};
+    use crate::engine::{EvaluateOnce, Text};
     use crate::evaluate::{ExecPermission, Tools};
     use crate::types::{Evaluator, Stamped, Task};
     use tokio_util::sync::CancellationToken;
@@ -95,7 +105,8 @@ mod tests {
         std::iter::from_fn(|| tasks.next_entry().unwrap()).collect()
     }
 
-    /// Which checks of a task are met by a text; scripts are left out, since their worker is another program.
+    /// Returns which checks of a task a text meets. Skips scripts, because their worker is another
+    /// program.
     async fn met(entry: &Entry, text: &str) -> Vec<(String, bool)> {
         let item = entry.task.as_ref().unwrap();
         let held = item.criteria.as_deref().expect("criteria of its own");
@@ -103,7 +114,7 @@ mod tests {
         let script = |evaluator: &Evaluator| matches!(evaluator, Evaluator::Script(_));
         criteria.criteria.retain(|it| !script(&it.evaluator));
         let tools = Tools::none().allow(ExecPermission::given_by_user());
-        let critique = Critique::new(Arc::new(criteria), None, &tools).unwrap();
+        let critique = EvaluateOnce::new(Arc::new(criteria), None, &tools).unwrap();
         let text = Text {
             content: text.to_owned(),
             file: None,

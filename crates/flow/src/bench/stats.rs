@@ -1,28 +1,28 @@
-//! Statistics of paired outcomes: deterministic, so that the same rows always give the same report.
+//! Statistics of paired outcomes. Deterministic, so that the same rows always give the same report.
 
 use serde::Serialize;
 
-/// How often outcomes are drawn again for an interval.
+/// The number of bootstrap resamples.
 const RESAMPLES: usize = 10_000;
 
 /// The seed of the resampling.
 const SEED: u64 = 20_240_601;
 
-/// The error that a test allows.
+/// The significance level.
 pub const ALPHA: f64 = 0.05;
 
-/// An estimate with its 95 % interval.
+/// An estimate with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
-    /// The mean of what was seen.
+    /// The sample mean.
     pub estimate: f64,
-    /// The lower end.
+    /// The lower bound.
     pub low: f64,
-    /// The upper end.
+    /// The upper bound.
     pub high: f64,
 }
 
-/// The arithmetic mean; 0 of nothing.
+/// Returns the arithmetic mean, or 0 for an empty slice.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -30,8 +30,8 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / count(values.len())
 }
 
-/// The mean of these values with its percentile bootstrap interval. Each value stands for one task: its seeds are
-/// averaged first, since they are not independent.
+/// Returns the mean of these values with its percentile bootstrap interval. Each value stands for
+/// one task: its seeds are averaged first, because they are not independent.
 pub fn bootstrap(values: &[f64]) -> Interval {
     let estimate = mean(values);
     if values.is_empty() {
@@ -57,8 +57,8 @@ pub fn bootstrap(values: &[f64]) -> Interval {
     }
 }
 
-/// The exact two-sided sign test: how likely a split at least as uneven as this one is where neither side is better.
-/// Ties do not count.
+/// Returns the p-value of the exact two-sided sign test: the probability of a split at least this
+/// uneven if neither side is better. Ties do not count.
 pub fn sign_test(better: usize, worse: usize) -> f64 {
     let n = better + worse;
     let tail: f64 = (0..=better.min(worse))
@@ -67,14 +67,14 @@ pub fn sign_test(better: usize, worse: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// The natural logarithm of the number of ways to choose `k` of `n`.
+/// Returns the natural logarithm of the binomial coefficient `n` over `k`.
 fn ln_choose(n: usize, k: usize) -> f64 {
     (0..k)
         .map(|i| (count(n - i) / count(i + 1)).ln())
         .sum::<f64>()
 }
 
-/// Spearman's rank correlation; `None` where one side does not vary.
+/// Returns Spearman's rank correlation, or `None` if one side is constant.
 pub fn spearman(one: &[f64], other: &[f64]) -> Option<f64> {
     let (a, b) = (ranks(one), ranks(other));
     let (mean_a, mean_b) = (mean(&a), mean(&b));
@@ -86,7 +86,7 @@ pub fn spearman(one: &[f64], other: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| sum(&|a, b| a * b) / spread)
 }
 
-/// The rank of each value from 1; equal values share the mean of their ranks.
+/// Returns the rank of each value from 1. Equal values share the mean of their ranks.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|other| **other < value).count();
     let equal = |value: f64| {
@@ -97,8 +97,8 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-/// Cohen's kappa of two yes-or-no raters: agreement beyond chance, 1 for perfect, 0 for chance. `None` where chance
-/// alone explains everything.
+/// Returns Cohen's kappa of two binary raters: agreement beyond chance, 1 for perfect agreement, 0
+/// for chance. `None` if chance alone explains everything.
 pub fn kappa(pairs: &[(bool, bool)]) -> Option<f64> {
     let share = |which: &dyn Fn(&(bool, bool)) -> bool| {
         count(pairs.iter().filter(|pair| which(pair)).count()) / count(pairs.len().max(1))
@@ -109,7 +109,7 @@ pub fn kappa(pairs: &[(bool, bool)]) -> Option<f64> {
     (chance < 1.0 && !pairs.is_empty()).then(|| (agreed - chance) / (1.0 - chance))
 }
 
-/// A count as a number to calculate with.
+/// Converts a count to a float.
 pub fn count(n: usize) -> f64 {
     u32::try_from(n).map_or(f64::from(u32::MAX), f64::from)
 }
@@ -132,7 +132,7 @@ mod tests {
         near(sign_test(2, 19), 0.000_221_252);
         near(sign_test(19, 2), 0.000_221_252);
         near(sign_test(15, 7), 0.133_800_5);
-        // Large counts neither overflow nor vanish.
+        // Large counts neither overflow nor underflow.
         near(sign_test(480, 520), 0.217_448_3);
     }
 
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn kappa_is_agreement_beyond_chance() {
         let times = |n: usize, pair: (bool, bool)| std::iter::repeat_n(pair, n);
-        // The textbook case: 20 and 15 agreements, 5 and 10 disagreements, kappa 0.4.
+        // The textbook example: 20 and 15 agreements, 5 and 10 disagreements, kappa 0.4.
         let pairs: Vec<(bool, bool)> = times(20, (true, true))
             .chain(times(15, (false, false)))
             .chain(times(5, (true, false)))

@@ -1,4 +1,4 @@
-//! What the rows of a benchmark come to.
+//! Summarizes the rows of a benchmark.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::arm::Arm;
 use super::run::Plan;
 use super::stats::{self, Interval, count, mean};
-use super::trial::{Key, Measured};
+use super::trial::{Key, TrialRow};
 use crate::types::{SCHEMA_VERSION, TokenUsage};
 
 /// The result of a benchmark.
@@ -16,30 +16,31 @@ use crate::types::{SCHEMA_VERSION, TokenUsage};
 pub struct Summary {
     /// See [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// In one sentence.
+    /// The result in one sentence.
     pub verdict: String,
-    /// How many tasks there are.
+    /// The number of tasks.
     pub tasks: usize,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// The budget of each arm in total tokens; `None`: what `reflect` used.
+    /// The budget of each arm in total tokens, or `None` if it was matched to the usage of
+    /// `reflect`.
     pub budget: Option<u64>,
-    /// How many checks of each task were hidden from the arms.
+    /// The number of checks per task that were hidden from the arms.
     pub holdout: usize,
-    /// Trials that have no row or no verdict, and are left out.
+    /// The number of trials without a row or a verdict, which are excluded.
     pub left_out: usize,
     /// The arms.
     pub arms: Vec<ArmSummary>,
-    /// `reflect` against each other arm.
+    /// The comparisons of `reflect` with each other arm.
     pub comparisons: Vec<Comparison>,
 }
 
-/// How many of how many.
+/// A number of successes out of a total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Share {
-    /// So many.
+    /// The number of successes.
     pub met: usize,
-    /// Of so many.
+    /// The total.
     pub of: usize,
 }
 
@@ -50,47 +51,49 @@ impl Share {
     }
 }
 
-/// What an arm came to. Calls, tokens and seconds are means of its trials.
+/// The results of an arm. Calls, tokens and seconds are means of its trials.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ArmSummary {
     /// The arm.
     pub arm: Arm,
-    /// Trials that meet all checks of their task.
+    /// The trials that meet all checks of their task.
     pub tasks: Share,
-    /// The share of these, with its interval over tasks.
+    /// The share of these trials, with its interval over tasks.
     pub met: Interval,
-    /// Checks that are met.
+    /// The checks that are met.
     pub checks: Share,
-    /// Requests to models.
+    /// The number of requests to models.
     pub calls: f64,
-    /// Tokens of prompts; `None` where the server does not count.
+    /// The number of prompt tokens, or `None` if the server reports none.
     pub prompt: Option<f64>,
-    /// Those of them that the server took from its cache.
+    /// The number of prompt tokens from the server's cache.
     pub cached: Option<f64>,
-    /// Tokens that the model wrote.
+    /// The number of output tokens.
     pub output: Option<f64>,
-    /// Output tokens and prompt tokens that the server had to evaluate.
+    /// The number of output tokens and evaluated prompt tokens.
     pub cost_tokens: f64,
-    /// All tokens.
+    /// The number of all tokens.
     pub total_tokens: f64,
-    /// Seconds.
+    /// The duration in seconds.
     pub seconds: f64,
-    /// The share of trials that met all checks with at most so many tokens of cost: steps, by tokens.
+    /// The share of trials that met all checks with at most this many cost tokens, as steps in
+    /// order of tokens.
     pub curve: Vec<(u64, f64)>,
 }
 
-/// `reflect` against another arm, task by task.
+/// A comparison of `reflect` with another arm, task by task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The other arm.
     pub against: Arm,
-    /// Tasks on which `reflect` met all checks with more of its seeds.
+    /// The number of tasks on which `reflect` met all checks with more of its seeds.
     pub better: usize,
-    /// Tasks on which it did so with fewer.
+    /// The number of tasks on which it did so with fewer.
     pub worse: usize,
-    /// Tasks on which both did alike.
+    /// The number of tasks on which both did equally well.
     pub same: usize,
-    /// The difference of the shares of trials that met all checks, with its interval over tasks.
+    /// The difference between the shares of trials that met all checks, with its interval over
+    /// tasks.
     pub difference: Interval,
     /// The p-value of the sign test over tasks.
     pub p: f64,
@@ -101,24 +104,24 @@ impl Comparison {
         self.p < stats::ALPHA
     }
 
-    /// Whether `reflect` is worse, and not by chance.
+    /// Returns whether `reflect` is significantly worse.
     pub fn is_worse(&self) -> bool {
         self.is_significant() && self.worse > self.better
     }
 }
 
 impl Summary {
-    /// The result of these rows, of which only those count that belong to the plan.
-    pub fn new(plan: &Plan, keys: &[Key], rows: &[Measured]) -> Self {
+    /// Summarizes the rows that belong to the plan.
+    pub fn new(plan: &Plan, keys: &[Key], rows: &[TrialRow]) -> Self {
         let wanted: HashSet<&Key> = keys.iter().collect();
-        let rows: Vec<&Measured> = rows
+        let rows: Vec<&TrialRow> = rows
             .iter()
             .filter(|row| wanted.contains(&row.key()) && row.trial.met.is_some())
             .collect();
         let tasks: HashSet<&str> = keys.iter().map(|key| key.task.as_str()).collect();
         let of = |arm: Arm| {
             let rows = rows.iter().copied();
-            let rows: Vec<&Measured> = rows.filter(|row| row.trial.arm == arm).collect();
+            let rows: Vec<&TrialRow> = rows.filter(|row| row.trial.arm == arm).collect();
             rows
         };
         let arms = Arm::ALL.into_iter().filter(|arm| plan.arms.contains(arm));
@@ -142,14 +145,14 @@ impl Summary {
         }
     }
 
-    /// Whether `reflect` is worse than one of the other arms, and not by chance.
+    /// Returns whether `reflect` is significantly worse than one of the other arms.
     pub fn is_worse(&self) -> bool {
         self.comparisons.iter().any(Comparison::is_worse)
     }
 }
 
 impl ArmSummary {
-    fn of(arm: Arm, rows: &[&Measured]) -> Option<Self> {
+    fn of(arm: Arm, rows: &[&TrialRow]) -> Option<Self> {
         if rows.is_empty() {
             return None;
         }
@@ -160,7 +163,7 @@ impl ArmSummary {
             row.trial.checks.values().for_each(|met| checks.add(*met));
             usage += row.usage;
         }
-        let each = |value: &dyn Fn(&Measured) -> f64| {
+        let each = |value: &dyn Fn(&TrialRow) -> f64| {
             let values: Vec<f64> = rows.iter().map(|row| value(row)).collect();
             mean(&values)
         };
@@ -183,8 +186,8 @@ impl ArmSummary {
     }
 }
 
-/// Per task the share of trials that meet all checks.
-fn shares<'a>(rows: &[&'a Measured]) -> BTreeMap<&'a str, f64> {
+/// Returns the share of trials that meet all checks, per task.
+fn shares<'a>(rows: &[&'a TrialRow]) -> BTreeMap<&'a str, f64> {
     let mut met: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for row in rows {
         let value = f64::from(u8::from(row.trial.met == Some(true)));
@@ -195,7 +198,7 @@ fn shares<'a>(rows: &[&'a Measured]) -> BTreeMap<&'a str, f64> {
         .collect()
 }
 
-fn curve(rows: &[&Measured]) -> Vec<(u64, f64)> {
+fn curve(rows: &[&TrialRow]) -> Vec<(u64, f64)> {
     let met = rows.iter().filter(|row| row.trial.met == Some(true));
     let mut costs: Vec<u64> = met.map(|row| row.trial.cost_tokens).collect();
     costs.sort_unstable();
@@ -210,18 +213,18 @@ fn curve(rows: &[&Measured]) -> Vec<(u64, f64)> {
     steps
 }
 
-/// Pairs the trials of the same task and seed; `None` if there are no pairs.
-fn compare(own: &[&Measured], against: Arm, other: &[&Measured]) -> Option<Comparison> {
-    let of = |row: &Measured| (row.trial.task.clone(), row.trial.seed);
-    let paired = |rows: &[&Measured], with: &[&Measured]| {
+/// Pairs the trials of the same task and seed. Returns `None` if there are no pairs.
+fn compare(own: &[&TrialRow], against: Arm, other: &[&TrialRow]) -> Option<Comparison> {
+    let of = |row: &TrialRow| (row.trial.task.clone(), row.trial.seed);
+    let paired = |rows: &[&TrialRow], with: &[&TrialRow]| {
         let with: HashSet<(String, u64)> = with.iter().map(|row| of(row)).collect();
         let rows = rows.iter().map(|row| (*row).clone());
-        let rows: Vec<Measured> = rows.filter(|row| with.contains(&of(row))).collect();
+        let rows: Vec<TrialRow> = rows.filter(|row| with.contains(&of(row))).collect();
         rows
     };
     let (own, other) = (paired(own, other), paired(other, own));
-    let of_own: Vec<&Measured> = own.iter().collect();
-    let of_other: Vec<&Measured> = other.iter().collect();
+    let of_own: Vec<&TrialRow> = own.iter().collect();
+    let of_other: Vec<&TrialRow> = other.iter().collect();
     let (of_own, of_other) = (shares(&of_own), shares(&of_other));
     let differences = of_own.iter().zip(of_other.values());
     let differences: Vec<f64> = differences.map(|((_, own), other)| own - other).collect();
@@ -240,7 +243,8 @@ fn compare(own: &[&Measured], against: Arm, other: &[&Measured]) -> Option<Compa
     })
 }
 
-/// The result in one sentence: `reflect` against the strongest arm of the same cost, and what it costs.
+/// Describes the result in one sentence: `reflect` against the strongest arm of the same cost, and
+/// its cost.
 fn verdict(plan: &Plan, arms: &[ArmSummary], comparisons: &[Comparison]) -> String {
     let find = |arm: Arm| arms.iter().find(|it| it.arm == arm);
     if arms.is_empty() {
@@ -256,7 +260,7 @@ fn verdict(plan: &Plan, arms: &[ArmSummary], comparisons: &[Comparison]) -> Stri
     let mut said = format!("reflect met {} of {}", own.tasks.met, own.tasks.of);
     let strength = |arm: Arm| find(arm).map_or(0.0, |it| it.met.estimate);
     let rivals = comparisons.iter().filter(|it| it.against.needs_budget());
-    // Of equals the first.
+    // The first one among equals.
     let rival = rivals
         .rev()
         .max_by(|a, b| strength(a.against).total_cmp(&strength(b.against)))
@@ -314,8 +318,8 @@ mod tests {
         }
     }
 
-    fn row(task: usize, arm: Arm, seed: u64, met: Option<bool>, cost: u64) -> Measured {
-        Measured {
+    fn row(task: usize, arm: Arm, seed: u64, met: Option<bool>, cost: u64) -> TrialRow {
+        TrialRow {
             trial: Trial {
                 task: format!("t{task}"),
                 arm,
@@ -333,8 +337,8 @@ mod tests {
         }
     }
 
-    fn summary(plan: &Plan, rows: &[Measured]) -> Summary {
-        let keys: Vec<Key> = rows.iter().map(Measured::key).collect();
+    fn summary(plan: &Plan, rows: &[TrialRow]) -> Summary {
+        let keys: Vec<Key> = rows.iter().map(TrialRow::key).collect();
         Summary::new(plan, &keys, rows)
     }
 
@@ -376,7 +380,7 @@ mod tests {
                 row(task, Arm::BestOfN, 1, Some(task < 9), 100),
             ]
         });
-        let rows: Vec<Measured> = both.collect();
+        let rows: Vec<TrialRow> = both.collect();
         let summary = summary(&plan, &rows);
         assert!(summary.is_worse());
         assert!(
@@ -385,7 +389,7 @@ mod tests {
                 .ends_with("; best-of-n is the better choice here")
         );
         let few = &rows[4..10];
-        let keys: Vec<Key> = few.iter().map(Measured::key).collect();
+        let keys: Vec<Key> = few.iter().map(TrialRow::key).collect();
         let few = Summary::new(&plan, &keys, few);
         assert!(!few.is_worse());
         assert!(

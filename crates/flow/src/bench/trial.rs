@@ -1,4 +1,4 @@
-//! One arm on one task with one seed: a row.
+//! A trial: one arm on one task with one seed, stored as a row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::arm::Arm;
 use crate::batch::Row;
 use crate::types::TokenUsage;
 
-/// What a row of a benchmark says in addition to a row of a batch.
+/// The data of a benchmark row in addition to that of a batch row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// The task's id.
@@ -17,36 +17,38 @@ pub struct Trial {
     pub arm: Arm,
     /// The seed.
     pub seed: u64,
-    /// Whether the answer meets all checks of the task, hidden ones included; `None` without a verdict.
+    /// Whether the answer meets all checks of the task, including hidden ones, or `None` without a
+    /// verdict.
     pub met: Option<bool>,
-    /// Per check whether it is met.
+    /// Whether each check is met.
     pub checks: BTreeMap<String, bool>,
     /// The checks that the arm did not see.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub hidden: BTreeSet<String>,
-    /// Requests to models, scoring left out.
+    /// The number of requests to models, without scoring.
     pub calls: u32,
-    /// Output tokens and prompt tokens that the server had to evaluate: what arms are matched on.
+    /// The number of output tokens and evaluated prompt tokens, by which arms are matched.
     pub cost_tokens: u64,
-    /// All tokens.
+    /// The number of all tokens.
     pub total_tokens: u64,
-    /// Stands for the task, its criteria, the models and the settings: rows with another one are not comparable.
+    /// A hash of the task, its criteria, the models and the settings. Rows with different hashes
+    /// are not comparable.
     pub setup: String,
 }
 
-/// A row as far as the report needs it.
+/// The parts of a row that the report needs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// What was tried.
+pub struct TrialRow {
+    /// The trial.
     pub trial: Trial,
-    /// Tokens as the server counted them.
+    /// The token usage that the server reports.
     pub usage: TokenUsage,
-    /// How long it took, without the waits for other trials and without scoring.
+    /// The duration in seconds, without waiting for other trials and without scoring.
     pub seconds: f64,
 }
 
-impl Measured {
-    /// Reads a row; `None` if it is none of a benchmark.
+impl TrialRow {
+    /// Parses a row. Returns `None` if it does not belong to a benchmark.
     pub fn of(row: &Row) -> Option<Self> {
         let extra = serde_json::Value::Object(row.extra.clone());
         Some(Self {
@@ -56,7 +58,7 @@ impl Measured {
         })
     }
 
-    /// What the trial is about.
+    /// Returns the key of the trial.
     pub fn key(&self) -> Key {
         Key {
             task: self.trial.task.clone(),
@@ -66,7 +68,7 @@ impl Measured {
     }
 }
 
-/// What a trial is about. As text it is the id of its row.
+/// Identifies a trial. Its text form is the id of its row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The task's id.

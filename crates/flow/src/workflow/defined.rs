@@ -1,10 +1,13 @@
-//! Names that a template prints must be defined; names that it only tests may be missing.
+//! Checks that the names that a template prints are defined. Names that it only tests may be
+//! undefined.
 //!
-//! The engine has one rule for both. So each printed name is marked before the engine compiles the template: of
-//! `{{ name ~ "!" }}` it compiles `{{ (name|__defined(0)) ~ "!" }}`, and that filter fails if the name is undefined.
+//! The template engine has one setting for both. So each printed expression is marked before the
+//! engine compiles the template: `{{ name ~ "!" }}` becomes `{{ (name|__defined(0)) ~ "!" }}`, and
+//! that filter fails if the name is undefined.
 //!
-//! Only tested, and not printed, are the operand before `or` and `and`, a condition, the operands of a comparison, and
-//! the value before a test or before the filter `default`. The engine's own parser says which is which.
+//! The following are tested and not printed: the left operand of `or` and `and`, a condition, the
+//! operands of a comparison, and the value before a test or before the filter `default`. The
+//! engine's parser distinguishes these cases.
 
 use std::ops::Range;
 
@@ -14,10 +17,10 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind};
 
-/// The filter that fails on an undefined value; its argument is the number of the mark.
+/// The filter that fails on an undefined value. Its argument is the number of the mark.
 const FILTER: &str = "__defined";
 
-/// Adds the filter that the marks call.
+/// Registers the filter that the marks call.
 pub(super) fn add_filter(environment: &mut Environment<'_>) {
     environment.add_filter(FILTER, |value: Value, number: usize| {
         if value.is_undefined() {
@@ -27,46 +30,46 @@ pub(super) fn add_filter(environment: &mut Environment<'_>) {
     });
 }
 
-/// A template or an expression with marks, as the engine compiles it.
+/// A template or an expression with marks, ready for the engine to compile.
 pub(super) struct Marked {
     text: String,
-    /// Where it begins in the file's text.
+    /// The offset of its start in the file's text.
     begin: usize,
-    /// The printed values, by the number of their mark.
+    /// The printed expressions, by the number of their mark.
     printed: Vec<Printed>,
-    /// Offset and length of each insertion in the marked text, in order.
+    /// The offset and length of each insertion in the marked text, in order.
     insertions: Vec<(usize, usize)>,
 }
 
-/// A printed value.
+/// A printed expression.
 struct Printed {
-    /// Its place in the template or expression.
+    /// Its range in the template or expression.
     place: Range<usize>,
-    /// Whether it is the result of a filter: another filter may follow without parentheses.
+    /// Whether it is the result of a filter, so that another filter may follow without parentheses.
     is_filtered: bool,
 }
 
 impl Marked {
     /// Marks a template.
     pub(super) fn template(text: &str) -> Self {
-        let mut found = Found::default();
-        // The engine reports what it cannot parse.
+        let mut found = PrintedExpressions::default();
+        // The engine reports syntax errors itself.
         if let Ok(tree) = parse(text, "", SyntaxConfig::default()) {
             found.statement(&tree);
         }
         Self::new(text, 0, found.0)
     }
 
-    /// Marks the expression that stands here in a text.
+    /// Marks the expression at this range of a text.
     pub(super) fn expression(text: &str, code: Range<usize>) -> Self {
-        let mut found = Found::default();
+        let mut found = PrintedExpressions::default();
         if let Ok(tree) = parse_expr(&text[code.clone()]) {
             found.expression(&tree);
         }
         Self::new(&text[code.clone()], code.start, found.0)
     }
 
-    /// Takes the condition that stands here in a text; it prints nothing.
+    /// Takes the condition at this range of a text without marks, because it prints nothing.
     pub(super) fn condition(text: &str, code: Range<usize>) -> Self {
         Self::new(&text[code.clone()], code.start, Vec::new())
     }
@@ -98,12 +101,12 @@ impl Marked {
         }
     }
 
-    /// The text for the engine.
+    /// Returns the text for the engine.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Where a place of the marked text is in the file's text.
+    /// Converts an offset in the marked text to one in the file's text.
     pub(super) fn place(&self, at: usize) -> usize {
         let before = self.insertions.iter().take_while(|(begin, _)| *begin < at);
         let inserted: usize = before
@@ -112,7 +115,7 @@ impl Marked {
         self.begin + at - inserted
     }
 
-    /// The place in the file's text of the printed value that is undefined, if that is the error.
+    /// Returns the range in the file's text of the undefined expression, if that is the error.
     pub(super) fn missing(&self, error: &Error) -> Option<Range<usize>> {
         let number = error
             .detail()
@@ -123,11 +126,11 @@ impl Marked {
     }
 }
 
-/// The values that a template prints: names with their lookups, and results of filters.
+/// The expressions that a template prints: names with their lookups, and results of filters.
 #[derive(Default)]
-struct Found(Vec<Printed>);
+struct PrintedExpressions(Vec<Printed>);
 
-impl Found {
+impl PrintedExpressions {
     fn statement(&mut self, statement: &Stmt<'_>) {
         match statement {
             Stmt::Template(it) => self.statements(&it.children),
@@ -140,7 +143,7 @@ impl Found {
                 self.statements(&it.true_body);
                 self.statements(&it.false_body);
             }
-            // The others print no value, or `limits` rejects them.
+            // Other expressions print no value, or `limits` rejects them.
             _ => {}
         }
     }
@@ -206,7 +209,7 @@ impl Found {
         }
     }
 
-    /// What is printed within a lookup: a missing name at its root makes the lookup as a whole undefined.
+    /// Visits a lookup: an undefined name at its root makes the whole lookup undefined.
     fn lookup(&mut self, expression: &Expr<'_>) {
         match expression {
             Expr::Var(_) => {}
@@ -227,7 +230,7 @@ impl Found {
 
     fn call(&mut self, call: &Call<'_>) {
         match &call.expr {
-            // A method needs its object.
+            // A method call needs its object.
             Expr::GetAttr(method) => self.expression(&method.expr),
             callee => self.lookup(callee),
         }
@@ -252,8 +255,8 @@ impl Found {
     }
 }
 
-/// Where an expression begins. The parser's span of a filter begins at its name, and that of a lookup in a lookup at
-/// the inner one's sign.
+/// Returns the start of an expression. The parser's span of a filter begins at the filter's name,
+/// and the span of a nested lookup at the inner operator.
 fn start(expression: &Expr<'_>) -> usize {
     let inner = match expression {
         Expr::GetAttr(it) => lookup_start(&it.expr),
@@ -267,7 +270,8 @@ fn start(expression: &Expr<'_>) -> usize {
     inner.map_or(own, |inner| inner.min(own))
 }
 
-/// The same where something is looked up in it; `None` where the lookup's own span has the begin, with parentheses.
+/// Returns the start of an expression within a lookup, or `None` if the lookup's own span includes
+/// the start, with parentheses.
 fn lookup_start(expression: &Expr<'_>) -> Option<usize> {
     matches!(
         expression,
@@ -282,7 +286,7 @@ mod tests {
 
     use super::*;
 
-    /// Expressions of which all names are there, as the engine knows them.
+    /// Expressions in the engine's syntax, with all names defined.
     fn expression() -> impl Strategy<Value = String> {
         let leaf = prop::sample::select(vec![
             "a",
@@ -349,7 +353,7 @@ mod tests {
         })
     }
 
-    /// What the engine makes of it; nothing where that is an error.
+    /// Returns what the engine renders, or `None` on an error.
     fn made(environment: &Environment<'_>, expression: &str) -> Option<String> {
         let names = minijinja::context! {
             a => minijinja::context! { b => "B" }, l => vec![1, 2], loop_ => "",

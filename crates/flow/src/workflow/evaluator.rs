@@ -1,4 +1,5 @@
-//! Who judges in a workflow: the evaluators that workflow files know (`llm`, `schema`, `custom`), or criteria.
+//! The evaluators of a workflow: the types of workflow files (`llm`, `schema`, `custom`), or
+//! criteria.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,54 +13,56 @@ use super::part::Part;
 use super::program::Program;
 use super::settings::Settings;
 use super::template::{self, text_of};
-use super::world::{ModelChoice, Scene};
+use super::world::{ActionContext, ModelChoice};
 use crate::criteria;
-use crate::evaluate::{JudgeModel, Panel, Progress, Subject, read_returned};
+use crate::evaluate::{EvaluatorSet, JudgeModel, Progress, Subject, read_returned};
 use crate::prompt::{Prompts, states_form};
 use crate::source::{Data, DataFormat, SourceError};
-use crate::types::{Criteria, Evaluation, Evaluator as Kind, Issue, ScriptConfig, Task};
+use crate::types::{
+    Criteria, Evaluation, Evaluator as CriterionEvaluator, Issue, ScriptConfig, Task,
+};
 
-/// The types, those of workflow files first.
+/// The evaluator types, those of workflow files first.
 const TYPES: [&str; 5] = ["schema", "llm", "custom", "command", "criteria"];
-/// What an evaluator may say besides of the keys that its type has in a file of its own.
+/// The keys of an evaluator in addition to those that its type has in a file of its own.
 const OWN: [&str; 5] = ["prompt", "model", "provider", "api_base", "score_threshold"];
 
 /// Judges drafts.
 pub(super) struct Evaluator {
-    judge: Judge,
-    /// The settings of the file, for calls that name no model.
+    judge: Method,
+    /// The file's settings, for calls that name no model.
     settings: Settings,
     criteria: Arc<Criteria>,
-    /// The score that a valid draft must have, too.
+    /// The minimum score of a valid draft.
     threshold: Option<f64>,
 }
 
-enum Judge {
-    /// Nothing is wanted of a draft.
+enum Method {
+    /// Accepts every draft.
     Anything,
     /// The evaluators of the criteria.
-    Panel(ModelChoice),
-    /// A model with this prompt, which is filled in for each draft.
+    EvaluatorSet(ModelChoice),
+    /// A model with this prompt, which is rendered for each draft.
     Prompt(Option<Part>, ModelChoice),
     /// Code.
     Code(ScriptConfig, Part),
 }
 
-/// A verdict, in the words of a workflow.
+/// A verdict in the form that workflows use.
 #[derive(Debug, Clone)]
-pub(super) struct Judged {
+pub(super) struct WorkflowVerdict {
     pub(super) evaluation: Evaluation,
     pub(super) valid: bool,
     pub(super) score: Option<f64>,
     pub(super) errors: Vec<Value>,
     pub(super) suggestions: Vec<String>,
     pub(super) reason: Option<String>,
-    /// The draft, as a schema check has read it.
+    /// The draft as a schema check parsed it.
     pub(super) value: Option<Value>,
 }
 
-impl Judged {
-    /// As it stands in a history, and as `evaluation`.
+impl WorkflowVerdict {
+    /// Returns the verdict as the history and `evaluation` contain it.
     pub(super) fn to_value(&self) -> Value {
         json!({
             "valid": self.valid,
@@ -75,7 +78,7 @@ impl Judged {
 }
 
 impl Evaluator {
-    /// Reads an evaluator. What it stands in may have other keys, too.
+    /// Parses an evaluator. `others` lists further keys that the part may have.
     pub(super) fn read(part: &Part, others: &[&str]) -> Result<Self, SourceError> {
         if !part.value().is_object() {
             return Err(part.expected("an object with a `type`"));
@@ -100,26 +103,26 @@ impl Evaluator {
                 let own = ["type", "evaluator_type", "name", "score_threshold"];
                 let data = plain(part, &[&own[..], others].concat())?;
                 let criteria = criteria::command_of_data(&data)?;
-                (Judge::Panel(ModelChoice::default()), criteria)
+                (Method::EvaluatorSet(ModelChoice::default()), criteria)
             }
             "schema" if !has("schema") => {
                 let known = ["type", "evaluator_type", "name", "score_threshold"];
                 part.check_keys(&[&known[..], others].concat())?;
-                (Judge::Anything, anything()?)
+                (Method::Anything, anything()?)
             }
             _ => {
                 let criteria = spec(part, others, kind)?;
                 let judge = match criteria.criteria.first().map(|it| &it.evaluator) {
-                    Some(Kind::Llm(_)) => {
+                    Some(CriterionEvaluator::Llm(_)) => {
                         let prompt = part.get("prompt");
                         prompt.as_ref().map_or(Ok(()), template::check)?;
-                        Judge::Prompt(prompt, choice(part)?)
+                        Method::Prompt(prompt, choice(part)?)
                     }
-                    Some(Kind::Script(config)) => {
+                    Some(CriterionEvaluator::Script(config)) => {
                         let code = part.get("run").or_else(|| part.get("code"));
-                        Judge::Code(config.clone(), code.unwrap_or_else(|| part.clone()))
+                        Method::Code(config.clone(), code.unwrap_or_else(|| part.clone()))
                     }
-                    _ => Judge::Panel(ModelChoice::default()),
+                    _ => Method::EvaluatorSet(ModelChoice::default()),
                 };
                 (judge, criteria)
             }
@@ -132,14 +135,14 @@ impl Evaluator {
         })
     }
 
-    /// The same, with the model that the file names for all calls, as far as it names none itself.
+    /// Sets the file's settings as defaults for the model.
     #[must_use]
     pub(super) fn with_settings(mut self, settings: &Settings) -> Self {
         self.settings = settings.clone();
         self
     }
 
-    /// The same, with another score that a valid draft must have, unless it names one itself.
+    /// Sets the minimum score of a valid draft, unless the evaluator has its own.
     #[must_use]
     pub(super) fn or_threshold(self, threshold: Option<f64>) -> Self {
         Self {
@@ -148,48 +151,49 @@ impl Evaluator {
         }
     }
 
-    /// What is recorded as what drafts are measured by.
+    /// Returns the criteria to record for the run.
     pub(super) fn criteria(&self) -> &Arc<Criteria> {
         &self.criteria
     }
 
-    /// The programs that it runs.
+    /// Appends the programs that it runs.
     pub(super) fn programs(&self, list: &mut Vec<Program>) {
         match &self.judge {
-            Judge::Code(config, part) => {
+            Method::Code(config, part) => {
                 list.extend(Program::of_code(config, part));
             }
-            Judge::Panel(_) => {
+            Method::EvaluatorSet(_) => {
                 let evaluators = self.criteria.criteria.iter().map(|it| &it.evaluator);
                 list.extend(evaluators.filter_map(Program::of_evaluator));
             }
-            Judge::Anything | Judge::Prompt(..) => {}
+            Method::Anything | Method::Prompt(..) => {}
         }
     }
 
-    /// Judges a draft. `names` of the scene hold the draft already, under the names that templates and code want
-    /// it under.
+    /// Judges a draft. The scene's `names` already contain the draft, under the names that
+    /// templates and code use.
     pub(super) async fn judge(
         &self,
         draft: &Value,
-        scene: &Scene<'_>,
+        context: &ActionContext<'_>,
         attempt: u32,
-    ) -> Result<Judged, Failure> {
+    ) -> Result<WorkflowVerdict, Failure> {
         let (evaluation, raw) = match &self.judge {
-            Judge::Anything => (read(&json!(true), &self.criteria)?, None),
-            Judge::Code(config, _) => {
-                let value = code::run_script(config, draft, scene).await?;
+            Method::Anything => (read(&json!(true), &self.criteria)?, None),
+            Method::Code(config, _) => {
+                let value = code::run_script(config, draft, context).await?;
                 (read(&value, &self.criteria)?, Some(value))
             }
-            Judge::Panel(choice) => (
-                self.panel(Arc::clone(&self.criteria), choice, draft, scene, attempt)
+            Method::EvaluatorSet(choice) => (
+                self.evaluator_set(Arc::clone(&self.criteria), choice, draft, context, attempt)
                     .await?,
                 None,
             ),
-            Judge::Prompt(prompt, choice) => {
-                let criteria = self.with_prompt(prompt.as_ref(), scene)?;
+            Method::Prompt(prompt, choice) => {
+                let criteria = self.with_prompt(prompt.as_ref(), context)?;
                 (
-                    self.panel(criteria, choice, draft, scene, attempt).await?,
+                    self.evaluator_set(criteria, choice, draft, context, attempt)
+                        .await?,
                     None,
                 )
             }
@@ -197,40 +201,41 @@ impl Evaluator {
         Ok(self.judged(evaluation, raw.as_ref()))
     }
 
-    /// The criteria with the prompt filled in. A template that says one text, whatever is in it.
+    /// Returns the criteria with the rendered prompt, escaped so that it renders to itself.
     fn with_prompt(
         &self,
         prompt: Option<&Part>,
-        scene: &Scene<'_>,
+        context: &ActionContext<'_>,
     ) -> Result<Arc<Criteria>, Failure> {
         let Some(prompt) = prompt else {
             return Ok(Arc::clone(&self.criteria));
         };
-        let text = Value::String(template::fill_text(prompt, scene.names)?);
+        let text = Value::String(template::fill_text(prompt, context.names)?);
         let mut criteria = (*self.criteria).clone();
         for criterion in &mut criteria.criteria {
-            if let Kind::Llm(config) = &mut criterion.evaluator {
+            if let CriterionEvaluator::Llm(config) = &mut criterion.evaluator {
                 config.prompt = Some(format!("{{{{ {text} }}}}"));
-                // What it is filled with may look like a form, and is none.
+                // Rendered values may look like a form description, so only the template itself
+                // counts.
                 config.own_form = Some(prompt.value().as_str().is_some_and(states_form));
             }
         }
         Ok(Arc::new(criteria))
     }
 
-    async fn panel(
+    async fn evaluator_set(
         &self,
         criteria: Arc<Criteria>,
         choice: &ModelChoice,
         draft: &Value,
-        scene: &Scene<'_>,
+        context: &ActionContext<'_>,
         attempt: u32,
     ) -> Result<Evaluation, Failure> {
         let judge = if criteria.need_judge() {
-            let choice = self.settings.complete(choice.clone(), scene.names);
-            let chosen = scene.world.models.open(&choice).await?;
+            let choice = self.settings.complete(choice.clone(), context.names);
+            let chosen = context.world.models.open(&choice).await?;
             Some(JudgeModel {
-                cache: scene
+                cache: context
                     .world
                     .verdicts
                     .clone()
@@ -241,8 +246,10 @@ impl Evaluator {
             None
         };
         let task = Task::new("");
-        let prompts = Prompts::new(&task, &criteria).with_templates(scene.world.templates.clone());
-        let panel = Panel::new(criteria, judge, &scene.world.tools).map_err(Failure::of_code)?;
+        let prompts =
+            Prompts::new(&task, &criteria).with_templates(context.world.templates.clone());
+        let evaluator_set =
+            EvaluatorSet::new(criteria, judge, &context.world.tools).map_err(Failure::of_code)?;
         let text = text_of(draft);
         let subject = Subject {
             draft: &text,
@@ -254,15 +261,15 @@ impl Evaluator {
                 earlier: &[],
             },
         };
-        let observe = |event: crate::model::CallEvent<'_>| scene.observe(event);
-        let evaluation = panel.evaluate(&prompts, &subject, &observe).await;
+        let observe = |event: crate::model::CallEvent<'_>| context.observe(event);
+        let evaluation = evaluator_set.evaluate(&prompts, &subject, &observe).await;
         if let Some(message) = prompts.problem() {
-            scene.world.emit(&Event::Warning { message });
+            context.world.emit(&Event::Warning { message });
         }
         Ok(evaluation?)
     }
 
-    fn judged(&self, mut evaluation: Evaluation, raw: Option<&Value>) -> Judged {
+    fn judged(&self, mut evaluation: Evaluation, raw: Option<&Value>) -> WorkflowVerdict {
         let reason = evaluation
             .criteria
             .first()
@@ -286,9 +293,9 @@ impl Evaluator {
             evaluation.satisfactory = false;
         }
         if valid {
-            // Remarks on a draft that is good enough are none of its errors.
+            // Issues of a draft that passes are not errors.
             errors.clear();
-        } else if let (Judge::Prompt(..), Some(reason)) = (&self.judge, &reason)
+        } else if let (Method::Prompt(..), Some(reason)) = (&self.judge, &reason)
             && errors.is_empty()
             && !reason.is_empty()
         {
@@ -301,9 +308,9 @@ impl Evaluator {
         let value = evaluation
             .criteria
             .iter()
-            .find(|it| it.evaluator == "schema" && matches!(self.judge, Judge::Panel(_)))
+            .find(|it| it.evaluator == "schema" && matches!(self.judge, Method::EvaluatorSet(_)))
             .and_then(|it| it.value.clone());
-        Judged {
+        WorkflowVerdict {
             evaluation,
             valid,
             score,
@@ -315,7 +322,7 @@ impl Evaluator {
     }
 }
 
-/// A single evaluator as it may stand in a file of its own, without the keys that only a workflow has.
+/// Parses an evaluator as in a file of its own, without the workflow-specific keys.
 fn spec(part: &Part, others: &[&str], kind: &'static str) -> Result<Criteria, SourceError> {
     let own = if kind == "llm" {
         &OWN[..]
@@ -326,20 +333,20 @@ fn spec(part: &Part, others: &[&str], kind: &'static str) -> Result<Criteria, So
     criteria::spec_of_data(&data, Some(kind))
 }
 
-/// An evaluator as it may stand elsewhere, too: without these keys.
+/// Returns the data of an evaluator without these keys.
 fn plain(part: &Part, keys: &[&str]) -> Result<Data, SourceError> {
     let data = part.data();
     let data = data.ok_or_else(|| part.expected("an object with a `type`"))?;
     Ok(data.without(keys))
 }
 
-/// A schema that everything meets stands for one that is not there.
+/// A schema that accepts everything stands in for a missing one.
 fn anything() -> Result<Criteria, SourceError> {
     let text = json!({ "type": "schema", "schema": {} }).to_string();
     criteria::parse_spec(&text, "schema", DataFormat::Json)
 }
 
-/// The model that a part names.
+/// Returns the model that a part names.
 pub(super) fn choice(part: &Part) -> Result<ModelChoice, SourceError> {
     Ok(ModelChoice {
         provider: part.text_at("provider")?,
@@ -350,8 +357,8 @@ pub(super) fn choice(part: &Part) -> Result<ModelChoice, SourceError> {
     })
 }
 
-/// Criteria of ours, from a file beside the workflow or a built-in set.
-fn of_criteria(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), SourceError> {
+/// Loads criteria from a file next to the workflow, or from a built-in set.
+fn of_criteria(part: &Part, others: &[&str]) -> Result<(Method, Criteria), SourceError> {
     let known = [
         "type",
         "criteria",
@@ -368,27 +375,28 @@ fn of_criteria(part: &Part, others: &[&str]) -> Result<(Judge, Criteria), Source
     };
     let text = name.text()?;
     let criteria = if crate::source::is_path(text) {
-        let file = crate::source::read_beside(part.source(), name.span(), Path::new(text))?;
+        let file = crate::source::read_relative(part.source(), name.span(), Path::new(text))?;
         let path = file.path().unwrap_or(Path::new(text)).to_owned();
-        let reach = part.source().reach();
+        let reach = part.source().file_access();
         criteria::load(&path, &|_| reach)
             .map_err(|error| name.error(&format!("`{text}`: {error}")))?
     } else {
         criteria::built_in(text).map_err(|error| {
             let wrong = name.error(error.message());
             let wrong = wrong.help_if(error.hints().first().cloned());
-            wrong.help("a criteria file is named by its path, from the folder of the workflow")
+            wrong.help("the path of a criteria file is relative to the folder of the workflow")
         })?
     };
-    Ok((Judge::Panel(choice(part)?), criteria))
+    Ok((Method::EvaluatorSet(choice(part)?), criteria))
 }
 
 fn read(value: &Value, criteria: &Criteria) -> Result<Evaluation, Failure> {
-    read_returned(value, criteria)
-        .map_err(|problem| Failure::of_code(format!("the evaluator gave no verdict: {problem}")))
+    read_returned(value, criteria).map_err(|problem| {
+        Failure::of_code(format!("the evaluator returned no verdict: {problem}"))
+    })
 }
 
-/// The errors in the form in which the code gave them.
+/// Returns the errors in the form in which the code returned them.
 fn own_errors(raw: &Value) -> Option<Vec<Value>> {
     let errors = raw.get("errors")?.as_array()?;
     let error = |error: &Value| match error {
@@ -398,7 +406,7 @@ fn own_errors(raw: &Value) -> Option<Vec<Value>> {
     Some(errors.iter().map(error).collect())
 }
 
-/// An issue as an error: the message, and where it is.
+/// Converts an issue to an error: the message and the place.
 fn error_of(issue: &Issue) -> Value {
     let mut error = Map::new();
     error.insert("message".to_owned(), json!(issue.description));

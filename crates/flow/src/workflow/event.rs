@@ -4,99 +4,100 @@ use serde_json::Value;
 use crate::model::CallReport;
 use crate::types::{ExitCode, ModelId, SCHEMA_VERSION, Stamped, TokenUsage};
 
-/// What happens in a workflow, in order. The events of a loop are those of any run, each with its node.
+/// The events of a workflow, in order. The events of a loop are those of any run, each with its
+/// node.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event<'a> {
-    /// It begins.
+    /// The workflow starts.
     WorkflowStart {
         /// See [`SCHEMA_VERSION`].
         schema_version: u32,
-        /// Its name.
+        /// The name of the workflow.
         name: &'a str,
-        /// Its nodes, in the order of the file.
+        /// The names of its nodes, in file order.
         nodes: Vec<&'a str>,
     },
-    /// A node begins.
+    /// A node starts.
     NodeStart {
-        /// Which.
+        /// The name of the node.
         node: &'a str,
-        /// What it does.
+        /// The name of its action.
         action: &'a str,
     },
-    /// A call to a model ended that belongs to no loop.
+    /// A model call outside of a loop ended.
     Call {
-        /// The node.
+        /// The name of the node.
         node: &'a str,
-        /// Who answered.
+        /// The model that answered.
         model: &'a ModelId,
-        /// Tokens, as far as the server told.
+        /// The token usage, as far as the server reports it.
         usage: TokenUsage,
-        /// How long it took, in milliseconds.
+        /// The duration in milliseconds.
         duration_ms: u64,
-        /// Why it failed, if it did.
+        /// The error, if the call failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// A call that belongs to no loop failed, and is made again after a wait.
+    /// A model call outside of a loop failed and is retried after a wait.
     Retry {
-        /// The node.
+        /// The name of the node.
         node: &'a str,
-        /// What went wrong.
+        /// The error.
         message: String,
-        /// How long is waited, in milliseconds.
+        /// The wait in milliseconds.
         wait_ms: u64,
     },
-    /// Code has printed something.
+    /// Code printed text.
     Print {
-        /// The node that it belongs to.
+        /// The name of its node.
         node: &'a str,
-        /// What, as it is.
+        /// The text, unmodified.
         text: &'a str,
     },
-    /// A node's result is reflected on.
+    /// A trigger starts a reflection on a node's result.
     Trigger {
-        /// The node.
+        /// The name of the node.
         node: &'a str,
-        /// Which trigger it was.
+        /// The name of the trigger.
         trigger: &'a str,
-        /// Why, in words.
+        /// The reason.
         reason: &'a str,
     },
-    /// A node is done.
+    /// A node ended.
     NodeEnd {
-        /// Which.
+        /// The name of the node.
         node: &'a str,
-        /// What it gave.
+        /// Its result.
         output: &'a Value,
-        /// How long it took, in milliseconds.
+        /// The duration in milliseconds.
         duration_ms: u64,
     },
-    /// Something that people should know.
+    /// A warning.
     Warning {
-        /// What.
+        /// The message.
         message: String,
     },
-    /// It is over. The last event, always, and only once.
+    /// The workflow ended. Always the last event, and emitted once.
     #[serde(rename = "run_end")]
     End {
         /// See [`SCHEMA_VERSION`].
         schema_version: u32,
-        /// Whether it came to its end, and the last loop's draft was good enough.
+        /// Whether the workflow completed, and the last loop's draft met the criteria.
         success: bool,
         /// The exit code of the command, before `--exit-zero`.
         exit_code: ExitCode,
-        /// What the last node gave.
+        /// The result of the last node.
         output: &'a Value,
-        /// What went wrong, if something did.
+        /// The error, if it failed.
         error: Option<&'a str>,
     },
-    /// Something in a loop.
+    /// An event of a loop.
     #[serde(untagged)]
     Loop {
-        /// The node.
+        /// The name of the node.
         node: &'a str,
-        /// What.
+        /// The event of the run.
         #[serde(flatten)]
         event: &'a Stamped,
     },
@@ -112,13 +113,13 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Sees every event of a workflow, in order, as it happens.
+/// Receives every event of a workflow, in order, as it occurs.
 pub trait Observer: Send {
-    /// Takes an event in.
+    /// Handles an event.
     fn on_event(&mut self, event: &Event<'_>);
 
-    /// Takes in the event of a call that is over, with what was asked and answered: for those who show it. Without
-    /// this, the event is one like the others.
+    /// Handles the event of a finished call, with its request and reply, for observers that show
+    /// them. By default it is handled like other events.
     fn on_call(&mut self, event: &Event<'_>, _call: &CallReport<'_>) {
         self.on_event(event);
     }

@@ -6,25 +6,25 @@ use crate::model::ModelError;
 use crate::source::SourceError;
 use crate::types::ExitCode;
 
-/// Why a workflow, or a part of it, could not go on.
+/// Why a workflow, or a part of it, failed.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// What kind of failure it is.
+    /// The exit code for this kind of failure.
     pub code: ExitCode,
     /// What happened.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// The place in the file, where that is at fault.
+    /// The position in the file, if the file is the cause.
     pub place: Option<SourceError>,
-    /// What there is of a result all the same.
+    /// The partial result, if there is one.
     pub partial: Option<Box<Value>>,
-    /// What a loop has tried that was to raise an error: its `reflection_history`.
+    /// The `reflection_history` of a loop that was configured to raise an error.
     pub history: Option<Box<Value>>,
 }
 
 impl Failure {
-    /// A failure of this kind.
+    /// Creates a failure.
     pub fn new(code: ExitCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// The same, with what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self {
@@ -45,12 +45,13 @@ impl Failure {
         }
     }
 
-    /// A failure of what the file does while it runs: code that fails, a command that is not there.
+    /// Creates a failure for something the file does at run time: code that fails, a command that
+    /// does not exist.
     pub(super) fn of_code(message: impl Into<String>) -> Self {
         Self::new(ExitCode::Failure, message)
     }
 
-    /// Whether nothing more can come of the same thing tried once more.
+    /// Returns whether a retry cannot succeed.
     pub(super) fn is_final(&self) -> bool {
         self.code != ExitCode::Failure
     }

@@ -1,4 +1,4 @@
-//! The file: what can be written in it, and what is wrong with one.
+//! Parses workflow files and reports errors with positions.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::actions::{self, Action};
-use super::graph::{Graph, Stop};
+use super::graph::{Graph, NodeExits};
 use super::part::Part;
 use super::program::Program;
 use super::settings::Settings;
 use super::template;
 use super::triggers::Triggers;
-use crate::source::{self, Data, DataFormat, Reach, Source, SourceError};
+use crate::source::{self, Data, DataFormat, FileAccess, Source, SourceError};
 
-/// The keys of a workflow. Some are there for other tools, and are not looked at.
+/// The keys of a workflow. Some belong to other tools and are ignored.
 const KEYS: [&str; 15] = [
     "name",
     "description",
@@ -53,10 +53,10 @@ const NODE_KEYS: [&str; 16] = [
     "reflection",
 ];
 
-/// The most nodes.
+/// The maximum number of nodes.
 const MAX_NODES: usize = 1000;
 
-/// A workflow that can run.
+/// A workflow that is ready to run.
 pub struct Workflow {
     pub(super) name: String,
     pub(super) description: Option<String>,
@@ -64,25 +64,25 @@ pub struct Workflow {
     pub(super) graph: Graph,
     pub(super) variables: Map<String, Value>,
     pub(super) schema: Vec<(String, Type)>,
-    /// What names of the state are where nobody gives them.
+    /// The default values of the state's names.
     pub(super) defaults: Map<String, Value>,
     pub(super) triggers: Option<Triggers>,
     notes: Vec<String>,
 }
 
-/// A step.
+/// A node of the workflow.
 pub(super) struct Node {
     pub(super) name: String,
     pub(super) action_name: &'static str,
     pub(super) action: Box<dyn Action>,
-    /// The name that its result goes by.
+    /// The name of its result in the state.
     pub(super) output: Option<String>,
-    /// Without this it is passed over.
+    /// The condition for running the node.
     pub(super) when: Option<Part>,
     pub(super) triggers: Option<Triggers>,
 }
 
-/// What a name of the state is to be.
+/// The type of a name in the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
     Text,
@@ -117,7 +117,7 @@ impl Type {
     ];
 
     fn read(part: &Part) -> Result<Self, SourceError> {
-        // Also as an object: `{type: str, default: …}`.
+        // Also accepts an object: `{type: str, default: …}`.
         if part.value().is_object() {
             return match part.get("type") {
                 Some(named) => Self::read(&named),
@@ -137,7 +137,7 @@ impl Type {
         })
     }
 
-    /// Whether a value is of this type.
+    /// Returns whether a value has this type.
     pub(super) fn holds(self, value: &Value) -> bool {
         match self {
             Self::Any => true,
@@ -150,7 +150,7 @@ impl Type {
         }
     }
 
-    /// In words.
+    /// Returns a description for messages.
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Any => "anything",
@@ -164,18 +164,18 @@ impl Type {
     }
 }
 
-/// Reads the file of a workflow. `reach` says which files it may refer to, from its full path.
+/// Reads a workflow file. `reach` returns which files it may refer to, given its full path.
 ///
 /// # Errors
-/// What is wrong with it, and where; everything that can be known before it runs.
-pub fn load(path: &Path, reach: &dyn Fn(&Path) -> Reach) -> Result<Workflow, SourceError> {
-    read(&source::read(path)?.with_reach(reach))
+/// Any error that can be detected before the run, with its position.
+pub fn load(path: &Path, reach: &dyn Fn(&Path) -> FileAccess) -> Result<Workflow, SourceError> {
+    read(&source::read(path)?.with_file_access(reach))
 }
 
-/// Reads the text of a workflow; the name stands for its path.
+/// Parses the text of a workflow. `name` stands for its path in errors.
 ///
 /// # Errors
-/// As [`load`].
+/// As for [`load`].
 pub fn parse(text: &str, name: &str) -> Result<Workflow, SourceError> {
     read(&Source::new(name, text))
 }
@@ -183,7 +183,7 @@ pub fn parse(text: &str, name: &str) -> Result<Workflow, SourceError> {
 fn read(source: &Source) -> Result<Workflow, SourceError> {
     if source.is_blank() {
         return Err(source
-            .error_of_whole("the file is empty")
+            .file_error("the file is empty")
             .help("a workflow has a list of `nodes`"));
     }
     let (first, documents) = first_document(source);
@@ -195,12 +195,12 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
     let mut notes = Vec::new();
     if documents > 1 {
         notes.push(format!(
-            "{} holds {documents} documents: the first is run",
+            "{} contains {documents} documents; only the first one runs",
             source.name()
         ));
     }
     if whole.get("imports").is_some() {
-        notes.push("`imports` is not known here, and is passed over".to_owned());
+        notes.push("`imports` is not supported and ignored".to_owned());
     }
     let settings = match whole.get("settings") {
         Some(part) => Settings::read(&part)?,
@@ -210,15 +210,13 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
         Some(part) if part.value().as_array().is_some_and(|it| !it.is_empty()) => part.items(),
         Some(part) => return Err(part.expected("a list of at least one node")),
         None => {
-            return Err(whole
-                .error("there are no `nodes`: nothing is to be done")
-                .help(
-                    "for example: nodes: [{name: draft, uses: llm.call, with: {prompt: Hello}}]",
-                ));
+            return Err(whole.error("`nodes` is missing").help(
+                "for example: nodes: [{name: draft, uses: llm.call, with: {prompt: Hello}}]",
+            ));
         }
     };
     if parts.len() > MAX_NODES {
-        return Err(whole.error(&format!("there are more than {MAX_NODES} nodes")));
+        return Err(whole.error(&format!("more than {MAX_NODES} nodes")));
     }
     let mut names = HashSet::new();
     let mut read = Vec::new();
@@ -227,7 +225,7 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
         if !names.insert(node.name.clone()) {
             let name = &node.name;
             let place = part.get("name").unwrap_or_else(|| part.clone());
-            return Err(place.error(&format!("there are two nodes with the name `{name}`")));
+            return Err(place.error(&format!("two nodes have the name `{name}`")));
         }
         read.push(node);
     }
@@ -235,10 +233,10 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
         .iter()
         .map(|part| part.get("next").or_else(|| part.get("goto")))
         .collect();
-    let stops: Vec<Stop<'_>> = read
+    let stops: Vec<NodeExits<'_>> = read
         .iter()
         .zip(parts.iter().zip(&next))
-        .map(|(node, (part, next))| Stop {
+        .map(|(node, (part, next))| NodeExits {
             name: &node.name,
             part,
             next: next.as_ref(),
@@ -272,7 +270,7 @@ fn read(source: &Source) -> Result<Workflow, SourceError> {
     })
 }
 
-/// `state_schema:`, names with their types.
+/// Parses `state_schema:`, names with their types.
 fn read_schema(whole: &Part) -> Result<Vec<(String, Type)>, SourceError> {
     match whole.get("state_schema") {
         None => Ok(Vec::new()),
@@ -285,7 +283,7 @@ fn read_schema(whole: &Part) -> Result<Vec<(String, Type)>, SourceError> {
     }
 }
 
-/// The defaults in `state_schema:`, written as `{type: str, default: …}`.
+/// Parses the defaults in `state_schema:`, written as `{type: str, default: …}`.
 fn read_defaults(
     whole: &Part,
     schema: &[(String, Type)],
@@ -312,7 +310,7 @@ fn read_node(part: &Part, settings: &Settings) -> Result<Node, SourceError> {
     };
     let text = name.text()?;
     if text.trim().is_empty() || text.starts_with("__") {
-        return Err(name.error("a node cannot have this name"));
+        return Err(name.error("this name is reserved"));
     }
     let mut fields = part.fields();
     fields.retain(|key, part| {
@@ -335,7 +333,7 @@ fn read_node(part: &Part, settings: &Settings) -> Result<Node, SourceError> {
         Some(output) => {
             let name = output.text()?;
             if name.is_empty() || name == "state" {
-                return Err(output.error("a result cannot have this name"));
+                return Err(output.error("this name is reserved"));
             }
             Some(name.to_owned())
         }
@@ -355,8 +353,8 @@ fn read_node(part: &Part, settings: &Settings) -> Result<Node, SourceError> {
     })
 }
 
-/// The first document of a text, and how many there are. A line that begins with `---` ends one wherever it
-/// stands: even in a text of several lines, which is always indented.
+/// Returns the first document of a text, and the number of documents. A line that begins with `---`
+/// always ends a document: even in a multi-line string it would be indented.
 fn first_document(source: &Source) -> (Source, usize) {
     let text = source.text();
     let mut at = 0;
@@ -387,29 +385,29 @@ fn first_document(source: &Source) -> (Source, usize) {
 }
 
 impl Workflow {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is for.
+    /// Returns the description.
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
     }
 
-    /// What people should know of the file, though it can run.
+    /// Returns warnings about a valid file.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Its nodes in the order of the file, each with what it does.
+    /// Returns the nodes in file order, each with the name of its action.
     pub fn nodes(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.nodes
             .iter()
             .map(|node| (node.name.as_str(), node.action_name))
     }
 
-    /// All programs that it may run on this machine.
+    /// Returns all programs that the workflow may run on this machine.
     pub fn programs(&self) -> Vec<Program> {
         let mut all = Vec::new();
         for node in &self.nodes {

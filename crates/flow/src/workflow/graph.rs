@@ -1,4 +1,4 @@
-//! Which node follows which.
+//! The order of the nodes: edges and conditions.
 
 use std::collections::BTreeSet;
 
@@ -10,48 +10,48 @@ use super::template::{self, Names};
 use crate::source::{self, SourceError};
 use crate::types::ExitCode;
 
-/// Where a workflow begins, in edges.
+/// The name of the start in edges.
 const START: &str = "__start__";
-/// Where it ends.
+/// The name of the end in edges.
 const END: &str = "__end__";
 
-/// The way through the nodes, which are known by their places.
+/// The graph of the nodes, which are identified by index.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     start: Vec<Exit>,
-    /// Per node.
+    /// The exits of each node.
     exits: Vec<Vec<Exit>>,
 }
 
-/// A way on.
+/// An exit of a node.
 #[derive(Debug)]
 struct Exit {
     when: Option<Condition>,
-    /// `None` for the end.
+    /// The next node, or `None` for the end.
     to: Option<usize>,
-    /// Where it is written; `None` where nodes follow each other as they stand.
+    /// Where the exit is written, or `None` for the implicit exit to the next node in the file.
     place: Option<Part>,
 }
 
 #[derive(Debug)]
 struct Condition {
     part: Part,
-    /// What it must come to.
+    /// The required result of the condition.
     wanted: bool,
 }
 
-/// A node, as far as the way is concerned.
-pub(super) struct Stop<'a> {
+/// The parts of a node that the graph needs.
+pub(super) struct NodeExits<'a> {
     pub(super) name: &'a str,
     pub(super) part: &'a Part,
-    /// `next:` or `goto:`.
+    /// The value of `next:` or `goto:`.
     pub(super) next: Option<&'a Part>,
 }
 
 impl Graph {
-    /// Reads the way: the file's `edges`, and what nodes say of what follows them. Without any of it, nodes
-    /// follow each other as they stand.
-    pub(super) fn read(edges: Option<&Part>, stops: &[Stop<'_>]) -> Result<Self, SourceError> {
+    /// Parses the graph: the file's `edges`, and the `next` of nodes. Without any of these, the
+    /// nodes run in file order.
+    pub(super) fn read(edges: Option<&Part>, stops: &[NodeExits<'_>]) -> Result<Self, SourceError> {
         let mut graph = Self {
             start: Vec::new(),
             exits: stops.iter().map(|_| Vec::new()).collect(),
@@ -86,28 +86,28 @@ impl Graph {
         for (at, stop) in stops.iter().enumerate() {
             for exit in stop
                 .next
-                .map_or(Ok(Vec::new()), |next| jumps(next, stops))?
+                .map_or(Ok(Vec::new()), |next| read_targets(next, stops))?
             {
                 said = true;
                 graph.exits[at].push(exit);
             }
         }
         for (at, exits) in graph.exits.iter_mut().enumerate() {
-            // With a way that is laid out, a node without one is the end of it.
+            // If any exit is specified, a node without one ends the workflow.
             if !said && at + 1 < stops.len() {
                 exits.push(Exit::plain(Some(at + 1)));
             }
-            one_way(exits)?;
+            check_single_default(exits)?;
         }
         if graph.start.is_empty() {
             graph.start.push(Exit::plain(Some(0)));
         }
-        one_way(&graph.start)?;
+        check_single_default(&graph.start)?;
         graph.check_reach(stops)?;
         Ok(graph)
     }
 
-    fn check_reach(&self, stops: &[Stop<'_>]) -> Result<(), SourceError> {
+    fn check_reach(&self, stops: &[NodeExits<'_>]) -> Result<(), SourceError> {
         let mut reached: BTreeSet<usize> = BTreeSet::new();
         let mut open: Vec<usize> = self.start.iter().filter_map(|exit| exit.to).collect();
         while let Some(at) = open.pop() {
@@ -125,20 +125,20 @@ impl Graph {
                 let name = stop.name;
                 let place = stop.part.get("name").unwrap_or_else(|| stop.part.clone());
                 Err(place
-                    .error(&format!("nothing leads to the node `{name}`"))
+                    .error(&format!("the node `{name}` is unreachable"))
                     .help(format!(
-                        "add an edge to it: {{from: …, to: {name}}}, or take it out"
+                        "add an edge to it: {{from: …, to: {name}}}, or remove it"
                     )))
             }
         }
     }
 
-    /// Where the workflow begins.
+    /// Returns the first node.
     pub(super) fn first(&self, names: &Names) -> Result<Option<usize>, Failure> {
         choose(&self.start, names, START)
     }
 
-    /// What follows a node; `None` for the end.
+    /// Returns the node after this one, or `None` at the end.
     pub(super) fn after(
         &self,
         node: usize,
@@ -162,12 +162,14 @@ impl Exit {
     }
 }
 
-/// The first exit whose condition holds, else the one without a condition.
+/// Returns the target of the first exit whose condition holds, or else of the one without a
+/// condition.
 fn choose(exits: &[Exit], names: &Names, name: &str) -> Result<Option<usize>, Failure> {
     for exit in exits {
         if let Some(Condition { part, wanted }) = &exit.when {
             let text = part.text()?;
-            let holds = template::holds(text, names).map_err(|fault| fault.at(part, text))?;
+            let holds = template::holds(text, names)
+                .map_err(|template_error| template_error.at(part, text))?;
             if holds == *wanted {
                 return Ok(exit.to);
             }
@@ -178,20 +180,20 @@ fn choose(exits: &[Exit], names: &Names, name: &str) -> Result<Option<usize>, Fa
         None if exits.is_empty() => Ok(None),
         None => Err(Failure::new(
             ExitCode::Usage,
-            format!("no condition of the edges from `{name}` holds: it is not said what follows"),
+            format!("no condition of the edges from `{name}` holds"),
         )
         .hint("add an edge without a condition")),
     }
 }
 
-/// That no two exits are taken at the same time.
-fn one_way(exits: &[Exit]) -> Result<(), SourceError> {
+/// Checks that at most one exit has no condition.
+fn check_single_default(exits: &[Exit]) -> Result<(), SourceError> {
     let plain: Vec<&Exit> = exits.iter().filter(|exit| exit.when.is_none()).collect();
     match plain[..] {
         [_, second, ..] => match &second.place {
             Some(place) => Err(place
-                .error("a second way without a condition: only one node runs at a time")
-                .help("give it a condition (`when: …`), or take it out")),
+                .error("a second edge without a condition: only one node runs at a time")
+                .help("add a condition (`when: …`), or remove it")),
             None => Ok(()),
         },
         _ => Ok(()),
@@ -206,7 +208,7 @@ fn condition(edge: &Part) -> Result<Option<Condition>, SourceError> {
             continue;
         };
         match part.value() {
-            // `when: false` beside a condition turns it round.
+            // `when: false` next to a condition inverts it.
             Value::Bool(flag) => wanted = *flag,
             Value::Object(_) => {
                 part.check_keys(&["type", "value", "expression"])?;
@@ -225,8 +227,8 @@ fn condition(edge: &Part) -> Result<Option<Condition>, SourceError> {
     Ok(Some(Condition { part, wanted }))
 }
 
-/// `next: NODE`, or a list of `{if, to}`.
-fn jumps(next: &Part, stops: &[Stop<'_>]) -> Result<Vec<Exit>, SourceError> {
+/// Parses `next: NODE`, or a list of `{if, to}`.
+fn read_targets(next: &Part, stops: &[NodeExits<'_>]) -> Result<Vec<Exit>, SourceError> {
     if next.value().is_array() {
         return next
             .items()
@@ -235,7 +237,7 @@ fn jumps(next: &Part, stops: &[Stop<'_>]) -> Result<Vec<Exit>, SourceError> {
                 jump.check_keys(&["if", "when", "to"])?;
                 let to = jump
                     .get("to")
-                    .ok_or_else(|| jump.error("it is not said where `to`"))?;
+                    .ok_or_else(|| jump.error("the key `to` is missing"))?;
                 Ok(Exit {
                     when: condition(jump)?,
                     to: target(&to, stops)?,
@@ -251,20 +253,20 @@ fn jumps(next: &Part, stops: &[Stop<'_>]) -> Result<Vec<Exit>, SourceError> {
     }])
 }
 
-fn target(part: &Part, stops: &[Stop<'_>]) -> Result<Option<usize>, SourceError> {
+fn target(part: &Part, stops: &[NodeExits<'_>]) -> Result<Option<usize>, SourceError> {
     if part.text()? == END {
         return Ok(None);
     }
     node(part, stops).map(Some)
 }
 
-fn node(part: &Part, stops: &[Stop<'_>]) -> Result<usize, SourceError> {
+fn node(part: &Part, stops: &[NodeExits<'_>]) -> Result<usize, SourceError> {
     let name = part.text()?;
     let found = stops.iter().position(|stop| stop.name == name);
     found.ok_or_else(|| {
         let known = stops.iter().map(|stop| stop.name).chain([START, END]);
         let near = source::similar(name, known);
-        part.error(&format!("there is no node `{name}`"))
+        part.error(&format!("unknown node `{name}`"))
             .help_if(near.map(|near| format!("did you mean `{near}`?")))
             .help(format!(
                 "known nodes: {}",

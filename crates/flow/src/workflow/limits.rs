@@ -1,8 +1,9 @@
-//! What bounds the memory and the stack that a template takes. The engine's fuel bounds its time, but a text that is
-//! doubled forty times fills any memory in a hundred steps.
+//! Limits the memory and stack use of templates. The engine's fuel limits only the time, but a text
+//! that is doubled forty times fills any memory in a hundred steps.
 //!
-//! A template prints what is there, and keeps nothing: without `set` and its like, nothing that was made can be made
-//! larger again. What one expression makes, and what a template comes to as a whole, is bounded here.
+//! A template may print values, but not store any: without `set` and similar statements, a result
+//! cannot grow further. The size of each expression's result and of the whole output is limited
+//! here.
 
 use std::io::{self, Write as _};
 use std::ops::Range;
@@ -12,20 +13,19 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Rest, Value, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, Template};
 
-/// The most bytes that a template may come to.
+/// The maximum size of a template's output, in bytes.
 pub(super) const MOST: usize = 16 << 20;
-/// The largest number that something may be multiplied by, since a text can be, too: all factors of an expression
-/// together.
+/// The maximum product of all factors in an expression, because `*` also repeats strings.
 const LARGEST_FACTOR: f64 = 10_000.0;
-/// The most values that one expression joins by `~` or `+`, literals aside.
+/// The maximum number of values that one expression joins with `~` or `+`, not counting literals.
 const MOST_JOINED: usize = 16;
-/// The most operators that an expression may have, and the most branches of a template: the engine recurses into each
-/// of them, and limits its depth only for brackets.
+/// The maximum number of operators in an expression, and of branches in a template. The engine
+/// recurses into each of them, and limits its recursion only for brackets.
 const MOST_OPERATORS: usize = 250;
-/// The most loops within each other.
+/// The maximum nesting depth of loops.
 const MOST_LOOPS: usize = 4;
 
-/// Statements that keep something, or that use what is kept.
+/// Statements that store something, or that use what is stored.
 const KEEPING: [&str; 12] = [
     "set",
     "with",
@@ -41,17 +41,18 @@ const KEEPING: [&str; 12] = [
     "autoescape",
 ];
 
-/// What in a template may grow without bounds, and where.
-pub(super) struct Growth {
+/// A part of a template that could grow without bounds, with its position.
+pub(super) struct LimitViolation {
     pub(super) message: String,
     pub(super) hint: &'static str,
     pub(super) span: Range<usize>,
 }
 
-/// A token of the engine, and its place in the text.
+/// A token of the engine with its range in the text.
 pub(super) type Placed<'t> = (Token<'t>, Range<usize>);
 
-/// Splits a template, or an expression, as the engine does; up to the first error, which the engine reports.
+/// Tokenizes a template or an expression like the engine, up to the first error, which the engine
+/// reports itself.
 pub(super) fn tokens(text: &str, in_expression: bool) -> impl Iterator<Item = Placed<'_>> {
     tokenize(text, in_expression, SyntaxConfig::default())
         .map_while(Result::ok)
@@ -59,7 +60,7 @@ pub(super) fn tokens(text: &str, in_expression: bool) -> impl Iterator<Item = Pl
 }
 
 /// Checks a template.
-pub(super) fn check_template(text: &str) -> Result<(), Growth> {
+pub(super) fn check_template(text: &str) -> Result<(), LimitViolation> {
     let (mut loops, mut branches) = (0_usize, 0_usize);
     let mut tokens = tokens(text, false);
     while let Some((token, open)) = tokens.next() {
@@ -78,9 +79,9 @@ pub(super) fn check_template(text: &str) -> Result<(), Growth> {
             _ => "",
         };
         if KEEPING.contains(&word) {
-            return Err(Growth {
-                message: format!("`{word}`: a template shows what is there, and keeps nothing"),
-                hint: "compute it in a node before: `uses: state.set`, or `run` with code",
+            return Err(LimitViolation {
+                message: format!("`{word}`: templates can print values, but not store them"),
+                hint: "compute it in an earlier node: `uses: state.set`, or `run` with code",
                 span,
             });
         }
@@ -94,9 +95,9 @@ pub(super) fn check_template(text: &str) -> Result<(), Growth> {
             _ => loops,
         };
         if loops > MOST_LOOPS {
-            return Err(Growth {
-                message: format!("more than {MOST_LOOPS} loops stand in each other"),
-                hint: "compute it in a node before: `run` with code",
+            return Err(LimitViolation {
+                message: format!("more than {MOST_LOOPS} nested loops"),
+                hint: "compute it in an earlier node: `run` with code",
                 span,
             });
         }
@@ -106,13 +107,18 @@ pub(super) fn check_template(text: &str) -> Result<(), Growth> {
 }
 
 /// Checks an expression.
-pub(super) fn check_expression(text: &str) -> Result<(), Growth> {
+pub(super) fn check_expression(text: &str) -> Result<(), LimitViolation> {
     let code: Vec<Placed<'_>> = tokens(text, true).collect();
     check_code(&code, 0..text.len(), false)
 }
 
-/// `in_header`: what the code makes gets a name, for loops within the one that begins here.
-fn check_code(code: &[Placed<'_>], span: Range<usize>, in_header: bool) -> Result<(), Growth> {
+/// `in_header` means that the code is the header of a loop, whose items get a name within that
+/// loop.
+fn check_code(
+    code: &[Placed<'_>],
+    span: Range<usize>,
+    in_header: bool,
+) -> Result<(), LimitViolation> {
     if code.iter().filter(|(token, _)| is_operator(token)).count() > MOST_OPERATORS {
         return Err(too_involved(span));
     }
@@ -126,29 +132,29 @@ fn check_code(code: &[Placed<'_>], span: Range<usize>, in_header: bool) -> Resul
                 let factor = numbers.reduce(f64::max).unwrap_or(f64::INFINITY).max(1.0);
                 factors *= factor.powi(if matches!(token, Token::Pow) { 2 } else { 1 });
                 if in_header || factors > LARGEST_FACTOR {
-                    return Err(Growth {
+                    return Err(LimitViolation {
                         message: format!(
-                            "`*` multiplies texts as well: it may only stand beside a number, and by \
-                             {LARGEST_FACTOR} at most"
+                            "`*` also repeats strings: one operand must be a number of at most \
+                             {LARGEST_FACTOR}"
                         ),
-                        hint: "compute it in a node before: `run` with code",
+                        hint: "compute it in an earlier node: `run` with code",
                         span: place.clone(),
                     });
                 }
             }
             Token::Tilde | Token::Plus if in_header => {
-                return Err(Growth {
-                    message: format!("{token} cannot stand in what a loop goes through"),
-                    hint: "compute it in a node before: `uses: state.set`, or `run` with code",
+                return Err(LimitViolation {
+                    message: format!("{token} is not allowed in the header of a loop"),
+                    hint: "compute it in an earlier node: `uses: state.set`, or `run` with code",
                     span: place.clone(),
                 });
             }
             Token::Tilde | Token::Plus if !next.is_some_and(is_literal) => {
                 joined += 1;
                 if joined > MOST_JOINED {
-                    return Err(Growth {
-                        message: format!("more than {MOST_JOINED} values are joined by `~` or `+`"),
-                        hint: "show them one after the other: {{ … }}{{ … }}",
+                    return Err(LimitViolation {
+                        message: format!("more than {MOST_JOINED} values joined by `~` or `+`"),
+                        hint: "print them one after the other: {{ … }}{{ … }}",
                         span: place.clone(),
                     });
                 }
@@ -159,15 +165,15 @@ fn check_code(code: &[Placed<'_>], span: Range<usize>, in_header: bool) -> Resul
     Ok(())
 }
 
-fn too_involved(span: Range<usize>) -> Growth {
-    Growth {
-        message: "this is too involved for a template".to_owned(),
-        hint: "compute it in a node before: `run` with code",
+fn too_involved(span: Range<usize>) -> LimitViolation {
+    LimitViolation {
+        message: "this expression is too complex for a template".to_owned(),
+        hint: "compute it in an earlier node: `run` with code",
         span,
     }
 }
 
-/// Whether the engine recurses into what a token begins or joins.
+/// Returns whether the engine recurses into what a token begins or joins.
 fn is_operator(token: &Token<'_>) -> bool {
     match token {
         Token::Ident(word) => {
@@ -199,9 +205,9 @@ fn number(token: &Token<'_>) -> Option<f64> {
     }
 }
 
-/// Fills in a template, which comes to no more than [`MOST`] bytes, whatever is in it.
+/// Renders a template to at most [`MOST`] bytes.
 pub(super) fn render(template: &Template<'_, '_>, names: Value) -> Result<String, Error> {
-    let mut text = Bounded::default();
+    let mut text = BoundedBuffer::default();
     match template.render_captured_to(names, &mut text) {
         Ok(_) => text.finish(),
         Err(error) if error.kind() == ErrorKind::WriteFailure => Err(too_long()),
@@ -209,7 +215,7 @@ pub(super) fn render(template: &Template<'_, '_>, names: Value) -> Result<String
     }
 }
 
-/// That it is no more than a template may come to.
+/// Checks that a size is within the limit for templates.
 fn within(bytes: usize) -> Result<(), Error> {
     if bytes <= MOST {
         return Ok(());
@@ -220,13 +226,13 @@ fn within(bytes: usize) -> Result<(), Error> {
 fn too_long() -> Error {
     Error::new(
         ErrorKind::InvalidOperation,
-        format!("it comes to more than {} MiB", MOST >> 20),
+        format!("the result is larger than {} MiB", MOST >> 20),
     )
 }
 
-/// A value as JSON, if that is not too long.
+/// Converts a value to JSON of limited size.
 pub(super) fn json(value: &Value, pretty: bool) -> Result<String, Error> {
-    let mut text = Bounded::default();
+    let mut text = BoundedBuffer::default();
     let written = if pretty {
         serde_json::to_writer_pretty(&mut text, value)
     } else {
@@ -239,18 +245,18 @@ pub(super) fn json(value: &Value, pretty: bool) -> Result<String, Error> {
     text.finish()
 }
 
-/// A text that grows no further than [`MOST`] bytes.
+/// A buffer that accepts at most [`MOST`] bytes.
 #[derive(Default)]
-struct Bounded(Vec<u8>);
+struct BoundedBuffer(Vec<u8>);
 
-impl Bounded {
+impl BoundedBuffer {
     fn finish(self) -> Result<String, Error> {
         String::from_utf8(self.0)
             .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
     }
 }
 
-impl io::Write for Bounded {
+impl io::Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MOST {
             return Err(io::Error::other("too long"));
@@ -264,7 +270,8 @@ impl io::Write for Bounded {
     }
 }
 
-/// Bounds what filters and functions make, and takes those away that keep something or cannot be bounded.
+/// Limits the results of filters and functions, and removes those that store something or cannot be
+/// limited.
 pub(super) fn bound(environment: &mut Environment<'_>) {
     for name in ["format", "batch", "slice"] {
         environment.remove_filter(name);
@@ -307,7 +314,7 @@ fn replace(text: &str, from: &str, to: &str) -> Result<String, Error> {
 }
 
 fn join(value: &Value, joiner: &str, attribute: Option<&str>) -> Result<String, Error> {
-    let mut all = Bounded::default();
+    let mut all = BoundedBuffer::default();
     if value.is_undefined() {
         return Ok(String::new());
     }
@@ -322,7 +329,7 @@ fn join(value: &Value, joiner: &str, attribute: Option<&str>) -> Result<String, 
     all.finish()
 }
 
-/// The items' attributes, or what a filter makes of them.
+/// Returns an attribute of each item, or the result of a filter for each item.
 fn map(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -352,17 +359,17 @@ fn map(
             }
             (None, [filter, rest @ ..]) => {
                 let name = filter.as_str().ok_or_else(|| {
-                    Error::new(ErrorKind::InvalidOperation, "`map` wants a filter's name")
+                    Error::new(ErrorKind::InvalidOperation, "`map` needs a filter's name")
                 })?;
                 let args = [&[item], rest].concat();
                 state.apply_filter(name, &args)?
             }
             _ => {
-                let why = "`map` wants either a filter's name or an `attribute`";
+                let why = "`map` needs either a filter's name or an `attribute`";
                 return Err(Error::new(ErrorKind::InvalidOperation, why));
             }
         };
-        // What an attribute is, is there already; what a filter makes is new.
+        // An attribute exists already; a filter's result is new and counts against the limit.
         if attribute.is_none() {
             bytes = bytes.saturating_add(made.len().unwrap_or_default());
             within(bytes)?;
@@ -372,13 +379,13 @@ fn map(
     Ok(all)
 }
 
-/// What is found by names with dots between them.
+/// Looks up a path of names separated by dots.
 fn at_path(item: Value, path: &str) -> Result<Value, Error> {
     path.split('.')
         .try_fold(item, |item, name| item.get_attr(name))
 }
 
-/// As in Jinja: all lines but the first and blank ones, unless it is said otherwise.
+/// As in Jinja: by default indents all lines except for the first one and blank ones.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "so the engine hands them over"

@@ -1,12 +1,12 @@
 //! Workflows: YAML files of nodes that generate, evaluate, correct, and loop.
 //!
-//! A file is read as a whole before anything runs (`file`): unknown actions and keys, nodes that nothing leads to,
-//! templates that are none are errors with their place. A run goes from node to node (`run`, `graph`); what they
-//! do is an action (`actions`, one file each), and what they know is the state (`state`). Templates are filled in
-//! at the moment when their text is wanted, and not before (`template`): within a loop for each iteration anew.
+//! `file` reads and checks the whole file before anything runs: unknown actions and keys,
+//! unreachable nodes, and invalid templates are errors with a position. `run` executes the nodes in
+//! the order of `graph`. `actions` has one file per action, and `state` holds the values that nodes
+//! share. `template` renders a template when its value is needed, in a loop once per iteration.
 //!
-//! A loop is a run of the [`engine`](crate::engine) whose drafts are written, judged and corrected by the actions
-//! of the file.
+//! A loop is a run of the [`engine`](crate::engine) in which the file's actions write, judge and
+//! correct the drafts.
 
 mod actions;
 mod defined;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::source::{self, Data, SourceError, pointer};
 
-/// A part of a workflow's file: a value, and where it stands. Cheap to clone.
+/// A part of a workflow file: a value and its position. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     data: Arc<Data>,
@@ -17,7 +17,7 @@ pub(super) struct Part {
 static NOTHING: Value = Value::Null;
 
 impl Part {
-    /// The whole file.
+    /// Returns the whole file as a part.
     pub(super) fn whole(data: Data) -> Self {
         Self {
             data: Arc::new(data),
@@ -25,32 +25,32 @@ impl Part {
         }
     }
 
-    /// The value.
+    /// Returns the value.
     pub(super) fn value(&self) -> &Value {
         self.data.value().pointer(&self.pointer).unwrap_or(&NOTHING)
     }
 
-    /// The same part, with what the file's readers want of data.
+    /// Returns the same part in the form that the parsers of criteria and evaluators use.
     pub(super) fn data(&self) -> Option<Data> {
         self.data.at(&self.pointer)
     }
 
-    /// Where it stands.
+    /// Returns its range in the text.
     pub(super) fn span(&self) -> Range<usize> {
         self.data.span(&self.pointer)
     }
 
-    /// The line that it stands in, counted from 1.
+    /// Returns its line, counted from 1.
     pub(super) fn line(&self) -> usize {
         self.data.source().position(self.span().start).0
     }
 
-    /// The text that it stands in.
+    /// Returns the text that contains it.
     pub(super) fn source(&self) -> &source::Source {
         self.data.source()
     }
 
-    /// The part under a key; `None` if it is not there, or null.
+    /// Returns the part under a key, or `None` if it is missing or null.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
         self.value().get(key).filter(|value| !value.is_null())?;
         Some(self.child(key))
@@ -63,7 +63,7 @@ impl Part {
         }
     }
 
-    /// The parts of a list; none of anything else.
+    /// Returns the items of a list; empty for other values.
     pub(super) fn items(&self) -> Vec<Self> {
         let count = self.value().as_array().map_or(0, Vec::len);
         (0..count)
@@ -71,7 +71,7 @@ impl Part {
             .collect()
     }
 
-    /// The parts of an object, by their keys; none of anything else.
+    /// Returns the fields of an object by key; empty for other values.
     pub(super) fn fields(&self) -> IndexMap<String, Self> {
         let object = self.value().as_object();
         object
@@ -81,17 +81,17 @@ impl Part {
             .collect()
     }
 
-    /// An error at its place.
+    /// Returns an error at its position.
     pub(super) fn error(&self, message: &str) -> SourceError {
         self.data.error(&self.pointer, message)
     }
 
-    /// An error at the key that it stands under.
+    /// Returns an error at the position of its key.
     pub(super) fn error_at_key(&self, message: &str) -> SourceError {
         self.source().error(self.key_span(), message)
     }
 
-    /// Where its key stands: the last time that it is written before the value.
+    /// Returns the range of its key: the last occurrence before the value.
     fn key_span(&self) -> Range<usize> {
         let span = self.span();
         let key = pointer::steps(&self.pointer).last().unwrap_or_default();
@@ -102,31 +102,31 @@ impl Part {
         }
     }
 
-    /// The text that it is.
+    /// Returns its string.
     ///
     /// # Errors
-    /// If it is something else.
+    /// If it is not a string.
     pub(super) fn text(&self) -> Result<&str, SourceError> {
         self.value().as_str().ok_or_else(|| self.expected("a text"))
     }
 
-    /// The text under a key, if it is there.
+    /// Returns the string under a key, or `None` if the key is missing.
     ///
     /// # Errors
-    /// If something else is there.
+    /// If the value is not a string.
     pub(super) fn text_at(&self, key: &str) -> Result<Option<String>, SourceError> {
         let part = self.get(key);
         part.map(|part| part.text().map(str::to_owned)).transpose()
     }
 
-    /// The truth value that it is.
+    /// Returns its boolean.
     pub(super) fn flag(&self) -> Result<bool, SourceError> {
         self.value()
             .as_bool()
             .ok_or_else(|| self.expected("true or false"))
     }
 
-    /// A number of at least 1.
+    /// Returns its number, a whole number of at least 1.
     pub(super) fn count(&self) -> Result<u32, SourceError> {
         self.value()
             .as_u64()
@@ -135,14 +135,14 @@ impl Part {
             .ok_or_else(|| self.expected("a whole number of at least 1"))
     }
 
-    /// A whole number, which may be 0.
+    /// Returns its number, a whole number of at least 0.
     pub(super) fn whole_number(&self) -> Result<u64, SourceError> {
         self.value()
             .as_u64()
             .ok_or_else(|| self.expected("a whole number of at least 0"))
     }
 
-    /// A number between two others, these included.
+    /// Returns its number, from `low` to `high`, inclusive.
     pub(super) fn number(&self, low: f64, high: f64) -> Result<f64, SourceError> {
         self.value()
             .as_f64()
@@ -150,17 +150,17 @@ impl Part {
             .ok_or_else(|| self.expected(&format!("a number from {low} to {high}")))
     }
 
-    /// A time in seconds: a day at most.
+    /// Returns its time, a number of seconds up to one day.
     pub(super) fn time(&self) -> Result<Duration, SourceError> {
         self.number(0.0, 86_400.0).map(Duration::from_secs_f64)
     }
 
-    /// A number from 0 to 1.
+    /// Returns its number from 0 to 1.
     pub(super) fn share(&self) -> Result<f64, SourceError> {
         self.number(0.0, 1.0)
     }
 
-    /// One of some words.
+    /// Returns its word, one of `words`.
     pub(super) fn word<'w>(&self, words: &[&'w str]) -> Result<&'w str, SourceError> {
         let text = self.text()?;
         words
@@ -174,7 +174,7 @@ impl Part {
             })
     }
 
-    /// The error that something else was to stand here.
+    /// Returns the error that another kind of value is expected.
     pub(super) fn expected(&self, what: &str) -> SourceError {
         let key = pointer::steps(&self.pointer).last().unwrap_or_default();
         if key.is_empty() || key.bytes().all(|b| b.is_ascii_digit()) {
@@ -184,7 +184,7 @@ impl Part {
         }
     }
 
-    /// That it is an object with no other keys than these.
+    /// Checks that it is an object with no other keys than these.
     pub(super) fn check_keys(&self, known: &[&str]) -> Result<(), SourceError> {
         if !self.value().is_object() {
             return Err(self.expected("an object"));
@@ -193,7 +193,7 @@ impl Part {
     }
 }
 
-/// That there are no other keys than these.
+/// Checks that there are no other keys than these.
 pub(super) fn check(fields: &IndexMap<String, Part>, known: &[&str]) -> Result<(), SourceError> {
     match fields
         .iter()

@@ -4,25 +4,25 @@ use super::part::Part;
 use crate::sandbox::Language;
 use crate::types::{Evaluator, Origin, ScriptConfig};
 
-/// Something that a workflow runs on this machine, and that its user must have allowed.
+/// Something that a workflow runs on this machine, and that the user must allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// The node that runs it.
     pub node: String,
-    /// The file that it is written in, if it is in one: absolute, symbolic links resolved.
+    /// The file that contains it, if any, as an absolute path without symbolic links.
     pub file: Option<PathBuf>,
-    /// The line that it begins in, counted from 1.
+    /// The line at which it begins, counted from 1.
     pub line: usize,
-    /// What runs.
+    /// The program.
     pub what: ProgramKind,
 }
 
-/// What runs.
+/// A program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
-    /// A script, for an interpreter on this machine.
+    /// A script, with its interpreter.
     Script(Language, String),
-    /// A command, as it would be typed into a shell; a template may stand in it.
+    /// A command as typed into a shell. May contain a template.
     Command(String),
 }
 
@@ -36,7 +36,7 @@ impl Program {
         }
     }
 
-    /// Code, unless it is in Lua, which needs no leave.
+    /// Returns the program for code. Lua needs no permission.
     pub(super) fn of_code(config: &ScriptConfig, part: &Part) -> Option<Self> {
         let file = part.source().path().map(Into::into);
         Self::of_script(config, file, part.line())
@@ -48,13 +48,13 @@ impl Program {
         (language != Language::Lua).then(|| Self::new(file, line, what))
     }
 
-    /// A command.
+    /// Returns the program for a command.
     pub(super) fn of_command(shown: String, part: &Part) -> Self {
         let file = part.source().path().map(Into::into);
         Self::new(file, part.line(), ProgramKind::Command(shown))
     }
 
-    /// What an evaluator of criteria runs, if it runs anything.
+    /// Returns the program that a criteria evaluator runs, if any.
     pub(super) fn of_evaluator(evaluator: &Evaluator) -> Option<Self> {
         match evaluator {
             Evaluator::Command(config) => {

@@ -1,4 +1,4 @@
-//! Running a workflow.
+//! Runs a workflow.
 
 use std::time::Instant;
 
@@ -10,40 +10,40 @@ use super::failure::Failure;
 use super::file::{Node, Workflow};
 use super::state::State;
 use super::template::{self, Names};
-use super::triggers::{Step, Triggers};
-use super::world::{Scene, World, since};
+use super::triggers::{CompletedStep, Triggers};
+use super::world::{ActionContext, World, since};
 use crate::source;
 use crate::types::{ExitCode, SCHEMA_VERSION, TokenUsage};
 
-/// The most steps of a run: edges may lead back.
+/// The maximum number of steps in a run, because edges may form cycles.
 const MAX_STEPS: u64 = 10_000;
 
-/// What came of a workflow.
+/// The outcome of a workflow.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The state at its end.
+    /// The final state.
     pub state: State,
-    /// What the last node gave, as far as it is for people.
+    /// The result of the last node, as shown to people.
     pub output: Value,
-    /// Whether it came to its end, and the last loop's draft was good enough.
+    /// Whether the workflow completed, and the last loop's draft met the criteria.
     pub success: bool,
-    /// How it ended.
+    /// The exit code.
     pub exit_code: ExitCode,
-    /// Why it did not come to its end, and in which node.
+    /// Why it did not complete, and in which node.
     pub failure: Option<(String, Failure)>,
-    /// The nodes that ran, in order, each with the time it took in milliseconds.
+    /// The nodes that ran, in order, each with its duration in milliseconds.
     pub steps: Vec<(String, u64)>,
-    /// Requests to models, retries included.
+    /// The number of requests to models, including retries.
     pub total_llm_calls: u32,
-    /// Tokens of all calls.
+    /// The token usage of all calls.
     pub token_usage: TokenUsage,
 }
 
 impl Outcome {
-    /// What `--format json` prints of it.
+    /// Returns the JSON that `--format json` prints.
     pub fn report<'a>(&'a self, name: &'a str) -> impl Serialize + 'a {
         let failure = self.failure.as_ref();
-        Report {
+        RunReport {
             schema_version: SCHEMA_VERSION,
             name,
             success: self.success,
@@ -69,14 +69,14 @@ impl Outcome {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct RunReport<'a> {
     schema_version: u32,
     name: &'a str,
     success: bool,
     exit_code: ExitCode,
     output: &'a Value,
     state: &'a State,
-    /// What a loop has tried that was to raise an error.
+    /// The attempts of a loop that was configured to raise an error.
     history: Option<&'a Value>,
     nodes: Vec<Value>,
     total_llm_calls: u32,
@@ -85,10 +85,10 @@ struct Report<'a> {
 }
 
 impl Workflow {
-    /// What is wrong with an input.
+    /// Checks an input against the `state_schema`.
     ///
     /// # Errors
-    /// Which name has a value of the wrong type.
+    /// If a value has the wrong type.
     pub fn check_input(&self, input: &Map<String, Value>) -> Result<(), Failure> {
         for (name, wanted) in &self.schema {
             if let Some(value) = input.get(name)
@@ -107,10 +107,10 @@ impl Workflow {
         Ok(())
     }
 
-    /// What is wrong with asking for a reflection on these nodes' results.
+    /// Checks that the user may request a reflection on the results of these nodes.
     ///
     /// # Errors
-    /// If there is no such node, or nobody says how it is reflected on.
+    /// If a node does not exist, or has no reflection with the trigger `manual`.
     pub fn check_manual(&self, asked: &[String]) -> Result<(), Failure> {
         for name in asked {
             let Some(node) = self.nodes.iter().find(|node| node.name == *name) else {
@@ -120,20 +120,22 @@ impl Workflow {
                     || format!("there are {}", source::list(names)),
                     |near| format!("did you mean `{near}`?"),
                 );
-                let failure = Failure::new(ExitCode::Usage, format!("there is no node `{name}`"));
+                let failure = Failure::new(ExitCode::Usage, format!("unknown node `{name}`"));
                 return Err(failure.hint(hint));
             };
             let mut triggers = [&node.triggers, &self.triggers].into_iter().flatten();
             if !triggers.any(Triggers::is_manual) {
-                let message = format!("nothing says how to reflect on the node `{name}`");
-                return Err(Failure::new(ExitCode::Usage, message)
-                    .hint("give it, or the workflow, a `reflection` with `triggers: [manual]`"));
+                let message =
+                    format!("the node `{name}` has no `reflection` with the trigger `manual`");
+                return Err(Failure::new(ExitCode::Usage, message).hint(
+                    "add a `reflection` with `triggers: [manual]` to it or to the workflow",
+                ));
             }
         }
         Ok(())
     }
 
-    /// Runs it. The observer of the world has seen every event when this returns.
+    /// Runs the workflow. The world's observer has received every event when this returns.
     pub async fn run(&self, input: Map<String, Value>, world: &World) -> Outcome {
         let nodes = self.nodes.iter().map(|node| node.name.as_str()).collect();
         world.emit(&Event::start(&self.name, nodes));
@@ -146,7 +148,7 @@ impl Workflow {
         names
             .more
             .set("variables", Value::Object(self.variables.clone()));
-        let mut walk = Walk {
+        let mut walk = WorkflowRun {
             workflow: self,
             world,
             names,
@@ -155,7 +157,7 @@ impl Workflow {
             score: None,
             steps: Vec::new(),
         };
-        let failure = walk.go().await;
+        let failure = walk.run_nodes().await;
         let exit_code = match &failure {
             Some((_, failure)) => failure.code,
             None if walk.met => ExitCode::Success,
@@ -186,22 +188,22 @@ impl Workflow {
     }
 }
 
-/// A workflow under way.
-struct Walk<'a> {
+/// A run in progress.
+struct WorkflowRun<'a> {
     workflow: &'a Workflow,
     world: &'a World,
     names: Names,
     output: Value,
-    /// Whether the last loop's draft was good enough.
+    /// Whether the last loop's draft met the criteria.
     met: bool,
-    /// The last score that a node gave.
+    /// The last score that a node returned.
     score: Option<f64>,
     steps: Vec<(String, u64)>,
 }
 
-impl Walk<'_> {
-    /// Goes through the nodes; returns where it failed, if it did.
-    async fn go(&mut self) -> Option<(String, Failure)> {
+impl WorkflowRun<'_> {
+    /// Runs the nodes. Returns the node and the failure, if one failed.
+    async fn run_nodes(&mut self) -> Option<(String, Failure)> {
         let workflow = self.workflow;
         let mut next = match workflow.graph.first(&self.names) {
             Ok(next) => next,
@@ -213,7 +215,7 @@ impl Walk<'_> {
             number += 1;
             let failed = |failure: Failure| Some((node.name.clone(), failure));
             if number > MAX_STEPS {
-                let why = format!("{MAX_STEPS} steps are done, and it does not end");
+                let why = format!("the workflow did not end after {MAX_STEPS} steps");
                 return failed(Failure::new(ExitCode::Limit, why));
             }
             if self.world.cancel.is_cancelled() {
@@ -242,11 +244,13 @@ impl Walk<'_> {
         None
     }
 
-    /// Does one node, and takes its result in.
+    /// Runs one node, and stores its result.
     async fn step(&mut self, node: &Node, at: usize, number: u64) -> Result<(), Failure> {
         if let Some(when) = &node.when {
             let text = when.text()?;
-            if !template::holds(text, &self.names).map_err(|fault| fault.at(when, text))? {
+            if !template::holds(text, &self.names)
+                .map_err(|template_error| template_error.at(when, text))?
+            {
                 return Ok(());
             }
         }
@@ -257,7 +261,7 @@ impl Walk<'_> {
         });
         let begun = Instant::now();
         let names = self.names.clone();
-        let scene = Scene {
+        let context = ActionContext {
             world,
             node: &node.name,
             names: &names,
@@ -265,7 +269,7 @@ impl Walk<'_> {
         };
         let result = tokio::select! {
             biased;
-            result = node.action.run(&scene) => result,
+            result = node.action.run(&context) => result,
             () = world.cancel.cancelled() => Err(Failure::new(ExitCode::Interrupted, "interrupted")),
         };
         let all: Vec<&Triggers> = [&node.triggers, &self.workflow.triggers]
@@ -277,15 +281,17 @@ impl Walk<'_> {
         let mut result = match result {
             Ok(result) => result,
             Err(failure) => {
-                let mut mended = None;
+                let mut corrected = None;
                 for triggers in &all {
-                    mended = triggers.after_error(&failure, &*node.action, &scene).await;
-                    if mended.is_some() {
+                    corrected = triggers
+                        .after_error(&failure, &*node.action, &context)
+                        .await;
+                    if corrected.is_some() {
                         break;
                     }
                 }
                 (spreads, answers_as_loop) = (true, true);
-                mended.unwrap_or(Err(failure))?
+                corrected.unwrap_or(Err(failure))?
             }
         };
         let score = score_of(&result);
@@ -295,14 +301,14 @@ impl Walk<'_> {
                 let Some(triggers) = triggers else {
                     continue;
                 };
-                let step = Step {
+                let step = CompletedStep {
                     number,
                     action_name: node.action_name,
                     scores: (self.score, score),
                     is_last: &|| own || is_last(),
                 };
                 let reflected = triggers
-                    .after_step(&step, &*node.action, &result, &scene)
+                    .after_step(&step, &*node.action, &result, &context)
                     .await;
                 if let Some(reflected) = reflected {
                     result = reflected?;
@@ -335,7 +341,7 @@ impl Walk<'_> {
         self.names.state.check_size()
     }
 
-    /// Whether nothing follows a node, once its result is in the state.
+    /// Returns whether no node follows once this result is in the state.
     fn is_last(&self, node: &Node, at: usize, result: &Value, spreads: bool) -> bool {
         let mut names = self.names.clone();
         take(&mut names.state, node, result.clone(), spreads);
@@ -344,7 +350,7 @@ impl Walk<'_> {
     }
 }
 
-/// Takes a node's result into the state: under the name that the node gives it, or key by key.
+/// Stores a node's result in the state: under the node's `output` name, or key by key.
 fn take(state: &mut State, node: &Node, result: Value, spreads: bool) {
     match (&node.output, result) {
         (Some(name), Value::Object(object)) => {
@@ -360,7 +366,7 @@ fn take(state: &mut State, node: &Node, result: Value, spreads: bool) {
     }
 }
 
-/// The score that a result says.
+/// Returns the score in a result.
 fn score_of(result: &Value) -> Option<f64> {
     ["reflection_best_score", "score"]
         .iter()

@@ -6,18 +6,18 @@ use super::world::ModelChoice;
 use crate::model::Sampling;
 use crate::source::SourceError;
 
-/// `settings:` of a workflow, as far as it is ours.
+/// The supported keys of a workflow's `settings:`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
-    /// The model of every call that names none, and the most time that a call may take.
+    /// The default model of calls, and their time limit.
     llm: ModelChoice,
-    /// How models that write choose tokens, where a call does not say. A judge is to say the same of the same text,
-    /// and is left alone.
+    /// The default sampling settings of calls that write. Judges ignore them, because their
+    /// verdicts should be repeatable.
     sampling: Sampling,
 }
 
 impl Settings {
-    /// Reads them. Settings of other tools' parts are left alone.
+    /// Parses the settings. Ignores those of other tools.
     pub(super) fn read(part: &Part) -> Result<Self, SourceError> {
         if !part.value().is_object() {
             return Err(part.expected("an object"));
@@ -55,8 +55,8 @@ impl Settings {
         })
     }
 
-    /// What a call asks for, with what it leaves open: the state's `llm_model` and `llm_provider` first, then the
-    /// settings of the file.
+    /// Fills in what a call leaves open: from the state's `llm_model` and `llm_provider` first,
+    /// then from the file's settings.
     pub(super) fn complete(&self, choice: ModelChoice, names: &Names) -> ModelChoice {
         let choice = from_state(choice, names);
         ModelChoice {
@@ -68,7 +68,7 @@ impl Settings {
         }
     }
 
-    /// How a call chooses tokens, with what it leaves open.
+    /// Fills in the sampling settings that a call leaves open.
     pub(super) fn sampling(&self, own: &Sampling) -> Sampling {
         own.or(&self.sampling)
     }

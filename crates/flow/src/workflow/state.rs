@@ -8,22 +8,22 @@ use serde_json::{Map, Value};
 use super::failure::Failure;
 use crate::types::ExitCode;
 
-/// The most bytes that a state may come to, counted as [`weight`] does: far more than work with models needs, and
-/// little enough for any machine.
+/// The maximum size of a state in bytes, as computed by [`weight`]: far more than work with models
+/// needs, and small enough for any machine.
 const MOST: usize = 64 << 20;
 
-/// What a workflow knows, by name. Cheap to clone.
+/// The values of a workflow, by name. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct State(IndexMap<String, Kept>);
+pub struct State(IndexMap<String, StoredValue>);
 
 #[derive(Debug, Clone, Default)]
-struct Kept {
+struct StoredValue {
     value: Arc<Value>,
     weight: usize,
 }
 
 impl State {
-    /// The value under a name.
+    /// Returns the value under a name.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.get(key).map(|kept| &*kept.value)
     }
@@ -32,10 +32,10 @@ impl State {
     pub fn set(&mut self, key: impl Into<String>, value: Value) {
         let weight = weight(&value);
         let value = Arc::new(value);
-        self.0.insert(key.into(), Kept { value, weight });
+        self.0.insert(key.into(), StoredValue { value, weight });
     }
 
-    /// Adds to a list; without copying it where nobody else holds it.
+    /// Appends to a list, without copying it unless it is shared.
     pub(super) fn push(&mut self, key: &str, item: Value) {
         let kept = self.0.entry(key.to_owned()).or_default();
         kept.weight += weight(&item);
@@ -45,7 +45,7 @@ impl State {
         }
     }
 
-    /// Changes the last of a list.
+    /// Changes the last item of a list.
     pub(super) fn change_last(&mut self, key: &str, change: impl FnOnce(&mut Value)) {
         if let Some(kept) = self.0.get_mut(key)
             && let Value::Array(items) = Arc::make_mut(&mut kept.value)
@@ -64,12 +64,12 @@ impl State {
         }
     }
 
-    /// Forgets a value.
+    /// Removes a value.
     pub fn remove(&mut self, key: &str) {
         self.0.shift_remove(key);
     }
 
-    /// All names, in the order in which they came.
+    /// Returns all names, in order of insertion.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -79,7 +79,7 @@ impl State {
         entries.map(|(key, kept)| (key.as_str(), &*kept.value))
     }
 
-    /// That it is not too large: nodes that give more each time would fill any memory.
+    /// Checks the size: nodes that return more every time would fill any memory.
     pub(super) fn check_size(&self) -> Result<(), Failure> {
         if self.0.values().map(|kept| kept.weight).sum::<usize>() <= MOST {
             return Ok(());
@@ -87,13 +87,13 @@ impl State {
         let heaviest = self.0.iter().max_by_key(|(_, kept)| kept.weight);
         let name = heaviest.map_or("", |(name, _)| name.as_str());
         let why = format!(
-            "the state has come to more than {} MiB; most of it is `{name}`",
+            "the state is larger than {} MiB; most of it is `{name}`",
             MOST >> 20
         );
-        Err(Failure::new(ExitCode::Limit, why).hint("keep less in it: only what later nodes need"))
+        Err(Failure::new(ExitCode::Limit, why).hint("store only what later nodes need"))
     }
 
-    /// A value as templates see it.
+    /// Returns a value in the form that templates use.
     pub(super) fn shown(&self, key: &str) -> Option<TemplateValue> {
         let value = &self.0.get(key)?.value;
         Some(match &**value {
@@ -102,7 +102,7 @@ impl State {
         })
     }
 
-    /// As one object, with no more than the last items of the list under this name.
+    /// Returns the state as an object, with only the last `most` items of this list.
     pub(super) fn with_last_of(&self, list: &str, most: usize) -> Map<String, Value> {
         let shown = |key: &str, value: &Value| match value {
             Value::Array(items) if key == list => {
@@ -115,7 +115,7 @@ impl State {
             .collect()
     }
 
-    /// As one object.
+    /// Returns the state as an object.
     pub fn to_map(&self) -> Map<String, Value> {
         self.values()
             .map(|(key, value)| (key.to_owned(), value.clone()))
@@ -123,7 +123,7 @@ impl State {
     }
 }
 
-/// About how many bytes a value takes: its texts and names, and as many for each value as a value takes by itself.
+/// Estimates the memory use of a value in bytes: its strings and keys, plus a fixed size per value.
 fn weight(value: &Value) -> usize {
     let inner: usize = match value {
         Value::String(text) => text.len(),
@@ -148,7 +148,7 @@ impl From<Map<String, Value>> for State {
     }
 }
 
-/// As templates see it: each value is converted where it is asked for.
+/// Converts each value on access by a template.
 impl Object for State {
     fn get_value(self: &Arc<Self>, key: &TemplateValue) -> Option<TemplateValue> {
         self.shown(key.as_str()?)
@@ -160,8 +160,8 @@ impl Object for State {
     }
 }
 
-/// A list as templates see it: each item is converted where it is asked for, since a history is long, and a template
-/// most often wants its length or its last item.
+/// A list for templates. Converts each item on access, because a history is long, and most
+/// templates need only its length or its last item.
 #[derive(Debug)]
 struct List(Arc<Value>);
 

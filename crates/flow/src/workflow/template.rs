@@ -1,4 +1,4 @@
-//! Texts with `{{ names }}` of the state in them, filled in when they are wanted and not before.
+//! Templates with `{{ names }}` of the state, which are rendered when their value is needed.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -16,21 +16,21 @@ use super::part::Part;
 use super::state::State;
 use crate::source::{self, Source, SourceError};
 
-/// How much work one template may make, in instructions of its engine: loops over a thousand versions, and done
-/// in a second.
+/// The maximum work of one template, in instructions of the engine: enough for a loop over a
+/// thousand versions, and takes at most a second.
 const FUEL: u64 = 1_000_000;
 
-/// What a template sees.
+/// The names that a template sees.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
-    /// The state: under `state`, and each of its names by itself.
+    /// The state: available under `state`, and each of its names directly.
     pub(super) state: State,
-    /// Other names, which go before those of the state.
+    /// Further names, which take precedence over those of the state.
     pub(super) more: State,
 }
 
 impl Names {
-    /// Shows a draft, under all names that it goes by.
+    /// Sets a draft under all names that templates use for it.
     pub(super) fn show_draft(&mut self, draft: &Value) {
         self.state.set("reflection_output", draft.clone());
         for name in ["output", "output_to_evaluate", "draft"] {
@@ -49,13 +49,15 @@ impl Object for Names {
     }
 }
 
-/// Without other templates: what a template shows is what it is given.
+/// Has no other templates, so that a template can show only its names.
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = crate::template::environment();
-    // A name that is not defined is empty in a condition and in a loop; printed names are marked, and must be defined.
+    // Undefined names are empty in conditions and loops. Printed names are marked and must be
+    // defined.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     environment.set_formatter(|out, _, value| {
-        // With all printed names marked, only what `{{ a if b }}` leaves out is still undefined here.
+        // With all printed names marked, only the missing branch of `{{ a if b }}` is still
+        // undefined here.
         if value.is_undefined() {
             return Ok(());
         }
@@ -77,7 +79,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.add_filter("tojson", to_json);
     environment.add_filter("json", to_json);
     environment.add_filter("fromjson", |text: TemplateValue| match text.as_str() {
-        // As the reference does: what is no JSON stays what it is.
+        // A string that is not JSON stays a string.
         Some(json) => match serde_json::from_str::<Value>(json) {
             Ok(value) => TemplateValue::from(Serde(value)),
             Err(_) => text,
@@ -93,7 +95,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// How much there is: of what is not there, nothing.
+/// Returns the length of a value, 0 if it is undefined.
 fn length(value: &TemplateValue) -> Result<usize, Error> {
     if value.is_undefined() {
         return Ok(0);
@@ -102,10 +104,10 @@ fn length(value: &TemplateValue) -> Result<usize, Error> {
 }
 
 fn undefined() -> Error {
-    Error::new(ErrorKind::UndefinedError, "it is not in the state")
+    Error::new(ErrorKind::UndefinedError, "the state has no such name")
 }
 
-/// A value as text: a text as it is, anything else as JSON.
+/// Converts a value to text: a string as is, anything else as JSON.
 fn shown(value: &TemplateValue) -> Result<String, Error> {
     Ok(match (value.kind(), value.as_str()) {
         (_, Some(text)) => text.to_owned(),
@@ -140,18 +142,18 @@ fn to_json(value: &TemplateValue, kwargs: Kwargs) -> Result<TemplateValue, Error
         return Err(undefined());
     }
     let indent: Option<u8> = kwargs.get("indent")?;
-    // Known to Python's users; without a meaning here.
+    // Accepted for compatibility with Python and ignored.
     let _: (Option<bool>, Option<bool>) = (kwargs.get("ensure_ascii")?, kwargs.get("sort_keys")?);
     kwargs.assert_all_used()?;
     limits::json(value, indent.is_some()).map(TemplateValue::from)
 }
 
-/// Whether anything is to be filled in.
+/// Returns whether a text contains template syntax.
 pub(super) fn is_template(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
 }
 
-/// Where the expression stands, if the text is nothing else: `{{ it }}`.
+/// Returns the range of the expression if the text consists of nothing else: `{{ it }}`.
 fn lone(text: &str) -> Option<Range<usize>> {
     let mut tokens = limits::tokens(text, false);
     let (_, open) = tokens.find(|(token, _)| matches!(token, Token::VariableStart))?;
@@ -161,16 +163,16 @@ fn lone(text: &str) -> Option<Range<usize>> {
     is_all.then_some(open.end..close.start)
 }
 
-/// What is wrong with a template, and where in it.
+/// An error in a template, with its position.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct TemplateError {
     message: String,
     hint: Option<String>,
     span: Option<Range<usize>>,
 }
 
-impl From<limits::Growth> for Fault {
-    fn from(growth: limits::Growth) -> Self {
+impl From<limits::LimitViolation> for TemplateError {
+    fn from(growth: limits::LimitViolation) -> Self {
         Self {
             message: growth.message,
             hint: Some(growth.hint.to_owned()),
@@ -179,7 +181,7 @@ impl From<limits::Growth> for Fault {
     }
 }
 
-impl Fault {
+impl TemplateError {
     fn of(error: &Error, text: &str, marked: &Marked) -> Self {
         if let Some(name) = marked.missing(error) {
             return Self::missing(text, name);
@@ -205,19 +207,19 @@ impl Fault {
         }
     }
 
-    /// That what stands here is not there.
+    /// Returns the error that the expression at this range is undefined.
     fn missing(text: &str, span: Range<usize>) -> Self {
         let is_edge = |c: char| "{}-".contains(c) || c.is_whitespace();
         let begin = span.end - text[span.clone()].trim_start_matches(is_edge).len();
         let what = text[span].trim_matches(is_edge);
         Self {
-            message: format!("`{what}` is not there: nothing has set it so far"),
-            hint: Some("give it with `--input`, or write `| default('')` behind it".to_owned()),
+            message: format!("`{what}` is undefined: nothing has set it yet"),
+            hint: Some("set it with `--input`, or append `| default('')`".to_owned()),
             span: Some(begin..begin + what.len()),
         }
     }
 
-    /// The error at the place in the file.
+    /// Returns the error at its position in the file.
     pub(super) fn at(&self, part: &Part, template: &str) -> SourceError {
         let span = match &self.span {
             Some(span) => place(part.source(), &part.span(), template, span),
@@ -229,8 +231,8 @@ impl Fault {
     }
 }
 
-/// Where a piece of a template stands in the file. YAML takes indentation away, so that it is looked for line by
-/// line.
+/// Returns the position of a fragment of a template in the file. Searches line by line, because
+/// YAML removes indentation.
 fn place(
     source: &Source,
     span: &Range<usize>,
@@ -255,15 +257,16 @@ fn place(
     }
 }
 
-/// Says what is wrong with a template before anything runs.
+/// Checks a template before anything runs.
 pub(super) fn check(part: &Part) -> Result<(), SourceError> {
     match part.value() {
         Value::String(text) if is_template(text) => {
-            limits::check_template(text).map_err(|growth| Fault::from(growth).at(part, text))?;
+            limits::check_template(text)
+                .map_err(|growth| TemplateError::from(growth).at(part, text))?;
             let marked = Marked::template(text);
             match ENVIRONMENT.template_from_str(marked.text()) {
                 Ok(_) => Ok(()),
-                Err(error) => Err(Fault::of(&error, text, &marked).at(part, text)),
+                Err(error) => Err(TemplateError::of(&error, text, &marked).at(part, text)),
             }
         }
         Value::Array(_) => part.items().iter().try_for_each(check),
@@ -272,8 +275,8 @@ pub(super) fn check(part: &Part) -> Result<(), SourceError> {
     }
 }
 
-/// Fills a text in. One that is nothing but an expression becomes the value of that expression.
-pub(super) fn fill(text: &str, names: &Names) -> Result<Value, Fault> {
+/// Renders a text. A text that consists of a single expression yields the value of that expression.
+pub(super) fn fill(text: &str, names: &Names) -> Result<Value, TemplateError> {
     if !is_template(text) {
         return Ok(Value::String(text.to_owned()));
     }
@@ -286,28 +289,28 @@ pub(super) fn fill(text: &str, names: &Names) -> Result<Value, Fault> {
     if value.is_undefined() {
         return Ok(Value::String(String::new()));
     }
-    json_of(&value).map_err(|error| Fault::of(&error, text, &marked))
+    json_of(&value).map_err(|error| TemplateError::of(&error, text, &marked))
 }
 
-fn evaluate(text: &str, marked: &Marked, names: &Names) -> Result<TemplateValue, Fault> {
+fn evaluate(text: &str, marked: &Marked, names: &Names) -> Result<TemplateValue, TemplateError> {
     ENVIRONMENT
         .compile_expression(marked.text())
         .and_then(|compiled| compiled.eval(TemplateValue::from_object(names.clone())))
-        .map_err(|error| Fault::of(&error, text, marked))
+        .map_err(|error| TemplateError::of(&error, text, marked))
 }
 
-/// Fills a text in, whatever it is.
-fn render(text: &str, names: &Names) -> Result<String, Fault> {
+/// Renders a text to a string.
+fn render(text: &str, names: &Names) -> Result<String, TemplateError> {
     limits::check_template(text)?;
     let marked = Marked::template(text);
     ENVIRONMENT
         .template_from_str(marked.text())
         .and_then(|template| limits::render(&template, TemplateValue::from_object(names.clone())))
-        .map_err(|error| Fault::of(&error, text, &marked))
+        .map_err(|error| TemplateError::of(&error, text, &marked))
 }
 
-/// Whether a condition holds: an expression, with or without braces.
-pub(super) fn holds(text: &str, names: &Names) -> Result<bool, Fault> {
+/// Returns whether a condition holds: an expression, with or without braces.
+pub(super) fn holds(text: &str, names: &Names) -> Result<bool, TemplateError> {
     let code = match lone(text) {
         Some(code) => {
             limits::check_template(text)?;
@@ -330,26 +333,28 @@ pub(super) fn holds(text: &str, names: &Names) -> Result<bool, Fault> {
     Ok(value.is_true())
 }
 
-/// Says what is wrong with a condition before anything runs.
+/// Checks a condition before anything runs.
 pub(super) fn check_condition(part: &Part) -> Result<(), SourceError> {
     let text = part.text()?;
     if is_template(text) {
         return check(part);
     }
-    limits::check_expression(text).map_err(|growth| Fault::from(growth).at(part, text))?;
+    limits::check_expression(text).map_err(|growth| TemplateError::from(growth).at(part, text))?;
     match ENVIRONMENT.compile_expression(text) {
         Ok(_) => Ok(()),
         Err(error) => {
             let condition = Marked::condition(text, 0..text.len());
-            Err(Fault::of(&error, text, &condition).at(part, text))
+            Err(TemplateError::of(&error, text, &condition).at(part, text))
         }
     }
 }
 
-/// Fills in all texts of a part of the file.
+/// Renders all strings in a part of the file.
 pub(super) fn fill_part(part: &Part, names: &Names) -> Result<Value, SourceError> {
     Ok(match part.value() {
-        Value::String(text) => fill(text, names).map_err(|fault| fault.at(part, text))?,
+        Value::String(text) => {
+            fill(text, names).map_err(|template_error| template_error.at(part, text))?
+        }
         Value::Array(_) => {
             let items = part.items();
             let filled = items.iter().map(|item| fill_part(item, names));
@@ -366,16 +371,16 @@ pub(super) fn fill_part(part: &Part, names: &Names) -> Result<Value, SourceError
     })
 }
 
-/// Fills in a text that stays a text.
+/// Renders a string to a string.
 pub(super) fn fill_text(part: &Part, names: &Names) -> Result<String, SourceError> {
     let text = part.text()?;
     if !is_template(text) {
         return Ok(text.to_owned());
     }
-    render(text, names).map_err(|fault| fault.at(part, text))
+    render(text, names).map_err(|template_error| template_error.at(part, text))
 }
 
-/// A value as text: a text as it is, anything else as JSON.
+/// Converts a value to text: a string as is, anything else as JSON.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

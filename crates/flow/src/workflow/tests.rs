@@ -15,9 +15,9 @@ fn names(state: &Value) -> Names {
     }
 }
 
-/// Fills in a template, or says what is wrong with it.
+/// Renders a template, or returns the error.
 fn fill(text: &str, state: &Value) -> Result<Value, String> {
-    template::fill(text, &names(state)).map_err(|fault| format!("{fault:?}"))
+    template::fill(text, &names(state)).map_err(|template_error| format!("{template_error:?}"))
 }
 
 fn error(text: &str) -> crate::source::SourceError {
@@ -49,12 +49,15 @@ fn what_is_not_there_is_empty_in_conditions_and_loops_and_an_error_where_it_is_p
         "A {{ missing }} B",
         "{{ state.missing | tojson }}",
     ] {
-        let fault = fill(text, &empty).unwrap_err();
-        assert!(fault.contains("missing"), "{text}: {fault}");
+        let template_error = fill(text, &empty).unwrap_err();
+        assert!(
+            template_error.contains("missing"),
+            "{text}: {template_error}"
+        );
     }
 }
 
-/// A state in which `x` and `y` are not there.
+/// A state without `x` and `y`.
 fn few() -> Value {
     json!({ "a": "A", "l": [1, 2], "empty": [], "o": { "k": "v" } })
 }
@@ -102,27 +105,30 @@ fn a_name_that_is_not_there_is_an_error_wherever_it_is_shown() {
         ("{% if a %}{{ x ~ 'a' }}{% endif %}", "x"),
         ("{# {{ x }} #}{{ y ~ '}}' }}", "y"),
     ] {
-        let fault = fill(text, &few()).expect_err(text);
+        let template_error = fill(text, &few()).expect_err(text);
         let begin = text.find(missing).unwrap_or_default();
         let span = format!("Some({begin}..{})", begin + missing.len());
-        let said = format!("`{missing}` is not there");
+        let said = format!("`{missing}` is undefined");
         assert!(
-            fault.contains(&said) && fault.contains(&span),
-            "{text}: {fault}"
+            template_error.contains(&said) && template_error.contains(&span),
+            "{text}: {template_error}"
         );
     }
-    // Other errors are where they were, too.
-    let fault = fill("{{ a ~ a }} {{ l[0] | shout }}", &few()).unwrap_err();
+    // The positions of other errors are mapped back, too.
+    let template_error = fill("{{ a ~ a }} {{ l[0] | shout }}", &few()).unwrap_err();
     assert!(
-        fault.contains("shout") && fault.contains("Some(22..27)"),
-        "{fault}"
+        template_error.contains("shout") && template_error.contains("Some(22..27)"),
+        "{template_error}"
     );
     for text in [
         "{% set y = x %}",
         "{% macro m(b) %}{{ b ~ x }}{% endmacro %}",
     ] {
-        let fault = fill(text, &few()).unwrap_err();
-        assert!(fault.contains("keeps nothing"), "{fault}");
+        let template_error = fill(text, &few()).unwrap_err();
+        assert!(
+            template_error.contains("not store them"),
+            "{template_error}"
+        );
     }
 }
 
@@ -154,7 +160,7 @@ fn a_name_that_is_not_there_is_empty_wherever_it_is_looked_at() {
         ("{% for i in x.y.z %}a{% else %}b{% endfor %}", "b"),
         ("{% raw %}{{ x ~ 'a' }}{% endraw %}", "{{ x ~ 'a' }}"),
         ("{{ '{{ x }}' ~ a }}", "{{ x }}A"),
-        // What is there, is shown as it is.
+        // Defined values are shown unchanged.
         ("{{ o.k ~ l[0] ~ -l[-1] ~ a.lower() }}", "v1-2a"),
         ("{{ ['x', a] | join('~') }}.", "x~A."),
         ("{{ a ~ 'b' 'c' ~ \"d'\" ~ 1.5 ~ 2e3 }}", "Abcd'1.52000.0"),
@@ -185,8 +191,11 @@ fn what_an_if_leaves_out_is_empty_and_no_error() {
         "{{ absent if yes }}",
         "It is {{ 'x' if missing else absent }}",
     ] {
-        let fault = fill(text, &state).unwrap_err();
-        assert!(fault.contains("absent"), "{text}: {fault}");
+        let template_error = fill(text, &state).unwrap_err();
+        assert!(
+            template_error.contains("absent"),
+            "{text}: {template_error}"
+        );
     }
     let text = "nodes:\n  - name: a\n    uses: state.set\n    with:\n      x: |\n        One\n        {{ absent if yes }}\n";
     assert!(parse(text, "w.yaml").is_ok());
@@ -241,7 +250,7 @@ fn a_lone_expression_is_its_value() {
 #[test]
 fn a_fault_in_a_template_is_shown_where_it_is() {
     let text = "nodes:\n  - name: a\n    uses: llm.call\n    with:\n      prompt: |\n        Hello\n        {{ state.x | shout }}\n";
-    // Which filters there are is known when they are wanted.
+    // Unknown filters are detected before the run.
     let workflow = parse(text, "w.yaml");
     assert!(workflow.is_ok() || workflow.is_err_and(|it| it.position() == Some((7, 20))));
     let broken = error(&text.replace("{{ state.x | shout }}", "{% if x %}"));
@@ -256,7 +265,7 @@ fn mistakes_in_a_file_have_a_place_and_a_suggestion() {
     let node = "nodes:\n  - name: a\n    uses: llm.call\n    with: {prompt: x}\n";
     for (text, place, said) in [
         ("nodse: []\n", (1, 1), "did you mean `nodes`?"),
-        ("name: x\n", (1, 1), "there are no `nodes`"),
+        ("name: x\n", (1, 1), "`nodes` is missing"),
         ("nodes: 3\n", (1, 8), "a list of at least one node"),
         (
             "nodes:\n  - name: a\n    uses: llm.cal\n",
@@ -276,7 +285,7 @@ fn mistakes_in_a_file_have_a_place_and_a_suggestion() {
         (
             "nodes:\n  - name: a\n    run: x\n  - name: a\n    run: x\n",
             (4, 11),
-            "two nodes with the name `a`",
+            "two nodes have the name `a`",
         ),
         (
             "nodes:\n  - name: a\n    description: x\n",
@@ -291,7 +300,7 @@ fn mistakes_in_a_file_have_a_place_and_a_suggestion() {
         (
             "nodes:\n  - name: a\n    shell: echo {{ state.x }}\n",
             (3, 12),
-            "a value could run anything",
+            "a value could then run any code",
         ),
         (
             "nodes:\n  - name: a\n    uses: reflection.loop\n    with:\n      generator: {run: x}\n      evaluator: {type: shema}\n",
@@ -313,7 +322,7 @@ fn mistakes_in_a_file_have_a_place_and_a_suggestion() {
     assert!(
         unreachable
             .message()
-            .contains("nothing leads to the node `b`")
+            .contains("the node `b` is unreachable")
     );
     assert_eq!(unreachable.position(), Some((5, 11)));
     let nowhere = edges("  - {from: a, to: bb}\n");
@@ -322,7 +331,7 @@ fn mistakes_in_a_file_have_a_place_and_a_suggestion() {
         "{nowhere}"
     );
     let twice = edges("  - {from: a, to: b}\n  - {from: a, to: __end__}\n");
-    assert!(twice.message().contains("a second way"));
+    assert!(twice.message().contains("a second edge"));
     let condition = edges("  - {from: a, to: b, when: 'state.x >'}\n");
     assert!(condition.message().contains("syntax error"), "{condition}");
 }
@@ -360,22 +369,22 @@ fn a_command_that_judges_is_checked_as_one_in_a_criteria_file() {
             "command: [env], env: [OPENAI_API_KEY]",
             "`OPENAI_API_KEY` is not passed on",
         ),
-        ("command: [env], env: ['A=1']", "is no name of a variable"),
+        ("command: [env], env: ['A=1']", "is not a variable name"),
         ("command: [x], timeout: 9h", "`timeout` must be at most 1h"),
         ("command: [x], memory: 1MB", "`memory` must be from"),
         (
             "command: [x], processes: 0",
             "`processes` must be from 1 to 4096",
         ),
-        ("command: [x], extension: a/b", "the ending of a file name"),
-        ("command: [x], cwd: not/there", "there is no folder"),
+        ("command: [x], extension: a/b", "a file extension"),
+        ("command: [x], cwd: not/there", "does not exist"),
         (
             "command: ['{draft_file}']",
-            "the draft itself cannot be the program",
+            "the draft cannot be the program",
         ),
         ("command: []", "`command` is empty"),
         ("command: [x], extention: rs", "did you mean `extension`?"),
-        ("command: [x], processes: many", "this is no command"),
+        ("command: [x], processes: many", "invalid command"),
     ] {
         let text = format!(
             "nodes:\n  - name: a\n    uses: reflection.loop\n    with:\n      generator: {{run: x}}\n      evaluator: {{type: command, score_threshold: 1, {keys}}}\n"
@@ -401,7 +410,7 @@ fn bombs_are_bounded() {
         let _ = writeln!(bomb, "{to}: &{to} [{line}]");
     }
     bomb.push_str("nodes: *g\n");
-    assert!(error(&bomb).message().contains("not YAML"));
+    assert!(error(&bomb).message().contains("invalid YAML"));
     let loops = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
     assert!(fill(loops, &json!({})).unwrap_err().contains("fuel"));
 }
@@ -411,63 +420,80 @@ fn templates_do_not_grow_without_bounds() {
     let long = "x".repeat(1 << 20);
     let state = json!({ "x": long, "n": 99_999_999, "score": 0.5 });
     for (text, said) in [
-        ("{% set a = x ~ x %}{% set a = a ~ a %}", "keeps nothing"),
+        ("{% set a = x ~ x %}{% set a = a ~ a %}", "not store them"),
         (
             "{%- macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m(x) }}",
-            "keeps nothing",
+            "not store them",
         ),
-        ("{% for a in [x ~ x] %}{{ a }}{% endfor %}", "goes through"),
-        ("{{ x * n }}", "multiplies"),
-        ("{{ x * 1000 * 1000 }}", "multiplies"),
+        (
+            "{% for a in [x ~ x] %}{{ a }}{% endfor %}",
+            "the header of a loop",
+        ),
+        ("{{ x * n }}", "repeats strings"),
+        ("{{ x * 1000 * 1000 }}", "repeats strings"),
         (
             "{{ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x }}",
-            "more than 16 values are joined",
+            "more than 16 values joined",
         ),
         (
             "{{ ([x] * 1000) | map('upper') | length }} ",
-            "more than 16 MiB",
+            "larger than 16 MiB",
         ),
-        ("{{ 'x' * 99999999 }}", "multiplies"),
-        ("{{ (x | replace('x', x)) | length }} ", "more than 16 MiB"),
-        ("{{ range(9999) | join(x) | length }} ", "more than 16 MiB"),
-        ("{{ [[x] * 99] | join | length }} ", "more than 16 MiB"),
+        ("{{ 'x' * 99999999 }}", "repeats strings"),
+        (
+            "{{ (x | replace('x', x)) | length }} ",
+            "larger than 16 MiB",
+        ),
+        (
+            "{{ range(9999) | join(x) | length }} ",
+            "larger than 16 MiB",
+        ),
+        ("{{ [[x] * 99] | join | length }} ", "larger than 16 MiB"),
         (
             "{{ x | indent(99999999, true) | length }} ",
-            "more than 16 MiB",
+            "larger than 16 MiB",
         ),
         (
             "{% for i in range(99) %}{{ x }}{% endfor %}",
-            "more than 16 MiB",
+            "larger than 16 MiB",
         ),
         (
             "{{ [x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x] | tojson }}",
-            "more than 16 MiB",
+            "larger than 16 MiB",
         ),
     ] {
-        let fault = fill(text, &state).unwrap_err();
+        let template_error = fill(text, &state).unwrap_err();
         assert!(
-            fault.contains(said),
+            template_error.contains(said),
             "{text}: {}",
-            &fault[..fault.len().min(300)]
+            &template_error[..template_error.len().min(300)]
         );
     }
-    // What the engine reads as code is looked at, wherever brackets and raw texts seem to end it.
+    // The checks cover everything that the engine parses as code, wherever brackets and raw blocks
+    // seem to end it.
     for (text, said) in [
-        ("{{ {'a': {}}['a'] or x * n }}", "multiplies"),
+        ("{{ {'a': {}}['a'] or x * n }}", "repeats strings"),
         (
             "{% raw %}{{ ( {% endraw %}{% set a = x ~ x %}",
-            "keeps nothing",
+            "not store them",
         ),
-        ("{%- raw +%}{{ [ {%+  endraw -%}{{ x * n }}", "multiplies"),
+        (
+            "{%- raw +%}{{ [ {%+  endraw -%}{{ x * n }}",
+            "repeats strings",
+        ),
     ] {
-        let fault = fill(text, &state).unwrap_err();
-        assert!(fault.contains(said), "{text}: {fault}");
+        let template_error = fill(text, &state).unwrap_err();
+        assert!(template_error.contains(said), "{text}: {template_error}");
     }
     let raw = format!(
         "{{% for i in range(9999) %}}{}{{% endfor %}}",
         "raw ".repeat(999)
     );
-    assert!(fill(&raw, &state).unwrap_err().contains("more than 16 MiB"));
+    assert!(
+        fill(&raw, &state)
+            .unwrap_err()
+            .contains("larger than 16 MiB")
+    );
     let fine = "{%- for i in [1] -%} {%- endfor -%}{{ score * 100 }} {{ 'a*b' ~ '{% set' }} {{ 'a-b'.replace('-', '+') }} {{ ['1', 2] | join(', ') }}\
                 {{ '\na' | indent(2) }}";
     assert_eq!(
@@ -495,7 +521,7 @@ fn a_state_does_not_grow_without_bounds() {
     let failure = state.check_size().unwrap_err();
     assert_eq!(
         failure.message,
-        "the state has come to more than 64 MiB; most of it is `list`"
+        "the state is larger than 64 MiB; most of it is `list`"
     );
     state.set("list", Value::Null);
     assert!(state.check_size().is_ok());
@@ -534,7 +560,7 @@ fn what_is_nested_deeply_or_too_large_is_an_error_and_not_the_end() {
         let error = error(&text);
         assert!(error.position().is_some(), "{error}");
     }
-    // As involved as it may be, it is no more than the stack holds.
+    // The most complex templates within the limits must not overflow the stack.
     for text in [
         format!("{{{{ {}x }}}}", "not ".repeat(249)),
         format!("{{{{ {}x }}}}", "-".repeat(249)),
@@ -551,7 +577,7 @@ fn what_is_nested_deeply_or_too_large_is_an_error_and_not_the_end() {
     }
     let nested = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     for (text, state, said) in [
-        ("{{ 9 ** 9 ** 9 ** 9 }}", json!({}), "multiplies"),
+        ("{{ 9 ** 9 ** 9 ** 9 }}", json!({}), "repeats strings"),
         (
             "{{ range(99999999999) | length }}",
             json!({}),
@@ -559,10 +585,10 @@ fn what_is_nested_deeply_or_too_large_is_an_error_and_not_the_end() {
         ),
         ("{{ n * 10 }}", json!({ "n": 1e308 }), "no JSON number"),
     ] {
-        let fault = fill(text, &state).unwrap_err();
-        assert!(fault.contains(said), "{text}: {fault}");
+        let template_error = fill(text, &state).unwrap_err();
+        assert!(template_error.contains(said), "{text}: {template_error}");
     }
-    // What is no JSON that we read stays the text that it is.
+    // A string that is not valid JSON stays a string.
     assert_eq!(
         fill("{{ t | fromjson }}", &json!({ "t": nested })),
         Ok(json!(nested))

@@ -1,18 +1,18 @@
-//! When the result of a step is reflected on.
+//! The triggers of a reflection on the result of a step.
 
 use serde_json::{Value, json};
 
-use super::actions::reflection::{Beginning, Reflection};
-use super::actions::{Action, Call};
+use super::actions::reflection::{LoopStart, Reflection};
+use super::actions::{Action, ActionCall};
 use super::event::Event;
 use super::failure::Failure;
 use super::part::Part;
 use super::program::Program;
 use super::settings::Settings;
-use super::world::Scene;
+use super::world::ActionContext;
 use crate::source::SourceError;
 
-/// What may bring a reflection about.
+/// The names of the triggers.
 const TRIGGERS: [&str; 6] = [
     "completion",
     "step_interval",
@@ -36,34 +36,34 @@ const KEYS: [&str; 11] = [
     "regenerate",
 ];
 
-/// `reflection:` of a workflow or of a node.
+/// The `reflection:` of a workflow or of a node.
 pub(super) struct Triggers {
     completion: bool,
-    /// Every so many steps.
+    /// Reflect after every `interval` steps.
     interval: Option<u64>,
     error: bool,
     /// Nodes and actions whose results are reflected on.
     tools: Vec<String>,
-    /// How far the score must fall.
+    /// The minimum drop of the score that starts a reflection.
     drop: Option<f64>,
-    /// Where the user asks for it.
+    /// Whether the user may request a reflection.
     manual: bool,
     reflection: Reflection,
 }
 
-/// A step that was done.
-pub(super) struct Step<'a> {
+/// A completed step.
+pub(super) struct CompletedStep<'a> {
     /// Its number, counted from 1.
     pub(super) number: u64,
     pub(super) action_name: &'a str,
-    /// The score before it and its own, where there are such.
+    /// The score before the step and its own, if known.
     pub(super) scores: (Option<f64>, Option<f64>),
-    /// Whether nothing follows it.
+    /// Whether no step follows.
     pub(super) is_last: &'a dyn Fn() -> bool,
 }
 
 impl Triggers {
-    /// Reads the block.
+    /// Parses the block.
     pub(super) fn read(part: &Part, settings: &Settings) -> Result<Self, SourceError> {
         part.check_keys(&KEYS)?;
         let fields = part.fields();
@@ -111,7 +111,7 @@ impl Triggers {
         let any = interval.is_some() || error || !tools.is_empty() || drop.is_some();
         let mut params = fields;
         params.retain(|key, _| !KEYS[..5].contains(&key.as_str()));
-        let call = Call {
+        let call = ActionCall {
             owner: part.clone(),
             body: part.clone(),
             params,
@@ -133,16 +133,20 @@ impl Triggers {
         self.reflection.programs(list);
     }
 
-    /// Whether the user may ask for a reflection.
+    /// Returns whether the user may request a reflection.
     pub(super) fn is_manual(&self) -> bool {
         self.manual
     }
 
-    /// The trigger that a step sets off, and why.
-    fn set_off(&self, step: &Step<'_>, scene: &Scene<'_>) -> Option<(&'static str, String)> {
-        let node = scene.node;
-        if self.manual && scene.world.manual.iter().any(|asked| asked == node) {
-            return Some(("manual", "you have asked for it".to_owned()));
+    /// Returns the trigger that a step fires, and the reason.
+    fn fired_trigger(
+        &self,
+        step: &CompletedStep<'_>,
+        context: &ActionContext<'_>,
+    ) -> Option<(&'static str, String)> {
+        let node = context.node;
+        if self.manual && context.world.manual.iter().any(|asked| asked == node) {
+            return Some(("manual", "requested by the user".to_owned()));
         }
         let named = |tool: &String| tool == step.action_name || tool == node;
         if let (Some(least), (Some(before), Some(now))) = (self.drop, step.scores)
@@ -152,59 +156,59 @@ impl Triggers {
             return Some(("quality_drop", why));
         }
         if self.tools.iter().any(named) {
-            return Some(("tool_result", format!("`{node}` gave a result")));
+            return Some(("tool_result", format!("`{node}` returned a result")));
         }
         if self
             .interval
             .is_some_and(|every| step.number.is_multiple_of(every))
         {
-            return Some(("step_interval", format!("step {} is done", step.number)));
+            return Some(("step_interval", format!("step {} ended", step.number)));
         }
-        (self.completion && (step.is_last)()).then(|| ("completion", "all is done".to_owned()))
+        (self.completion && (step.is_last)()).then(|| ("completion", "all steps ended".to_owned()))
     }
 
-    /// Reflects on the result of a step, if it sets a trigger off; then the loop's result takes its place.
+    /// Reflects on the result of a step if a trigger fires. The result of the loop replaces it.
     pub(super) async fn after_step(
         &self,
-        step: &Step<'_>,
+        step: &CompletedStep<'_>,
         action: &dyn Action,
         result: &Value,
-        scene: &Scene<'_>,
+        context: &ActionContext<'_>,
     ) -> Option<Result<Value, Failure>> {
-        let (trigger, reason) = self.set_off(step, scene)?;
-        scene.world.emit(&Event::Trigger {
-            node: scene.node,
+        let (trigger, reason) = self.fired_trigger(step, context)?;
+        context.world.emit(&Event::Trigger {
+            node: context.node,
             trigger,
             reason: &reason,
         });
-        let beginning = Beginning {
+        let beginning = LoopStart {
             given: Some(action.answer(result).clone()),
             generator: Some(action),
-            ..Beginning::default()
+            ..LoopStart::default()
         };
-        Some(self.reflection.reflect(scene, beginning).await)
+        Some(self.reflection.reflect(context, beginning).await)
     }
 
-    /// Reflects on a failure, if that sets a trigger off.
+    /// Reflects on a failure if a trigger fires.
     pub(super) async fn after_error(
         &self,
         failure: &Failure,
         action: &dyn Action,
-        scene: &Scene<'_>,
+        context: &ActionContext<'_>,
     ) -> Option<Result<Value, Failure>> {
         if !self.error || failure.is_final() {
             return None;
         }
-        scene.world.emit(&Event::Trigger {
-            node: scene.node,
+        context.world.emit(&Event::Trigger {
+            node: context.node,
             trigger: "error",
             reason: &failure.message,
         });
-        let beginning = Beginning {
+        let beginning = LoopStart {
             generator: Some(action),
             errors: json!([{ "message": failure.message, "path": "", "type": "error" }]),
-            ..Beginning::default()
+            ..LoopStart::default()
         };
-        Some(self.reflection.reflect(scene, beginning).await)
+        Some(self.reflection.reflect(context, beginning).await)
     }
 }

@@ -1,4 +1,4 @@
-//! What the actions of a workflow are given to work with.
+//! The environment in which the actions of a workflow run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,75 +16,75 @@ use crate::model::{CallEvent, CallReport, ChatEvent, ChatModel, Sampling, Think}
 use crate::prompt::Templates;
 use crate::types::{LoopSettings, Prices, TokenUsage};
 
-/// Which model is wanted, as far as the file says.
+/// The model that a file requests.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelChoice {
     /// The provider.
     pub provider: Option<String>,
-    /// The model; a provider may stand before it, as in `ollama/gemma3` and `ollama:gemma3`.
+    /// The model, optionally after its provider, as in `ollama/gemma3` and `ollama:gemma3`.
     pub model: Option<String>,
     /// The address of the server.
     pub api_base: Option<String>,
-    /// How often a call is made again after a fault that may pass.
+    /// The maximum number of retries after a transient error.
     pub retries: Option<u32>,
-    /// The longest wait before the first of these times; it doubles with each one.
+    /// The maximum wait before the first retry. It doubles with each further one.
     pub first_wait: Option<Duration>,
-    /// The longest wait of all.
+    /// The maximum wait before any retry.
     pub longest_wait: Option<Duration>,
-    /// The most time that a call may take, with all of that.
+    /// The time limit of a call, including retries.
     pub timeout: Option<Duration>,
-    /// Whether it is to judge, and not to write.
+    /// Whether the model judges rather than writes.
     pub judges: bool,
 }
 
-/// A model that can be asked.
+/// A model that is ready for calls.
 #[derive(Clone)]
 pub struct ChosenModel {
     /// The model.
     pub model: Arc<dyn ChatModel>,
-    /// How it chooses tokens, unless a call says otherwise.
+    /// The default sampling settings.
     pub sampling: Sampling,
-    /// How it chooses tokens whatever a call says, as the user wants it for this run.
+    /// The sampling settings that override those of a call, from the user's flags.
     pub decided: Sampling,
     /// How much it reasons.
     pub think: Think,
 }
 
-/// Where models come from.
+/// Opens models.
 #[async_trait(?Send)]
 pub trait ModelSource: Send + Sync {
     /// Opens a model.
     ///
     /// # Errors
-    /// If it is not known, or cannot be reached.
+    /// If it is unknown or unreachable.
     async fn open(&self, choice: &ModelChoice) -> Result<ChosenModel, Failure>;
 }
 
-/// What a workflow runs in.
+/// The environment of a workflow.
 pub struct World {
-    /// What code may use.
+    /// The scripts and programs that code may use.
     pub tools: Tools,
-    /// Where models come from.
+    /// Opens models.
     pub models: Arc<dyn ModelSource>,
-    /// Nodes whose results are to be reflected on by the trigger `manual`.
+    /// The nodes whose results the trigger `manual` reflects on.
     pub manual: Vec<String>,
-    /// Where judges' verdicts are kept; `None` to ask each time.
+    /// The cache of verdicts. `None` asks the judge every time.
     pub verdicts: Option<Arc<dyn VerdictCache>>,
-    /// The limits that hold for every loop, whatever the file says: on tokens, cost and time.
+    /// The limits of every loop on tokens, cost and time, which override the file's.
     pub limits: LoopSettings,
-    /// What the models cost; empty where that is not known.
+    /// The prices of models; empty if unknown.
     pub prices: Prices,
-    /// Templates of the user's own for judges; `None` for the built-in ones.
+    /// The user's custom judge templates. `None` uses the built-in ones.
     pub templates: Option<Arc<Templates>>,
-    /// Ends the run.
+    /// Cancels the run.
     pub cancel: CancellationToken,
-    /// The folder that commands run in.
+    /// The folder in which commands run.
     pub folder: PathBuf,
     pub(super) recorder: Recorder,
 }
 
 impl World {
-    /// A world whose events this observer sees.
+    /// Creates a world that reports events to this observer.
     pub fn new(
         tools: Tools,
         models: Arc<dyn ModelSource>,
@@ -113,19 +113,19 @@ impl World {
         self.recorder.lock().observer.on_event(event);
     }
 
-    /// The same for the event of a call, of which there is a report.
+    /// Emits the event of a call, with its report.
     pub(super) fn emit_call(&self, event: &Event<'_>, call: &CallReport<'_>) {
         self.recorder.lock().observer.on_call(event, call);
     }
 
-    /// What the calls so far have taken.
+    /// Returns the number of calls so far and their token usage.
     pub(super) fn taken(&self) -> (u32, TokenUsage) {
         let recorded = self.recorder.lock();
         (recorded.calls, recorded.usage)
     }
 }
 
-/// Where events go, and what calls have taken.
+/// The observer, and the usage of the calls.
 pub(super) struct Recorder(Mutex<Recorded>);
 
 struct Recorded {
@@ -140,20 +140,20 @@ impl Recorder {
     }
 }
 
-/// Where an action runs.
+/// The context in which an action runs.
 #[derive(Clone, Copy)]
-pub(super) struct Scene<'a> {
+pub(super) struct ActionContext<'a> {
     pub(super) world: &'a World,
     /// The node that it belongs to.
     pub(super) node: &'a str,
-    /// What its templates see.
+    /// The names that its templates see.
     pub(super) names: &'a Names,
-    /// Sees calls, where they belong to a version of a loop.
-    pub(super) calls: Option<&'a crate::model::CallObserver<'a>>,
+    /// Observes calls that belong to a version of a loop.
+    pub(super) calls: Option<&'a dyn crate::model::CallObserver>,
 }
 
-impl Scene<'_> {
-    /// Takes a call in: for the account, and for whoever watches.
+impl ActionContext<'_> {
+    /// Records a call's usage, and reports it to the observers.
     pub(super) fn observe(&self, event: CallEvent<'_>) {
         if let CallEvent::End(report) = &event {
             let mut recorded = self.world.recorder.lock();
@@ -161,7 +161,7 @@ impl Scene<'_> {
             recorded.usage += report.reply.usage;
         }
         if let Some(calls) = self.calls {
-            calls(event);
+            calls.on_event(event);
             return;
         }
         match event {

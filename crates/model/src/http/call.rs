@@ -1,4 +1,4 @@
-//! One call of a model: request, answer, retries, adjustments.
+//! One call of a model: request, response, retries and parameter adjustments.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,41 +11,40 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::answer::{Decoder, Wire};
 use super::client::transport_error;
 use super::connection::{Connection, failure_of, with_wait};
+use super::decoder::{Decoder, Wire};
 use super::failure::Failure;
 use crate::{ChatEvent, ChatRequest, ChatStream, EndReason, ErrorClass, ModelError, Think};
 
-/// How long is waited for token counts, and for the end of the stream, once the answer is complete.
+/// How long to wait for token counts and the end of the stream once the reply is complete.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long is waited for the end of a body whose last event came.
+/// How long to wait for the end of a body after its final event.
 const DRAIN: Duration = Duration::from_millis(50);
 
-/// How long a server that has answered before is waited for when it refuses connections: as long as a local server
-/// takes to restart.
+/// How long to keep trying a server that answered before and now refuses connections: enough for a local server to
+/// restart.
 const RESTART: Duration = Duration::from_secs(20);
 
-/// How often it is tried meanwhile.
+/// The interval between these attempts.
 const RESTART_POLL: Duration = Duration::from_millis(500);
 
-/// The most times that one call is made again with other parameters. There are fewer parameters that
-/// could be at fault.
+/// The maximum number of retries with changed parameters. More than the number of parameters that can be rejected.
 const MAX_ADJUSTMENTS: u32 = 12;
 
-/// Where chats go, and what was learned there.
+/// The endpoint for chats, and what was learned about it.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint<Q> {
-    /// How the server is reached.
+    /// How to reach the server.
     pub(crate) connection: Connection,
     url: Url,
-    /// Shared by the clones of a model.
+    /// Shared by all clones of a model.
     quirks: Arc<Mutex<Q>>,
 }
 
 impl<Q> Endpoint<Q> {
-    /// At this path below the server's address, with what is known of it beforehand.
+    /// An endpoint at a path below the server's address, with the quirks known in advance.
     pub(crate) fn new(connection: Connection, path: &str, quirks: Q) -> Self {
         Self {
             url: connection.base_url.join(path),
@@ -54,31 +53,31 @@ impl<Q> Endpoint<Q> {
         }
     }
 
-    /// What was learned so far.
+    /// The quirks learned so far.
     pub(crate) fn learned(&self) -> MutexGuard<'_, Q> {
         self.quirks.lock()
     }
 }
 
-/// A protocol: how a request is written and how its answer is read.
+/// A protocol: how to write a request and read its response.
 #[async_trait::async_trait]
 pub(crate) trait Adapter: Send + Sync {
-    /// Reads frames.
+    /// The frame reader.
     type Wire: Wire;
     /// What was learned about the server, such as parameters that it rejects.
     type Quirks: Clone + PartialEq + Send;
 
-    /// Where chats go.
+    /// The endpoint for chats.
     fn endpoint(&self) -> &Endpoint<Self::Quirks>;
 
     /// The request's body.
     fn body(&self, request: &ChatRequest, quirks: &Self::Quirks) -> Result<Vec<u8>, ModelError>;
 
-    /// For the answer to a request.
+    /// A decoder for the response to a request.
     fn decoder(&self, request: &ChatRequest) -> Decoder<Self::Wire>;
 
-    /// If the server rejects a parameter that can be changed or left out: does so, and says what it
-    /// did.
+    /// If the server rejects a parameter that can be changed or dropped: changes `quirks` and returns a message about
+    /// it.
     fn adjust(
         &self,
         failure: &Failure,
@@ -86,11 +85,11 @@ pub(crate) trait Adapter: Send + Sync {
         quirks: &mut Self::Quirks,
     ) -> Option<String>;
 
-    /// Adds what the user can do, which may need a question to the server.
+    /// Adds a hint, which may require a request to the server.
     async fn explain(&self, error: ModelError) -> ModelError;
 }
 
-/// Makes the call; see [`crate::ChatModel::chat`].
+/// Makes a call; see [`crate::ChatModel::chat`].
 pub(crate) fn chat<A: Adapter>(adapter: &A, request: ChatRequest) -> ChatStream<'_> {
     let call = Box::new(Call {
         adapter,
@@ -116,10 +115,10 @@ struct Call<'a, A: Adapter> {
     queue: VecDeque<ChatEvent>,
     stage: Stage<A::Wire>,
     retries: u32,
-    /// How often the server had no room.
+    /// How many times the server was busy.
     busy: u32,
     adjustments: u32,
-    /// Since when a server that has answered before refuses connections.
+    /// The time of the first refused connection, for a server that answered before.
     refused_since: Option<Instant>,
     deadline: Instant,
 }
@@ -135,7 +134,7 @@ enum Stage<W> {
 struct Receiving<W> {
     body: Response,
     decoder: Decoder<W>,
-    /// When the next piece has to be there.
+    /// The deadline for the next piece.
     due: Instant,
 }
 
@@ -154,7 +153,7 @@ impl<A: Adapter> Call<'_, A> {
                 Stage::Send => self.send().await,
                 Stage::Receive(receiving) => self.receive(receiving).await,
                 Stage::Fail(error) => {
-                    // What would help may take a question to the server, which may be just as slow.
+                    // Looking up a hint may need another request, which may be just as slow.
                     let explained = self.adapter.explain((*error).clone());
                     let explained = timeout_at(self.deadline, explained).await;
                     return Some(Err(explained.unwrap_or(*error)));
@@ -188,7 +187,7 @@ impl<A: Adapter> Call<'_, A> {
         let mut response = match timeout_at(due.min(self.deadline), client.send(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return self.fail(transport_error(&error, url, false)),
-            Err(_) => return self.time_out(first_token, "no answer", "--timeout-first-token"),
+            Err(_) => return self.time_out(first_token, "no response", "--timeout-first-token"),
         };
         connection.client.has_answered(url);
         self.refused_since = None;
@@ -204,21 +203,21 @@ impl<A: Adapter> Call<'_, A> {
         self.refused_by_server(failure, wait, &quirks);
     }
 
-    /// The server answered with an error status.
+    /// Handles an error status.
     fn refused_by_server(&mut self, failure: Failure, wait: Option<Duration>, sent: &A::Quirks) {
         if failure.is_refusal() {
             self.queue
                 .push_back(ChatEvent::End(EndReason::Refused(failure.message)));
             return;
         }
-        // 403 and 500 stand for a rejected parameter, too, with some servers.
+        // Some servers use 403 and 500 for a rejected parameter.
         let adjustable = matches!(
             failure.class(),
             ErrorClass::Rejected | ErrorClass::Auth | ErrorClass::Transient
         );
         if adjustable && self.adjustments < MAX_ADJUSTMENTS {
             let mut quirks = self.adapter.endpoint().quirks.lock();
-            // Another call may have learned the same in the meantime.
+            // A concurrent call may have learned the same.
             let known = *quirks != *sent;
             let notice = if known {
                 None
@@ -259,7 +258,7 @@ impl<A: Adapter> Call<'_, A> {
                 result
             }
             Ok(Ok(None)) => decoder.finish(),
-            // Nothing more comes, or the connection is lost; but the answer is complete.
+            // The connection is lost or silent, but the reply is complete.
             Ok(Err(_)) | Err(_) if decoder.is_complete() => {
                 decoder.end();
                 Ok(())
@@ -269,9 +268,13 @@ impl<A: Adapter> Call<'_, A> {
                 let begun = decoder.pieces() > 0;
                 self.queue.append(decoder.events());
                 return if begun {
-                    self.time_out(timeouts.idle, "nothing more came", "--timeout-idle");
+                    self.time_out(
+                        timeouts.idle,
+                        "the reply stalled: no response",
+                        "--timeout-idle",
+                    );
                 } else {
-                    self.time_out(timeouts.first_token, "no answer", "--timeout-first-token");
+                    self.time_out(timeouts.first_token, "no response", "--timeout-first-token");
                 };
             }
         };
@@ -284,15 +287,15 @@ impl<A: Adapter> Call<'_, A> {
             return;
         }
         if decoder.has_ended() {
-            // What is left is usually there already.
+            // The rest has usually arrived already.
             let _ = timeout(DRAIN, drain(body)).await;
         } else {
             self.stage = Stage::Receive(receiving);
         }
     }
 
-    /// If the model has reasoned and written no answer, and reasoning can be switched off: makes the call again
-    /// without. The same request would come to the same end.
+    /// If the model spent the whole reply on reasoning, and reasoning can be turned off, makes the call again without
+    /// it. The same request would end the same way.
     fn ask_without_reasoning(&mut self) -> bool {
         let Some(ChatEvent::End(end @ (EndReason::Stop | EndReason::Length))) = self.queue.back()
         else {
@@ -303,7 +306,7 @@ impl<A: Adapter> Call<'_, A> {
                 format!("spent its limit of {limit} tokens on reasoning")
             }
             (EndReason::Length, None) => "filled its context window with reasoning".to_owned(),
-            _ => "reasoned and wrote no answer".to_owned(),
+            _ => "reasoned but wrote no answer".to_owned(),
         };
         let quirks = self.adapter.endpoint().quirks.lock().clone();
         let without = ChatRequest {
@@ -321,30 +324,33 @@ impl<A: Adapter> Call<'_, A> {
             wait: Duration::ZERO,
         });
         self.queue.push_back(ChatEvent::Notice(format!(
-            "{message}; asking again with reasoning off"
+            "{message}; retrying with reasoning off"
         )));
         self.request = without;
         self.stage = Stage::Send;
         true
     }
 
-    /// `flag` allows more than `limit`.
+    /// Fails the call with a timeout; `flag` raises `limit`.
     fn time_out(&mut self, limit: Duration, what: &str, flag: &str) {
         let (error, flag) = if Instant::now() >= self.deadline {
             let total = self.adapter.endpoint().connection.client.timeouts().total;
-            let error = format!("the call took longer than {} s in all", total.as_secs_f32());
+            let error = format!(
+                "the call took longer than {} s in total",
+                total.as_secs_f32()
+            );
             (error, "--timeout-total")
         } else {
             (format!("{what} within {} s", limit.as_secs_f32()), flag)
         };
         self.fail(
             ModelError::new(ErrorClass::Transient, error).with_hint(format!(
-                "the server may be overloaded; `{flag}` gives it more time"
+                "the server may be overloaded; raise `{flag}` to wait longer"
             )),
         );
     }
 
-    /// Whether a server that has answered in this run refuses connections, for no longer than a restart takes.
+    /// Whether a server that answered in this run refuses connections, for at most the time of a restart.
     fn restarts(&self, error: &ModelError) -> bool {
         let endpoint = self.adapter.endpoint();
         error.class == ErrorClass::Unreachable
@@ -355,7 +361,7 @@ impl<A: Adapter> Call<'_, A> {
                 .is_none_or(|since| since.elapsed() < RESTART)
     }
 
-    /// Decides whether the call is made again.
+    /// Retries the call or fails it for good.
     fn fail(&mut self, error: ModelError) {
         let connection = &self.adapter.endpoint().connection;
         let error = connection.locate(error, &self.adapter.endpoint().url);
@@ -370,8 +376,8 @@ impl<A: Adapter> Call<'_, A> {
             return;
         }
         if is_busy(&error) && policy.max_retries > 0 {
-            // It lasts as long as another run, and is no failure of this one.
-            let wait = policy.patience(self.busy);
+            // The server is busy with another run; this does not count as a failure of this one.
+            let wait = policy.busy_wait(self.busy);
             if Instant::now() + wait < self.deadline {
                 self.busy += 1;
                 self.queue.push_back(ChatEvent::Retry { error, wait });
@@ -397,29 +403,29 @@ impl<A: Adapter> Call<'_, A> {
     }
 }
 
-/// Reads the rest of a body and forgets it. Only then can the connection be used for the next call.
+/// Reads and discards the rest of a body, so that the connection can be reused.
 async fn drain(body: &mut Response) {
     while let Ok(Some(_)) = body.chunk().await {}
 }
 
-/// Whether a server has no room for another request, as Ollama says it.
+/// Whether the server is at capacity, by Ollama's message.
 fn is_busy(error: &ModelError) -> bool {
     error.status == Some(503) && error.message.contains("server busy")
 }
 
-/// Whether what runs the model has died: it may do so again.
+/// Whether the process that runs the model died; it may die again.
 fn is_crash(error: &ModelError) -> bool {
     let dies = ["terminated", "unexpectedly stopped", "unexpected EOF"];
     error.class == ErrorClass::Transient && dies.iter().any(|words| error.message.contains(words))
 }
 
-/// What to do where nothing better is known.
+/// Adds a generic hint if there is none.
 fn with_advice(error: ModelError) -> ModelError {
     let advice = match error.class {
         _ if error.hint.is_some() => return error,
-        ErrorClass::Protocol => "does a chat server answer at that address? check it",
+        ErrorClass::Protocol => "check that a chat server runs at that address",
         class if class.is_retryable() => {
-            "it may pass: try again later, or allow more tries with `--retries`"
+            "the error may be temporary: try again later, or allow more retries with `--retries`"
         }
         _ => return error,
     };

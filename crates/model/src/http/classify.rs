@@ -1,9 +1,9 @@
-//! What class of error a server's failure is, and what the user can do about it.
+//! Maps a server's failure to an error class and a hint.
 
 use super::failure::Failure;
 use crate::{ErrorClass, ModelError};
 
-/// What a server says that cannot load a model.
+/// Messages of servers that cannot load a model.
 const CANNOT_LOAD: [&str; 3] = [
     "unable to load model",
     "may be incompatible",
@@ -11,33 +11,33 @@ const CANNOT_LOAD: [&str; 3] = [
 ];
 
 impl Failure {
-    /// The error of ours.
+    /// Converts the failure to a model error.
     pub(crate) fn into_error(self) -> ModelError {
         let class = self.class();
         let hint = match class {
             ErrorClass::ContextTooLong => Some(self.context_hint()),
             ErrorClass::Auth => Some(match self.status {
-                Some(407) => "the proxy requests a password: put it into the proxy's address, as in \
+                Some(407) => "the proxy requires a password: add it to the proxy's address, as in \
                      HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
                     .to_owned(),
                 Some(401) if self.wants_password => {
-                    "the server requests a user name and a password: set the header `Authorization` under \
+                    "the server requires a user name and a password: set the header `Authorization` under \
                      `headers` of the provider in the configuration, as in \
                      headers = { Authorization = \"Basic BASE64\" }"
                         .to_owned()
                 }
                 Some(403) => {
-                    "the key is known, but may not do this: check the model and the account"
+                    "the key is valid but lacks permission: check the model and the account"
                         .to_owned()
                 }
-                _ => "check the API key: is it set, for this provider, and still valid?".to_owned(),
+                _ => "check that the API key is set, belongs to this provider, and is still valid".to_owned(),
             }),
             ErrorClass::Quota => {
                 Some("add credit at the provider, or use another model".to_owned())
             }
             ErrorClass::Unable => Some(self.unable_hint().to_owned()),
             _ if self.is_gateway_limit() => Some(
-                "a gateway before the server limits the size of requests (nginx: `client_max_body_size`): raise \
+                "a gateway in front of the server limits the size of requests (nginx: `client_max_body_size`): raise \
                  that limit, or shorten the prompt or its context"
                     .to_owned(),
             ),
@@ -46,7 +46,7 @@ impl Failure {
         ModelError {
             class,
             message: if self.message.is_empty() {
-                "the server gave no reason".to_owned()
+                "the server sent no error message".to_owned()
             } else {
                 self.message
             },
@@ -57,7 +57,7 @@ impl Failure {
         }
     }
 
-    /// The class: by what the server calls the error, then by its status, then by its words.
+    /// The error class: by the server's error code, then by the status, then by the message.
     pub(crate) fn class(&self) -> ErrorClass {
         let message = self.message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
@@ -154,7 +154,7 @@ impl Failure {
         }
     }
 
-    /// Whether the size of the request itself was refused, and not by the model's server.
+    /// Whether a gateway, rather than the model's server, rejected the size of the request.
     fn is_gateway_limit(&self) -> bool {
         self.status == Some(413) && self.is_plain
     }
@@ -170,16 +170,16 @@ impl Failure {
         if self.lacks_memory() {
             "use a smaller model or a smaller context window (`--num-ctx`), or free memory on the server"
         } else if self.message.to_lowercase().contains("binary not found") {
-            "the server's installation is incomplete: install it again"
+            "the server's installation is incomplete: reinstall it"
         } else {
-            "update the server, or get the model again (`ollama pull`): it may be damaged or too new"
+            "update the server, or pull the model again (`ollama pull`): the file may be damaged or too new"
         }
     }
 
     fn context_hint(&self) -> String {
         let advice = "shorten the prompt or its context, allow a shorter answer, or use a model \
                       with a larger window";
-        match token_figures(&self.message) {
+        match token_counts(&self.message) {
             Some((asked, window)) => {
                 format!("about {asked} tokens do not fit the window of {window}; {advice}")
             }
@@ -188,10 +188,9 @@ impl Failure {
     }
 }
 
-/// What was asked for and what fits, from messages such as "maximum context length is 8192 tokens.
-/// However, you requested 10000 tokens" or "request (9000 tokens) exceeds the available context size
-/// (4096 tokens)".
-fn token_figures(message: &str) -> Option<(u64, u64)> {
+/// The requested number of tokens and the limit, from messages such as "maximum context length is 8192 tokens.
+/// However, you requested 10000 tokens" or "request (9000 tokens) exceeds the available context size (4096 tokens)".
+fn token_counts(message: &str) -> Option<(u64, u64)> {
     let mut figures: Vec<(usize, u64)> = Vec::new();
     let mut at = 0;
     while let Some(start) = message[at..].find(|c: char| c.is_ascii_digit()) {
@@ -201,7 +200,7 @@ fn token_figures(message: &str) -> Option<(u64, u64)> {
             .take_while(|c| c.is_ascii_digit() || *c == ',')
             .collect();
         at = start + digits.len();
-        // Names of models have figures, too, but rather small ones.
+        // Model names contain numbers too, but small ones.
         if let Ok(figure) = digits.replace(',', "").parse::<u64>()
             && figure >= 100
         {
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_is_told_from_the_model_behind_it() {
+    fn gateway_errors_are_recognized() {
         let nginx = b"<html><head><title>413 Request Entity Too Large</title></head></html>";
         let error = Failure::of_body(413, nginx).into_error();
         assert_eq!(error.class, ErrorClass::Rejected);
@@ -339,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_may_be_inside() {
+    fn the_status_may_be_in_the_body() {
         use ErrorClass::{Auth, Rate, Rejected, Transient};
         let class = |error: Value| {
             Failure::in_answer(&json!({"error": error}))
@@ -359,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_figures_of_an_overflow() {
+    fn overflow_messages_are_parsed() {
         for (message, expected) in [
             (
                 "This model's maximum context length is 8192 tokens. However, you requested 10000 \
@@ -383,7 +382,7 @@ mod tests {
                 None,
             ),
         ] {
-            assert_eq!(token_figures(message), expected, "{message}");
+            assert_eq!(token_counts(message), expected, "{message}");
         }
     }
 }

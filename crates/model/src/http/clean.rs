@@ -1,9 +1,9 @@
-//! Makes text of a server fit to be shown: one line, no control characters, not too long.
+//! Sanitizes text from a server for display: one line, no control characters, limited length.
 
-/// The longest message that is kept, in characters.
+/// The maximum length of a message, in characters.
 const MAX_MESSAGE: usize = 500;
 
-/// One line without control characters, terminal escapes and invisible direction marks.
+/// Puts the text on one line and removes control characters, terminal escapes and invisible direction marks.
 pub(crate) fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(MAX_MESSAGE));
     let mut length = 0;
@@ -11,7 +11,7 @@ pub(crate) fn clean(text: &str) -> String {
     let mut blank = false;
     while let Some(c) = chars.next() {
         if c == '\u{1b}' {
-            // The sequence of an escape ends at its first letter; of a title, at the bell.
+            // An escape sequence ends at its first letter, a title at the bell.
             match chars.next() {
                 Some('[') => while chars.next_if(|c| !('@'..='~').contains(c)).is_some() {},
                 Some(']') => while chars.next_if(|&c| c != '\u{7}').is_some() {},
@@ -41,7 +41,7 @@ pub(crate) fn clean(text: &str) -> String {
     out
 }
 
-/// What changes how other characters are shown, and is not seen itself.
+/// Whether a character is invisible but changes how others are displayed.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_and_line_ends_go() {
+    fn escapes_and_line_ends_are_removed() {
         assert_eq!(
             clean("\u{1b}[31mred\u{1b}[0m\n\tand \u{1b}]0;title\u{7}more\u{202e}\u{0} "),
             "red and more"
@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_a_control_character(text in "\\PC*|(.|\n|\u{1b}|\\[|m)*") {
+        fn cleaned_text_has_no_control_characters(text in "\\PC*|(.|\n|\u{1b}|\\[|m)*") {
             let line = clean(&text);
             prop_assert!(!line.chars().any(char::is_control));
             prop_assert!(line.chars().count() <= MAX_MESSAGE + 2);

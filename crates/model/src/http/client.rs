@@ -1,4 +1,4 @@
-//! The HTTP client: one for loopback addresses, which no proxy may see, and one for the rest.
+//! The HTTP client: one without a proxy for loopback addresses, and one for all others.
 
 use std::collections::HashSet;
 use std::error::Error as _;
@@ -16,20 +16,21 @@ use tower::util::MapRequestLayer;
 use super::tls;
 use crate::{ErrorClass, ModelError};
 
-/// Within this time a request finds out that its kept connection was closed before: a way to the server and back.
+/// If a reused connection fails within this time, the server had most likely closed it before the request arrived:
+/// about one round trip.
 const STALE: Duration = Duration::from_secs(1);
 
-/// How long is waited for a server.
+/// The timeouts of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection stands, TLS included. Default 10 s.
+    /// Until the connection is established, including TLS. Default 10 s.
     pub connect: Duration,
-    /// From the request to the first piece of the answer. Default 10 min: a server may have to load the
-    /// model, wait for others, and read a long prompt on a slow processor.
+    /// From the request to the first piece of the reply. Default 10 min: a server may have to load the model, wait
+    /// for other requests, and process a long prompt on a slow CPU.
     pub first_token: Duration,
-    /// Between two pieces of the answer; keep-alive comments do not count. Default 2 min.
+    /// Between two pieces of the reply; keep-alive comments do not count. Default 2 min.
     pub idle: Duration,
-    /// A whole call, retries and waits included. Default 30 min.
+    /// For a whole call, including retries and waits. Default 30 min.
     pub total: Duration,
 }
 
@@ -44,8 +45,8 @@ impl Default for Timeouts {
     }
 }
 
-/// Connections to servers, and how long is waited for them. A clone shares them; so give the writer and
-/// the judge clones of the same one. Nothing is built before the first request.
+/// A shared pool of connections with timeouts. Clones share the pool, so pass clones of one client to the writer and
+/// the judge. The pool is created on the first request.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     shared: Arc<Shared>,
@@ -56,7 +57,7 @@ struct Shared {
     timeouts: Timeouts,
     loopback: OnceLock<Result<Pool, String>>,
     outside: OnceLock<Result<Pool, String>>,
-    /// The hosts and ports that have answered a request, whatever the answer.
+    /// The `host:port` of each server that sent any response.
     answered: Mutex<HashSet<String>>,
 }
 
@@ -67,7 +68,7 @@ impl Default for HttpClient {
 }
 
 impl HttpClient {
-    /// A client that waits so long.
+    /// A client with these timeouts.
     pub fn new(timeouts: Timeouts) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -79,7 +80,7 @@ impl HttpClient {
         }
     }
 
-    /// Remembers that the server at this address is there.
+    /// Records that the server at this address responded.
     pub(crate) fn has_answered(&self, url: &Url) {
         self.shared
             .answered
@@ -87,17 +88,17 @@ impl HttpClient {
             .insert(url.authority().to_owned());
     }
 
-    /// Whether the server at this address has answered before.
+    /// Whether the server at this address has responded before.
     pub(crate) fn is_known_to_answer(&self, url: &Url) -> bool {
         self.shared.answered.lock().contains(url.authority())
     }
 
-    /// How long it waits.
+    /// The timeouts.
     pub fn timeouts(&self) -> Timeouts {
         self.shared.timeouts
     }
 
-    /// The client for an address. Proxies of the environment hold for all but loopback addresses.
+    /// The connection pool for an address. The environment's proxies apply to all but loopback addresses.
     pub fn get(&self, url: &Url) -> Result<&Pool, ModelError> {
         let loopback = is_loopback(url);
         let cell = if loopback {
@@ -111,28 +112,28 @@ impl HttpClient {
     }
 }
 
-/// Connections that are kept for the next request.
+/// A pool of reusable connections.
 #[derive(Debug)]
 pub struct Pool {
     client: reqwest::Client,
-    /// How many connections were begun.
+    /// The number of connections opened.
     connects: Arc<AtomicUsize>,
 }
 
 impl Pool {
-    /// A question.
+    /// A GET request.
     pub fn get(&self, url: &Url) -> RequestBuilder {
         self.client.get(url.clone())
     }
 
-    /// A question with a body.
+    /// A POST request.
     pub(crate) fn post(&self, url: &Url) -> RequestBuilder {
         self.client.post(url.clone())
     }
 
-    /// Sends a request. If it went over a kept connection and that one is found closed at once, it is sent again
-    /// without a word: servers close kept connections when they like (llama.cpp's does after each answer), and no
-    /// request that meets that was read. A connection that dies later may have been read, and answered at a price.
+    /// Sends a request. If a kept connection turns out to be closed right away, sends the request again. Servers
+    /// close idle connections at will (llama.cpp's after each response), and they have not read such a request. If a
+    /// connection dies later, the server may have processed the request and charged for it, so it is not sent again.
     pub async fn send(&self, request: RequestBuilder) -> Result<Response, reqwest::Error> {
         let again = request.try_clone();
         let begun = Instant::now();
@@ -140,7 +141,7 @@ impl Pool {
         let result = request.send().await;
         let kept = self.connects.load(Ordering::Relaxed) == before;
         match (result, again) {
-            (Err(error), Some(again)) if kept && begun.elapsed() < STALE && has_died(&error) => {
+            (Err(error), Some(again)) if kept && begun.elapsed() < STALE && was_closed(&error) => {
                 again.send().await
             }
             (result, _) => result,
@@ -148,8 +149,8 @@ impl Pool {
     }
 }
 
-/// Whether the connection was closed while a request was on its way.
-fn has_died(error: &reqwest::Error) -> bool {
+/// Whether the connection was closed while a request was in flight.
+fn was_closed(error: &reqwest::Error) -> bool {
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(cause) = cause.downcast_ref::<hyper::Error>()
@@ -173,17 +174,17 @@ fn has_died(error: &reqwest::Error) -> bool {
 }
 
 fn build(connect_timeout: Duration, loopback: bool) -> Result<Pool, String> {
-    let tls = tls::client_config().map_err(|error| format!("TLS cannot be set up: {error}"))?;
+    let tls = tls::client_config().map_err(|error| format!("cannot set up TLS: {error}"))?;
     let connects = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&connects);
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .user_agent(concat!("reflect-cli/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(connect_timeout)
-        // A redirect could carry the prompt, if not the key, to another server. It is an error that
-        // says where it points to.
+        // A redirect could send the prompt, even if not the key, to another server. It becomes an error that names
+        // the target.
         .redirect(Policy::none())
-        // `reqwest` has retries of its own since 0.13; ours are the only ones.
+        // `reqwest` has its own retries since 0.13; use only ours.
         .retry(reqwest::retry::never())
         .connector_layer(MapRequestLayer::new(move |target| {
             counter.fetch_add(1, Ordering::Relaxed);
@@ -195,11 +196,11 @@ fn build(connect_timeout: Duration, loopback: bool) -> Result<Pool, String> {
     }
     let client = builder
         .build()
-        .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        .map_err(|error| format!("cannot set up the HTTP client: {error}"))?;
     Ok(Pool { client, connects })
 }
 
-/// Whether the address is on this machine.
+/// Whether the host is this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else {
         return false;
@@ -211,10 +212,10 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The address for messages: without user, password and query.
+/// The address for messages: without user name, password and query.
 pub(crate) fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // Both fail only for URLs without a host, which have neither.
+    // Both fail only for a URL without a host, which has neither.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);
@@ -222,7 +223,7 @@ pub(crate) fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// A request that got no answer, as an error of ours. `streaming` says that the answer had begun.
+/// The model error for a transport failure. `streaming`: the response had started.
 pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, streaming: bool) -> ModelError {
     let mut causes = Vec::new();
     let mut refused = false;
@@ -234,7 +235,7 @@ pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, streaming: bool
             refused |= cause.kind() == io::ErrorKind::ConnectionRefused;
         }
         tls = tls.or_else(|| cause.downcast_ref::<rustls::Error>());
-        // An I/O error hides the error that it wraps: its source is that of the wrapped one.
+        // An I/O error hides the error that it wraps: its source is the source of the wrapped error.
         source = match cause
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref)
@@ -254,7 +255,7 @@ pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, streaming: bool
             .with_hint(tls::advice(&tls))
     } else if dns {
         let host = url.host_str().unwrap_or_default();
-        // A resolver that is itself out of reach says "Temporary failure in name resolution".
+        // An unreachable resolver reports "Temporary failure in name resolution".
         let class = if last.contains("emporary") {
             ErrorClass::Transient
         } else {
@@ -262,23 +263,26 @@ pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, streaming: bool
         };
         ModelError::new(
             class,
-            format!("the name `{host}` cannot be resolved: {last}"),
+            format!("cannot resolve the host name `{host}`: {last}"),
         )
         .with_hint("check the base URL and the network connection")
     } else if refused && is_loopback(url) {
         ModelError::new(ErrorClass::Unreachable, "connection refused")
-            .with_hint("no server listens there; start it, or give another base URL")
+            .with_hint("no server listens at that address; start it, or set another base URL")
     } else if error.is_timeout() {
-        ModelError::new(ErrorClass::Transient, "no connection in time")
+        ModelError::new(ErrorClass::Transient, "the connection timed out")
     } else if streaming {
-        ModelError::new(ErrorClass::CutOff, format!("the connection broke: {last}"))
+        ModelError::new(
+            ErrorClass::CutOff,
+            format!("the connection was lost: {last}"),
+        )
     } else if let Some(proxy) = proxy_of(url).filter(|_| error.is_connect()) {
         ModelError::new(
             ErrorClass::Transient,
             format!("the connection through the proxy {proxy} failed: {last}"),
         )
         .with_hint(format!(
-            "check the proxy's address and password; NO_PROXY={} goes there without it",
+            "check the proxy's address and password, or set NO_PROXY={} to bypass it",
             url.host_str().unwrap_or_default()
         ))
     } else {
@@ -288,7 +292,7 @@ pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, streaming: bool
     failure
 }
 
-/// The variable that names the proxy for an address, and the proxy without its password; `None` if there is none.
+/// The proxy for an address without its password, and the variable that sets it; `None` if there is none.
 fn proxy_of(url: &Url) -> Option<String> {
     if is_loopback(url) {
         return None;
@@ -300,8 +304,8 @@ fn proxy_of(url: &Url) -> Option<String> {
     };
     names.into_iter().find_map(|name| {
         let proxy = std::env::var(name).ok().filter(|it| !it.is_empty())?;
-        let proxy = Url::parse(&proxy).map_or_else(|_| "(no URL)".to_owned(), |it| shown(&it));
-        Some(format!("{} of {name}", proxy.trim_end_matches('/')))
+        let proxy = Url::parse(&proxy).map_or_else(|_| "(invalid URL)".to_owned(), |it| shown(&it));
+        Some(format!("{} from {name}", proxy.trim_end_matches('/')))
     })
 }
 

@@ -1,4 +1,4 @@
-//! Where a server is, and how it is talked to.
+//! The connection to a server: its address, key, headers and retries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,68 +19,68 @@ use crate::key::ApiKey;
 use crate::secrets;
 use crate::{ErrorClass, ModelError};
 
-/// The most that is read of an error's body, in bytes.
+/// The maximum size of an error response, in bytes.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// The most that is read of a list of models, in bytes; `OpenRouter`'s has about half a megabyte.
+/// The maximum size of a list of models, in bytes; `OpenRouter`'s is about half a megabyte.
 const MAX_LIST: usize = 16 * 1024 * 1024;
 
-/// How long is waited for the rest of an error's body.
+/// The timeout for the rest of an error response.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(10);
 
-/// How long a question about models may take: no model has to be loaded for it.
+/// The timeout for a request about models, which requires no loaded model.
 const LIST_TIME: Duration = Duration::from_secs(30);
 
-/// A server and how it is talked to. A clone is the same connection.
+/// A server with everything needed to send requests to it. Clones share the connection pool.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    /// Where the server is.
+    /// The server's base URL.
     pub base_url: BaseUrl,
-    /// The key, if one is needed. It is sent only if it belongs to the server of `base_url`.
+    /// The API key, if one is needed. It is sent only to the server that it belongs to.
     pub key: Option<ApiKey>,
-    /// The connections themselves, and how long is waited; shared by all that clone the same client.
+    /// The HTTP client, shared by all models with a clone of it.
     pub client: HttpClient,
-    /// How failed calls are repeated.
+    /// When to retry failed calls.
     pub retries: RetryPolicy,
-    /// What the user can do where the server asks for a key and none is sent.
-    pub keyless: Option<String>,
+    /// The hint if the server requires a key and none is set.
+    pub missing_key_hint: Option<String>,
     headers: HeaderMap,
     warned: Arc<AtomicBool>,
 }
 
-/// A header that cannot be one.
+/// An invalid header.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` cannot be sent as a header: its name or its value is not allowed")]
+#[error("invalid header `{name}`: its name or value contains forbidden characters")]
 pub struct HeaderError {
-    /// Its name.
+    /// The name of the header.
     pub name: String,
 }
 
 impl Connection {
-    /// A connection without key, with the default times and retries.
+    /// A connection without a key, with default timeouts and retries.
     pub fn new(base_url: BaseUrl) -> Self {
         Self {
             base_url,
             key: None,
             client: HttpClient::default(),
             retries: RetryPolicy::default(),
-            keyless: None,
+            missing_key_hint: None,
             headers: HeaderMap::new(),
             warned: Arc::new(AtomicBool::new(false)),
         }
     }
 
-    /// The same, with a key.
+    /// Sets the key.
     #[must_use]
     pub fn with_key(mut self, key: Option<ApiKey>) -> Self {
         self.key = key;
         self
     }
 
-    /// Sends a header with every request. Its value is treated as a secret.
+    /// Adds a header to every request. Its value is treated as a secret.
     ///
     /// # Errors
-    /// If the name or the value is not allowed in HTTP.
+    /// If HTTP does not allow the name or the value.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, HeaderError> {
         let error = || HeaderError {
             name: super::clean::clean(name),
@@ -93,12 +93,12 @@ impl Connection {
         Ok(self)
     }
 
-    /// Whether a request to `url` carries a key, or a header of the user's in its place.
+    /// Whether a request to `url` carries a key or a user-defined authorization header.
     pub(crate) fn sends_key(&self, url: &Url) -> bool {
         self.has_authorization() || self.key.as_ref().is_some_and(|key| key.fits(url))
     }
 
-    /// Whether the user has configured a header that authorizes requests.
+    /// Whether the user configured an authorization header.
     pub fn has_authorization(&self) -> bool {
         self.headers.contains_key(AUTHORIZATION)
     }
@@ -112,7 +112,7 @@ impl Connection {
         headers
     }
 
-    /// What people should know about the key; said once.
+    /// A warning about the key, returned once.
     pub(crate) fn key_notice(&self) -> Option<String> {
         let key = self.key.as_ref()?;
         let url = self.base_url.url();
@@ -123,25 +123,25 @@ impl Connection {
                 shown(url)
             )
         } else if url.scheme() == "http" && !is_loopback(url) {
-            format!("the API key goes to {} without encryption", shown(url))
+            format!("the API key is sent to {} without encryption", shown(url))
         } else {
             return None;
         };
         (!self.warned.swap(true, Ordering::Relaxed)).then_some(text)
     }
 
-    /// Takes keys out of what a server said, and adds the address.
+    /// Redacts keys in the server's message and adds the address.
     pub(crate) fn locate(&self, mut error: ModelError, url: &Url) -> ModelError {
         error.message = secrets::redact_text(error.message);
         error.hint = error.hint.map(secrets::redact_text);
-        if error.status == Some(401) && !self.sends_key(url) && self.keyless.is_some() {
-            error.hint.clone_from(&self.keyless);
+        if error.status == Some(401) && !self.sends_key(url) && self.missing_key_hint.is_some() {
+            error.hint.clone_from(&self.missing_key_hint);
         }
         error.url.get_or_insert_with(|| shown(url));
         error
     }
 
-    /// Asks for a JSON value that needs no model: once, without retries.
+    /// Requests a JSON value from an endpoint that needs no model: once, without retries.
     pub(crate) async fn json(
         &self,
         url: &Url,
@@ -168,7 +168,7 @@ impl Connection {
                 .map_err(|error| transport_error(&error, url, true))?;
             let value = serde_json::from_slice(&bytes).map_err(|_| {
                 let said = Failure::of_body(200, &bytes).message;
-                ModelError::new(ErrorClass::Protocol, format!("no JSON came: {said}"))
+                ModelError::new(ErrorClass::Protocol, format!("expected JSON, got: {said}"))
             })?;
             match Failure::in_answer(&value) {
                 Some(failure) => Err(failure.into_error()),
@@ -179,14 +179,14 @@ impl Connection {
         let result = tokio::time::timeout(time, work).await.unwrap_or_else(|_| {
             Err(ModelError::new(
                 ErrorClass::Transient,
-                format!("no answer within {} ms", time.as_millis()),
+                format!("no response within {} ms", time.as_millis()),
             ))
         });
         result.map_err(|error| self.locate(error, url))
     }
 }
 
-/// Reads what a failed answer says until the deadline of its call, and how long it asks to wait.
+/// Reads an error response until the deadline of its call, and the wait that it requests.
 pub(crate) async fn failure_of(
     response: &mut reqwest::Response,
     url: &Url,
@@ -210,8 +210,8 @@ pub(crate) async fn failure_of(
         let failure = Failure {
             status: Some(status),
             ..Failure::text(&format!(
-                "the server redirects to {target}; redirects are not followed, so that prompt and key \
-                 stay with the server they were meant for: give that address as the base URL"
+                "the server redirects to {target}; reflect does not follow redirects, so that prompt and key \
+                 stay with the configured server: set that address as the base URL"
             ))
         };
         return (failure, wait);
@@ -229,7 +229,7 @@ pub(crate) async fn failure_of(
     (failure, wait)
 }
 
-/// The error, with the wait that the headers ask for.
+/// Sets the wait that the headers request.
 pub(crate) fn with_wait(mut error: ModelError, wait: Option<Duration>) -> ModelError {
     error.retry_after = wait.or(error.retry_after);
     error

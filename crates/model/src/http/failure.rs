@@ -1,4 +1,4 @@
-//! What a server says when it fails, in the many shapes there are, and what class of error it is.
+//! Parses servers' error responses, which come in many shapes.
 
 use std::time::Duration;
 
@@ -7,42 +7,42 @@ use serde_json::Value;
 use super::clean::clean;
 use super::retry::go_duration;
 
-/// An error as a server described it.
+/// An error as described by a server.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Failure {
-    /// In its words; one line.
+    /// The message; one line.
     pub(crate) message: String,
-    /// Its `code`, such as `insufficient_quota`.
+    /// The `code`, such as `insufficient_quota`.
     pub(crate) code: String,
-    /// Its `type` or `status`, such as `invalid_request_error` or `RESOURCE_EXHAUSTED`.
+    /// The `type` or `status`, such as `invalid_request_error` or `RESOURCE_EXHAUSTED`.
     pub(crate) kind: String,
     /// The parameter that it names.
     pub(crate) param: Option<String>,
-    /// The HTTP status, of the answer or inside of it.
+    /// The HTTP status, of the response or inside its body.
     pub(crate) status: Option<u16>,
-    /// How long it asks to wait.
+    /// The wait that it requests.
     pub(crate) wait: Option<Duration>,
-    /// Whether the body is not JSON. Then a gateway in front of the server most likely wrote it.
+    /// Whether the body is not JSON; then a gateway most likely wrote it.
     pub(crate) is_plain: bool,
-    /// Whether a user name and a password are requested.
+    /// Whether the server requires a user name and a password.
     pub(crate) wants_password: bool,
 }
 
 impl Failure {
-    /// The failure in a value that may be an answer instead: only what calls itself an error is one.
+    /// The failure in a response that may be successful: only an explicit error counts.
     pub(crate) fn in_answer(value: &Value) -> Option<Self> {
         if let Value::Array(items) = value {
-            // Gemini's compatible endpoint answers with a list of one.
+            // Gemini's compatible endpoint wraps the response in a list.
             return items.first().and_then(Self::in_answer);
         }
-        if let Some(error) = value.get("error").filter(|error| is_said(error)) {
+        if let Some(error) = value.get("error").filter(|error| is_error_value(error)) {
             return Some(Self::from_error(error));
         }
         (value.get("object").and_then(Value::as_str) == Some("error"))
             .then(|| Self::from_error(value))
     }
 
-    /// The failure in the body of an answer with an error status.
+    /// The failure in the body of a response with an error status.
     pub(crate) fn of_body(status: u16, body: &[u8]) -> Self {
         let mut failure = match serde_json::from_slice::<Value>(body) {
             Ok(value) => Self::in_answer(&value).unwrap_or_else(|| Self::from_error(&value)),
@@ -52,19 +52,19 @@ impl Failure {
                 ..Self::default()
             },
         };
-        // Of Ollama's cloud models: where to sign in.
+        // Ollama's cloud models: the URL for signing in.
         if let Some(url) = serde_json::from_slice::<Value>(body)
             .ok()
             .and_then(|value| value.get("signin_url")?.as_str().map(clean))
         {
             failure.message = format!("{} (sign in at {url})", failure.message);
         }
-        // The status of the answer itself is the more reliable one.
+        // The status of the response itself is more reliable.
         failure.status = Some(status);
         failure
     }
 
-    /// A failure in plain words.
+    /// A failure with only a message.
     pub(crate) fn text(message: &str) -> Self {
         Self {
             message: clean(message),
@@ -72,7 +72,7 @@ impl Failure {
         }
     }
 
-    /// Takes what is inside of `error`: a string, or an object of whatever shape.
+    /// Parses the value of `error`: a string, or an object of any shape.
     pub(crate) fn from_error(error: &Value) -> Self {
         let object = match error {
             Value::String(message) => {
@@ -120,7 +120,7 @@ impl Failure {
         {
             failure.take_detail(detail);
         }
-        // OpenRouter: what the provider behind it said.
+        // OpenRouter: the error of the provider behind it.
         if let Some(raw) = object
             .get("metadata")
             .and_then(|data| data.get("raw"))
@@ -135,7 +135,7 @@ impl Failure {
         failure
     }
 
-    /// `FastAPI`'s list of what is wrong with the request.
+    /// `FastAPI`'s list of validation errors.
     fn take_detail(&mut self, detail: &Value) {
         match detail {
             Value::String(message) => self.message.clone_from(message),
@@ -161,14 +161,13 @@ impl Failure {
         }
     }
 
-    /// Whether a filter refused to answer.
+    /// Whether a content filter refused to answer.
     pub(crate) fn is_refusal(&self) -> bool {
         ["content_filter", "content_policy_violation"].contains(&self.code.as_str())
     }
 
-    /// Whether the server says that it does not know or not support something, rather than that a value
-    /// is wrong.
-    pub(crate) fn says_unsupported(&self) -> bool {
+    /// Whether the server does not know or support a feature, as opposed to rejecting a value.
+    pub(crate) fn is_unsupported(&self) -> bool {
         const WORDS: [&str; 19] = [
             "unsupported",
             "not support",
@@ -196,7 +195,7 @@ impl Failure {
         })
     }
 
-    /// Whether the server speaks of `name`, as the parameter at fault or in its message.
+    /// Whether the failure is about `name`, as the offending parameter or in the message.
     pub(crate) fn names(&self, name: &str) -> bool {
         if let Some(param) = &self.param {
             let top = param.split(['.', '[']).next().unwrap_or_default();
@@ -221,8 +220,8 @@ fn retry_delay(details: &Value) -> Option<Duration> {
         .find_map(|detail| go_duration(detail.get("retryDelay")?.as_str()?))
 }
 
-/// An error that is null, false or empty is none.
-fn is_said(error: &Value) -> bool {
+/// Whether the value of `error` is an error: null, false and empty values are not.
+fn is_error_value(error: &Value) -> bool {
     match error {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.is_empty(),
@@ -231,7 +230,7 @@ fn is_said(error: &Value) -> bool {
     }
 }
 
-/// The words of a body that is no JSON; of a page, its title.
+/// The message in a body that is not JSON: the title of an HTML page, otherwise the text.
 fn plain_text(body: &str) -> String {
     let lower = body.to_ascii_lowercase();
     if lower.contains("<html") || lower.contains("<!doctype") {
@@ -241,8 +240,8 @@ fn plain_text(body: &str) -> String {
             .and_then(|from| Some((from, from + lower[from..].find("</title>")?)))
             .map(|(from, to)| clean(&body[from..to]));
         return match title {
-            Some(title) if !title.is_empty() => format!("an HTML page came: {title}"),
-            _ => "an HTML page came".to_owned(),
+            Some(title) if !title.is_empty() => format!("the server sent an HTML page: {title}"),
+            _ => "the server sent an HTML page".to_owned(),
         };
     }
     clean(body)
@@ -256,7 +255,7 @@ mod tests {
     use crate::ErrorClass;
 
     #[test]
-    fn an_answer_is_no_failure() {
+    fn a_successful_response_is_not_a_failure() {
         for value in [
             json!({"choices": []}),
             json!({"error": null}),
@@ -291,7 +290,7 @@ mod tests {
         assert_eq!(message("\u{1b}[31mplain"), "plain");
         assert_eq!(
             message("<html><title>502 Bad\nGateway</title></html>"),
-            "an HTML page came: 502 Bad Gateway"
+            "the server sent an HTML page: 502 Bad Gateway"
         );
     }
 
@@ -301,17 +300,17 @@ mod tests {
         assert!(failure.names("max_completion_tokens"));
         assert!(!failure.names("max_tokens"));
         assert!(!failure.names("tokens"));
-        assert!(failure.says_unsupported());
+        assert!(failure.is_unsupported());
         let failure = Failure {
             param: Some("response_format.type".to_owned()),
             ..Failure::default()
         };
         assert!(failure.names("response_format"));
-        assert!(!Failure::text("'temperature' is above the maximum of 2").says_unsupported());
+        assert!(!Failure::text("'temperature' is above the maximum of 2").is_unsupported());
     }
 
     #[test]
-    fn google_says_how_long_to_wait() {
+    fn google_retry_info_is_parsed() {
         let body = json!([{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "x",
             "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]}}]);
         let error = Failure::of_body(429, body.to_string().as_bytes()).into_error();

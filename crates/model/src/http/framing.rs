@@ -1,47 +1,47 @@
-//! Cuts a stream of bytes into frames: lines (NDJSON), server-sent events, or one whole JSON value.
+//! Splits a byte stream into frames: lines (NDJSON), server-sent events, or a single JSON value.
 //!
-//! Bytes are decoded only once a whole line is there, so a chunk that ends inside a UTF-8 sequence does
-//! no harm. The same bytes give the same frames, however they are cut into chunks.
+//! Bytes are decoded only when a line is complete, so a chunk may end inside a UTF-8 sequence. The frames do not
+//! depend on how the bytes are split into chunks.
 
 use crate::{ErrorClass, ModelError};
 
-/// The longest line that is accepted, in bytes; Ollama's own client has the same limit.
+/// The maximum length of a line, in bytes; the same limit as in Ollama's own client.
 pub(crate) const MAX_LINE: usize = 8 * 1024 * 1024;
 
-/// What a server may send in one answer, in bytes. A real answer with log-probabilities stays far
-/// below; a server that never stops is stopped here.
+/// The maximum size of a response, in bytes. Real responses, even with log-probabilities, are far smaller; the limit
+/// stops a server that never ends.
 pub(crate) const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
-/// Cuts the bytes of one answer into frames.
+/// Splits the bytes of one response into frames.
 #[derive(Debug)]
 pub(crate) struct Framing {
     kind: Kind,
-    /// What has come of a line, or of a whole value, whose end has not come yet.
+    /// An incomplete line or value.
     held: Vec<u8>,
-    /// The `data` lines of the event that is being read.
+    /// The `data` lines of the current event.
     data: Option<String>,
 }
 
-/// How a server divides its answer.
+/// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// One JSON value on each line.
+    /// One JSON value per line.
     Lines,
-    /// Server-sent events (the `data` of each; other fields say nothing here).
+    /// Server-sent events; only the `data` fields are used.
     Events,
-    /// One JSON value.
+    /// A single JSON value.
     Whole,
-    /// Events or one value; the first byte that is no blank decides.
+    /// Events or a single value; the first character that is not white space decides.
     EventsOrWhole,
 }
 
 impl Framing {
-    /// For newline-delimited JSON.
+    /// Framing for newline-delimited JSON.
     pub(crate) fn lines() -> Self {
         Self::new(Kind::Lines)
     }
 
-    /// For server-sent events, or one plain JSON value from servers that do not stream.
+    /// Framing for server-sent events, or a single JSON value from servers that do not stream.
     pub(crate) fn events_or_json() -> Self {
         Self::new(Kind::EventsOrWhole)
     }
@@ -54,7 +54,7 @@ impl Framing {
         }
     }
 
-    /// Takes a chunk. `on_frame` gets each frame that it completes.
+    /// Adds a chunk and calls `on_frame` for each frame that it completes.
     pub(crate) fn feed(
         &mut self,
         chunk: &[u8],
@@ -84,7 +84,7 @@ impl Framing {
         }
     }
 
-    /// The stream has ended: `on_frame` gets what was not yet closed by a line end.
+    /// Ends the stream and calls `on_frame` for a last frame without a line end.
     pub(crate) fn finish(
         &mut self,
         on_frame: &mut dyn FnMut(&str) -> Result<(), ModelError>,
@@ -94,7 +94,7 @@ impl Framing {
             Kind::Lines => self.line(&rest, on_frame),
             Kind::Events => {
                 self.line(&rest, on_frame)?;
-                // An event needs a blank line to end it, but many servers forget the last one.
+                // An event ends with a blank line, but many servers omit the last one.
                 self.dispatch(on_frame)
             }
             Kind::Whole | Kind::EventsOrWhole => {
@@ -133,7 +133,7 @@ impl Framing {
             self.dispatch(on_frame)?;
             return on_frame(line);
         }
-        // It is `event:`, `id:`, `retry:`, or a comment (`: keep-alive`).
+        // Ignore `event:`, `id:`, `retry:` and comments (`: keep-alive`).
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl Framing {
         Ok(())
     }
 
-    /// The event that is being read is complete.
+    /// Emits the current event.
     fn dispatch(
         &mut self,
         on_frame: &mut dyn FnMut(&str) -> Result<(), ModelError>,
@@ -162,7 +162,7 @@ impl Framing {
     }
 }
 
-/// Hands on a frame that is not blank.
+/// Emits a frame that is not blank.
 fn frame(
     text: &str,
     on_frame: &mut dyn FnMut(&str) -> Result<(), ModelError>,
@@ -173,11 +173,11 @@ fn frame(
     on_frame(text)
 }
 
-/// Whether these are events or one value; `None` while too little has come to say.
+/// Whether the bytes are events or a single value; `None` if there are too few to tell.
 fn kind_of(bytes: &[u8]) -> Option<Kind> {
     let bytes = without_bom(bytes);
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace())? {
-        // A byte order mark may still be incomplete.
+        // A byte order mark may be incomplete.
         0xEF if bytes.len() < 3 => None,
         b'{' | b'[' | b'<' => Some(Kind::Whole),
         _ => Some(Kind::Events),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_other_fields_say_nothing() {
+    fn comments_and_other_fields_are_ignored() {
         assert_eq!(
             events(": OPENROUTER PROCESSING\n\nevent: x\nid: 7\nretry: 10\ndata: a\n: b\n\n\n\n"),
             ["a"]
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_refused() {
+    fn an_endless_line_is_rejected() {
         let mut framing = Framing::lines();
         let chunk = vec![b'x'; 1024 * 1024];
         let mut result = Ok(());
@@ -284,7 +284,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_do_not_matter(
+        fn frames_do_not_depend_on_chunks(
             parts in prop::collection::vec(
                 prop::sample::select(vec![
                     "data: ", "data:", "ä€𝄞", "\n", "\r\n", "\n\n", "{\"a\":1}", ": c", "event: e", " ",

@@ -1,5 +1,5 @@
-//! Reading the JSON of an answer without losing an answer to a detail: a field of an unexpected type says nothing, and
-//! a character that is split across two frames is put together.
+//! Lenient parsing of JSON responses: a field of an unexpected type is ignored, and a character that is split across
+//! two frames is joined.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::TokenLogprob;
 
-/// A count: a number from 0, also as `12.0` or `"12"`. Everything else (`-1`, `null`) is no figure.
+/// Parses a count: an integer of at least 0, also as `12.0` or `"12"`. Anything else (`-1`, `null`) is `None`.
 pub(crate) fn count(value: &Value) -> Option<u64> {
     let number = match value {
         Value::String(text) => text.trim().parse().ok()?,
@@ -16,21 +16,21 @@ pub(crate) fn count(value: &Value) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "negative numbers are left out, and no count is that large"
+        reason = "the number is not negative, and no count is that large"
     )]
     (0.0..=1e15)
         .contains(&number)
         .then_some(number.round() as u64)
 }
 
-/// The text of a field, or of each part of a list of parts; nothing for any other value.
+/// The text of a field, or of each part of a list of parts; empty for any other value.
 pub(crate) fn texts(value: &Value) -> impl Iterator<Item = &str> {
     let parts = value.as_array().into_iter().flatten();
     let parts = parts.filter_map(|part| part.get("text")?.as_str());
     value.as_str().into_iter().chain(parts)
 }
 
-/// A token with the length of its text in bytes; `None` if it has no text or no figure.
+/// Parses a token and its length in bytes; `None` if its text or log-probability is missing.
 pub(crate) fn logprob(token: &Value) -> Option<(usize, TokenLogprob)> {
     let of = |token: &Value| {
         let text = token["token"].as_str()?.to_owned();
@@ -51,16 +51,16 @@ pub(crate) fn logprob(token: &Value) -> Option<(usize, TokenLogprob)> {
     ))
 }
 
-/// Joins characters beyond U+FFFF whose two JSON escapes (`\ud83d` and `\ude00`) come in two frames: some servers cut
-/// between them. A half that stays alone becomes U+FFFD.
+/// Joins surrogate pairs (`\ud83d` and `\ude00`) that some servers split across two frames. A lone half becomes
+/// U+FFFD.
 #[derive(Debug, Default)]
 pub(crate) struct Surrogates {
-    /// The first half, at the end of a string of an earlier frame.
+    /// The first half, at the end of a string in an earlier frame.
     held: Option<u16>,
 }
 
 impl Surrogates {
-    /// The frame with whole characters only.
+    /// The frame with complete characters only.
     pub(crate) fn join<'a>(&mut self, frame: &'a str) -> Cow<'a, str> {
         if !frame.contains("\\ud") && !frame.contains("\\uD") {
             return Cow::Borrowed(frame);
@@ -92,7 +92,7 @@ impl Surrogates {
                     &escape[6..]
                 }
                 _ => {
-                    // Any other escape; what follows the backslash may be one, too.
+                    // Any other escape; skip the escaped character, which may be a backslash.
                     let end = escape
                         .char_indices()
                         .nth(2)
@@ -107,7 +107,7 @@ impl Surrogates {
     }
 }
 
-/// The UTF-16 unit of a `\u` escape at the beginning of a text.
+/// The UTF-16 unit of a `\u` escape at the start of a text.
 fn unit(text: &str) -> Option<u16> {
     u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_read_in_any_form() {
+    fn counts_are_parsed_in_any_form() {
         for (value, read) in [
             (json!(12), Some(12)),
             (json!(12.0), Some(12)),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_a_character_are_joined_across_frames() {
+    fn surrogate_halves_are_joined_across_frames() {
         let join = |frames: &[&str]| -> Vec<String> {
             let mut surrogates = Surrogates::default();
             let read = |frame: &&str| serde_json::from_str(&surrogates.join(frame)).unwrap();

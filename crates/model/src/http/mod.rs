@@ -1,11 +1,11 @@
-//! What every protocol over HTTP needs: the client, framing, retries, the classes of errors.
+//! The parts that all HTTP protocols share: client, framing, retries, and error classes.
 
-pub(crate) mod answer;
 pub(crate) mod call;
 mod classify;
 pub(crate) mod clean;
 pub(crate) mod client;
 mod connection;
+pub(crate) mod decoder;
 pub(crate) mod failure;
 pub(crate) mod framing;
 pub(crate) mod json;
@@ -16,3 +16,4 @@ pub use client::{HttpClient, Pool, Timeouts};
 pub use connection::{Connection, HeaderError};
 pub use retry::RetryPolicy;
 pub use tls::client_config as tls_config;
+pub use tls::trust_certificates;

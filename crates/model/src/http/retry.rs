@@ -1,19 +1,19 @@
-//! When a call is made again, and after how long.
+//! When to retry a call, and how long to wait.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::header::HeaderMap;
 
-/// How failed calls are repeated.
+/// How to retry failed calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How many times a failed call is made again. Default 3.
+    /// The maximum number of retries. Default 3.
     pub max_retries: u32,
-    /// The longest wait before the first repetition; it doubles with each one. The wait is chosen at
-    /// random below it ("full jitter"), so that many clients do not come back at once. Default 1 s.
+    /// The maximum wait before the first retry; it doubles with each retry. The actual wait is random below it ("full
+    /// jitter"), so that clients do not retry in sync. Default 1 s.
     pub base: Duration,
-    /// The longest wait of all, also where the server asks for more. Default 60 s.
+    /// The maximum wait before any retry, even if the server requests more. Default 60 s.
     pub cap: Duration,
 }
 
@@ -28,7 +28,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// No repetitions.
+    /// No retries.
     pub fn none() -> Self {
         Self {
             max_retries: 0,
@@ -36,9 +36,9 @@ impl RetryPolicy {
         }
     }
 
-    /// How long to wait for the time number `times` (from 0) that a server has no room: at least half of twice the wait
-    /// before, up to 15 s.
-    pub(crate) fn patience(&self, times: u32) -> Duration {
+    /// The wait before trying a busy server again for the `times`-th time (from 0). It is random between 50 % and 100 %
+    /// of a backoff that doubles each time, up to 15 s.
+    pub(crate) fn busy_wait(&self, times: u32) -> Duration {
         const LONGEST: Duration = Duration::from_secs(15);
         let ceiling = self
             .base
@@ -47,8 +47,7 @@ impl RetryPolicy {
         ceiling.mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 
-    /// How long to wait before repetition number `retry` (from 0), of which the server may have said
-    /// something.
+    /// The wait before retry number `retry` (from 0), considering the wait that the server requested.
     pub(crate) fn wait(&self, retry: u32, asked: Option<Duration>) -> Duration {
         if let Some(asked) = asked {
             return asked.min(self.cap);
@@ -61,7 +60,7 @@ impl RetryPolicy {
     }
 }
 
-/// How long the server asks to wait, by any of the headers in use.
+/// The wait that the server requests in any of the usual headers.
 pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(wait) = text("retry-after-ms").and_then(|ms| millis(ms.parse().ok()?)) {
@@ -70,7 +69,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
     if let Some(wait) = text("retry-after").and_then(|value| seconds_or_date(value, now)) {
         return Some(wait);
     }
-    // Of OpenAI's two limits only an exhausted one has to be waited for.
+    // Of OpenAI's two limits, wait only for an exhausted one.
     ["requests", "tokens"]
         .into_iter()
         .filter(|kind| {
@@ -95,7 +94,7 @@ fn millis(ms: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(ms / 1000.0).ok()
 }
 
-/// A duration as Go writes it: `6m0s`, `1.5s`, `20ms`; a bare number is seconds.
+/// Parses a Go duration: `6m0s`, `1.5s`, `20ms`. A bare number is in seconds.
 pub(crate) fn go_duration(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
@@ -103,7 +102,7 @@ pub(crate) fn go_duration(text: &str) -> Option<Duration> {
     duration_with_units(text)
 }
 
-/// A duration as Go writes it, such as `1h30m` or `1.5s`; not negative.
+/// Parses a non-negative Go duration with units, such as `1h30m` or `1.5s`.
 pub(crate) fn duration_with_units(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut seconds = 0.0;
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_ask_for_a_wait() {
+    fn all_retry_headers_are_parsed() {
         assert_eq!(asked(&[]), None);
         assert_eq!(asked(&[("retry-after", "7")]), Some(7000));
         assert_eq!(asked(&[("retry-after", "0.5")]), Some(500));
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_as_go_writes_them() {
+    fn go_durations_are_parsed() {
         let ms = |text| go_duration(text).map(|d| d.as_millis());
         assert_eq!(ms("6m0s"), Some(360_000));
         assert_eq!(ms("20ms"), Some(20));

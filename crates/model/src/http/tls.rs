@@ -1,13 +1,34 @@
-//! TLS with ring, against the certificates of the operating system.
+//! TLS with ring, against the certificates of the operating system and those that the user adds.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_platform_verifier::Verifier;
+
+/// The certificates that are trusted as well as the system's.
+static ADDED: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
+
+/// Trusts the certificates in this PEM file as well as the system's, for all further connections of this process. Only the
+/// first file counts.
+///
+/// # Errors
+/// If the file cannot be read or holds no certificate; says what is wrong with it.
+pub fn trust_certificates(file: &Path) -> Result<(), String> {
+    if ADDED.get().is_some() {
+        return Ok(());
+    }
+    let text = read_certificates(file)?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(|error| format!("is not valid PEM: {error}"))?;
+    // If another thread was faster, it read the same file.
+    let _ = ADDED.set(certificates);
+    Ok(())
+}
 
 /// The configuration of every TLS connection. Costs next to nothing: see `LazyVerifier`.
 pub fn client_config() -> Result<ClientConfig, Error> {
@@ -24,8 +45,8 @@ pub fn client_config() -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// The platform's own verifier, made when the first certificate has to be checked. Reading the system's
-/// certificates takes milliseconds, which a program that only talks to `http://` should not pay.
+/// The platform's verifier, created when the first certificate is verified. Reading the system's certificates takes
+/// milliseconds, which a program that only uses `http://` can save.
 #[derive(Debug)]
 struct LazyVerifier {
     provider: Arc<CryptoProvider>,
@@ -35,7 +56,10 @@ struct LazyVerifier {
 impl LazyVerifier {
     fn get(&self) -> Result<&Verifier, Error> {
         self.verifier
-            .get_or_init(|| Verifier::new(Arc::clone(&self.provider)))
+            .get_or_init(|| {
+                let added = ADDED.get().cloned().unwrap_or_default();
+                Verifier::new_with_extra_roots(added, Arc::clone(&self.provider))
+            })
             .as_ref()
             .map_err(Clone::clone)
     }
@@ -79,44 +103,44 @@ impl ServerCertVerifier for LazyVerifier {
     }
 }
 
-/// What to do about a failed handshake, by what rustls says.
+/// A hint for a failed handshake, based on rustls' message.
 pub(crate) fn advice(problem: &str) -> String {
     let file = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
     if let Some(file) = file
-        && let Err(fault) = check_certificates(&file)
+        && let Err(fault) = read_certificates(&file)
     {
-        return format!("SSL_CERT_FILE names {}, which {fault}", file.display());
+        return format!("SSL_CERT_FILE is {}, which {fault}", file.display());
     }
     let has = |words: &str| problem.contains(words);
     if has("CaUsedAsEndEntity") {
         "the server presents the certificate of an authority as its own; give it one that such an authority has \
-         signed (`mkcert` makes both), and name the authority's in SSL_CERT_FILE"
+         signed (`mkcert` makes both), and set `ca_file` in the configuration (or SSL_CERT_FILE) to the authority's"
     } else if has("NotValidForName") || has("not valid for name") {
-        "the certificate is for another name: write the base URL with a name that it has"
+        "the certificate is for another host name: use one of its names in the base URL"
     } else if has("Expired") || has("expired") {
         "the certificate has expired, or the clock of this machine is wrong"
     } else if has("UnknownIssuer") {
-        "nobody whom this machine trusts has signed the certificate; if you trust it, name the certificate of its \
-         authority in SSL_CERT_FILE"
+        "the certificate is signed by an unknown authority; if you trust it, set `ca_file` in the configuration (or \
+         SSL_CERT_FILE) to the certificate of that authority"
     } else {
-        "if the server uses a certificate of its own, name its authority's in SSL_CERT_FILE; if it speaks plain \
-         HTTP, write http:// in the base URL"
+        "if the server has a private certificate, set `ca_file` in the configuration (or SSL_CERT_FILE) to that of its \
+         authority; if it speaks plain HTTP, use http:// in the base URL"
     }
     .to_owned()
 }
 
-/// Whether a file holds certificates; what is wrong with it, if not.
-fn check_certificates(file: &Path) -> Result<(), String> {
+/// Reads a file of certificates. The error says what is wrong with it.
+fn read_certificates(file: &Path) -> Result<Vec<u8>, String> {
     let text = std::fs::read(file).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "does not exist".to_owned(),
-        _ => format!("cannot be read: {error}"),
+        _ => format!("is unreadable: {error}"),
     })?;
     let begin = b"-----BEGIN CERTIFICATE-----";
     let has_one = text.windows(begin.len()).any(|part| part == begin);
     if has_one {
-        Ok(())
+        Ok(text)
     } else {
-        Err("holds no certificate in PEM form".to_owned())
+        Err("contains no PEM certificate".to_owned())
     }
 }
 
@@ -125,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_problem_of_a_certificate_has_its_advice() {
+    fn each_certificate_problem_has_a_hint() {
         for (problem, part) in [
             (
                 "invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))",
@@ -134,7 +158,7 @@ mod tests {
             ("invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE"),
             (
                 "invalid peer certificate: certificate not valid for name \"x\"; certificate is only valid for y",
-                "another name",
+                "another host name",
             ),
             (
                 "invalid peer certificate: Expired",
@@ -150,17 +174,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_certificates_is_found_out() {
+    fn a_file_without_certificates_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ca.pem");
-        assert_eq!(check_certificates(&file), Err("does not exist".to_owned()));
+        assert_eq!(read_certificates(&file), Err("does not exist".to_owned()));
         std::fs::write(&file, "").unwrap();
         assert!(
-            check_certificates(&file)
+            read_certificates(&file)
                 .unwrap_err()
-                .starts_with("holds no")
+                .starts_with("contains no")
         );
         std::fs::write(&file, "# mine\n-----BEGIN CERTIFICATE-----\n").unwrap();
-        assert_eq!(check_certificates(&file), Ok(()));
+        assert!(read_certificates(&file).is_ok());
     }
 }

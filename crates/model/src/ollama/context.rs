@@ -2,37 +2,37 @@
 
 use std::sync::{Arc, OnceLock};
 
-/// The window of all calls of a run, in tokens; decided once, since Ollama loads the model again
-/// whenever it changes. Clones are the same value: give one to the writer and to the judge.
+/// The context window of all calls of a run, in tokens. It is set only once, because Ollama reloads the model
+/// whenever it changes. Clones share the value: pass one to the writer and one to the judge.
 ///
-/// Until it is decided, Ollama's own default holds.
+/// Until it is set, Ollama's default applies.
 #[derive(Debug, Clone, Default)]
 pub struct NumCtx(Arc<OnceLock<u64>>);
 
 impl NumCtx {
-    /// Decided by the user.
+    /// A window chosen by the user.
     pub fn fixed(tokens: u64) -> Self {
         let this = Self::default();
         this.decide(tokens);
         this
     }
 
-    /// Decides, unless that has happened before; says what holds.
+    /// Sets the window if it is not set yet; returns the effective value.
     pub fn decide(&self, tokens: u64) -> u64 {
         *self.0.get_or_init(|| tokens)
     }
 
-    /// What was decided.
+    /// The window, if it is set.
     pub fn get(&self) -> Option<u64> {
         self.0.get().copied()
     }
 }
 
-/// The smallest window that is asked for. Ollama's own default on small machines, so nothing is lost.
+/// The smallest window to request: Ollama's default on small machines.
 const SMALLEST: u64 = 4096;
 
-/// A window for so many tokens: rounded up to a power of two or the half way to the next one, so that
-/// similar tasks share a loaded model; never more than the model can hold.
+/// The window for this many tokens: rounded up to a power of two or 1.5 times one, so that similar tasks share a
+/// loaded model; at most the model's maximum.
 pub fn num_ctx_for(tokens: u64, context_window: Option<u64>) -> u64 {
     let mut step = SMALLEST;
     while step < tokens {
@@ -52,8 +52,8 @@ pub fn num_ctx_for(tokens: u64, context_window: Option<u64>) -> u64 {
     }
 }
 
-/// About how many tokens a text has, rather too many than too few: a token for every three bytes of
-/// ASCII, one for every other character. Common tokenizers need a quarter fewer for English.
+/// A conservative estimate of the number of tokens in a text: one per three bytes of ASCII, one per other character.
+/// Common tokenizers need a quarter fewer for English.
 pub fn estimate_tokens(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.chars().filter(|c| !c.is_ascii()).count();
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_come_in_steps() {
+    fn windows_are_rounded_up() {
         for (tokens, expected) in [
             (0, 4096),
             (4096, 4096),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_decided_once() {
+    fn the_window_is_set_once() {
         let window = NumCtx::default();
         let other = window.clone();
         assert_eq!(other.get(), None);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_are_on_the_high_side() {
+    fn estimates_are_conservative() {
         assert_eq!(estimate_tokens("abcdef"), 2);
         assert_eq!(estimate_tokens("日本語"), 3);
         assert_eq!(estimate_tokens(""), 0);
@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_window_holds_what_it_is_for(tokens in any::<u64>()) {
+        fn a_window_fits_its_tokens(tokens in any::<u64>()) {
             let window = num_ctx_for(tokens, None);
             prop_assert!(window >= tokens.min(1 << 62));
             prop_assert!(tokens > 1 << 61 || window <= SMALLEST.max(tokens * 2));

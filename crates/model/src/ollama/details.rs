@@ -1,10 +1,10 @@
-//! What `/api/show` says of a model.
+//! The response of `/api/show`.
 
 use serde_json::Value;
 
 use crate::Reasoning;
 
-/// What the adapter needs to know of a model to ask it well.
+/// The details of a model that affect requests to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Details {
     /// The largest context window that the model supports, in tokens.
@@ -17,12 +17,12 @@ pub(crate) struct Details {
     pub(crate) sets_system: bool,
     /// Whether the Modelfile has `MESSAGE` entries.
     pub(crate) sets_messages: bool,
-    /// Servers that are too old do not say.
+    /// Whether the model reasons; unknown on old servers.
     pub(crate) reasoning: Reasoning,
 }
 
 impl Details {
-    /// Reads the answer of `/api/show`. A field that is missing or odd counts as not set.
+    /// Parses the response of `/api/show`. Missing or malformed fields count as unset.
     pub(crate) fn read(shown: &Value) -> Self {
         let context_window = shown
             .get("model_info")
@@ -33,7 +33,7 @@ impl Details {
                     .1
                     .as_u64()
             });
-        // One parameter a line: its name, blanks, its value.
+        // Each line has a parameter's name, white space, and its value.
         let parameters = shown
             .get("parameters")
             .and_then(Value::as_str)
@@ -69,7 +69,7 @@ impl Details {
         }
     }
 
-    /// What is assumed of a model that was not looked up: the family by the model's name.
+    /// The assumed details of a model that was not looked up, based on its name.
     pub(crate) fn by_name(model: &str) -> Self {
         Self {
             reasoning: if model.contains("gpt-oss") {

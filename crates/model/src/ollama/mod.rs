@@ -1,4 +1,4 @@
-//! Ollama, by its own interface: only that one can set the context window.
+//! Ollama's native API, the only one that can set the context window.
 
 mod context;
 mod details;
@@ -16,11 +16,11 @@ pub use context::{NumCtx, estimate_tokens, num_ctx_for};
 pub use preferred::{Preferred, preferred};
 
 use self::details::Details;
-use self::request::Quirks;
+use self::request::OllamaQuirks;
 use self::wire::OllamaWire;
 use super::http::Connection;
-use super::http::answer::Decoder;
 use super::http::call::{self, Adapter, Endpoint};
+use super::http::decoder::Decoder;
 use super::http::failure::Failure;
 use super::http::framing::Framing;
 use super::http::json::Surrogates;
@@ -31,24 +31,24 @@ use super::{ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInf
 use crate::source::redact;
 use crate::types::ModelId;
 
-/// Which model, where, and how.
+/// The options of an Ollama model.
 #[derive(Debug, Clone)]
 pub struct OllamaOptions {
-    /// Who it is; `id.model` is what the server is asked for.
+    /// The model; the server receives `id.model`.
     pub id: ModelId,
     /// The server; see [`super::BaseUrl::ollama`].
     pub connection: Connection,
     /// The context window of the run.
     pub num_ctx: NumCtx,
-    /// How long the model stays loaded after a call: a duration such as `15m`, or seconds. Default: as the server
-    /// is set up.
+    /// How long the model stays loaded after a call: a duration such as `15m`, or seconds. Default: the server's
+    /// setting.
     pub keep_alive: Option<String>,
-    /// Whether answers are streamed. Default: true.
+    /// Whether to stream replies. Default: true.
     pub stream: bool,
 }
 
 impl OllamaOptions {
-    /// With nothing but the model and the server.
+    /// The default options for a model on a server.
     pub fn new(id: ModelId, connection: Connection) -> Self {
         Self {
             id,
@@ -60,52 +60,56 @@ impl OllamaOptions {
     }
 }
 
-/// A model behind an Ollama server. Clones share what was learned about the server.
+/// A model on an Ollama server. Clones share what was learned about the server.
 #[derive(Debug, Clone)]
 pub struct OllamaModel {
     options: OllamaOptions,
-    endpoint: Endpoint<Quirks>,
+    endpoint: Endpoint<OllamaQuirks>,
     overflow_reported: Arc<AtomicBool>,
-    /// What the server says of the model, once it was asked.
+    /// The model's details, once looked up.
     details: Arc<OnceLock<Details>>,
 }
 
 impl OllamaModel {
-    /// A model. Nothing is sent before the first call.
+    /// Creates the model. Sends nothing before the first call.
     pub fn new(options: OllamaOptions) -> Self {
         Self {
-            endpoint: Endpoint::new(options.connection.clone(), "api/chat", Quirks::default()),
+            endpoint: Endpoint::new(
+                options.connection.clone(),
+                "api/chat",
+                OllamaQuirks::default(),
+            ),
             options,
             overflow_reported: Arc::default(),
             details: Arc::default(),
         }
     }
 
-    /// The context window of the run, to be decided before the first call.
+    /// The context window of the run; set it before the first call.
     pub fn num_ctx(&self) -> &NumCtx {
         &self.options.num_ctx
     }
 }
 
-/// Whether Ollama understands this as a time to keep a model loaded: a duration as Go writes it (`15m`, `1h30m`), or
-/// a whole number of seconds. A negative time means always.
+/// Whether this is a valid `keep_alive`: a Go duration (`15m`, `1h30m`) or an integer number of seconds. A negative
+/// value keeps the model loaded forever.
 pub fn is_keep_alive(time: &str) -> bool {
     let size = time.strip_prefix('-').unwrap_or(time);
     !size.is_empty() && (time.parse::<i64>().is_ok() || duration_with_units(size).is_some())
 }
 
-/// The models that are installed, in the server's order: the newest first.
+/// Lists the installed models, newest first.
 ///
 /// # Errors
-/// If the server cannot be reached or refuses the key.
+/// If the server is unreachable or rejects the key.
 pub async fn list_installed(connection: &Connection) -> Result<Vec<ListedModel>, ModelError> {
     installed(connection, None).await.map_err(with_serve_hint)
 }
 
-/// The host that is taken to run a cloud model whose server names none.
+/// The assumed host of a cloud model if the server names none.
 const CLOUD: &str = "ollama.com";
 
-/// The host that runs a model, if that is another one than the server, by what the server says of it or by its name.
+/// The host that runs a model, if it is not the server itself, according to the server or the model's name.
 fn remote_host(name: &str, said: &Value) -> Option<String> {
     let text = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
     let host = text("remote_host");
@@ -115,17 +119,17 @@ fn remote_host(name: &str, said: &Value) -> Option<String> {
     (!text("remote_model").is_empty() || is_cloud(name)).then(|| CLOUD.to_owned())
 }
 
-/// Whether a model's name says that Ollama's cloud runs it.
+/// Whether the model's name marks it as an Ollama cloud model.
 pub fn is_cloud(name: &str) -> bool {
     name.ends_with(":cloud") || name.ends_with("-cloud")
 }
 
-/// The models of an Ollama server, if there is one. A server that does not answer at once, but accepts connections, is
-/// busy: `busy` is called, and it is waited for a second time. `None` if nothing listens, or something else than
-/// Ollama.
+/// Lists the models of an Ollama server, if there is one. If a server accepts connections but does not answer at
+/// once, it is busy: calls `busy` and waits longer. Returns `None` if nothing, or something other than Ollama,
+/// listens.
 ///
 /// # Errors
-/// If it does not answer the second time either, or refuses to.
+/// If a busy server does not answer the second time, or the server rejects the request.
 pub async fn find_ollama(
     connection: &Connection,
     (soon, late): (Duration, Duration),
@@ -147,7 +151,7 @@ pub async fn find_ollama(
     installed(connection, Some(late)).await.map(Some)
 }
 
-/// Whether something accepts connections at the address.
+/// Whether the address accepts connections.
 async fn accepts(connection: &Connection, time: Duration) -> bool {
     let url = connection.base_url.url();
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
@@ -166,8 +170,9 @@ async fn installed(
     let value = connection.json(&url, None, time).await?;
     let items = value.get("models").and_then(Value::as_array);
     let items = items.ok_or_else(|| {
-        let mut error = ModelError::new(ErrorClass::Protocol, "the answer is no list of models")
-            .with_hint("is this an Ollama server?");
+        let mut error =
+            ModelError::new(ErrorClass::Protocol, "the response is not a list of models")
+                .with_hint("is this an Ollama server?");
         error.url = Some(redact(url.as_str()).into_owned());
         error
     })?;
@@ -200,7 +205,7 @@ async fn installed(
         .collect())
 }
 
-/// Reads a number of parameters such as `134.52M` or `8.0B`.
+/// Parses a number of parameters such as `134.52M` or `8.0B`.
 fn parameters(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let factor = match unit {
@@ -219,21 +224,21 @@ fn parameters(text: &str) -> Option<u64> {
     Some((number * factor) as u64)
 }
 
-/// The server's version, such as `0.32.1`; `None` if it does not say.
+/// The server's version, such as `0.32.1`; `None` if unknown.
 pub async fn version(connection: &Connection) -> Option<String> {
     let url = connection.base_url.join("api/version");
     let value = connection.json(&url, None, None).await.ok()?;
     Some(value.get("version")?.as_str()?.to_owned())
 }
 
-/// A model that the server has in memory now.
+/// A model in the server's memory.
 pub(super) struct Loaded {
     pub(super) name: String,
-    /// The window that it is loaded with, in tokens; `None` if the server does not say.
+    /// The context window that it is loaded with, in tokens; `None` if not reported.
     pub(super) window: Option<u64>,
 }
 
-/// The models that are loaded now; `None` if the server does not say.
+/// The loaded models; `None` if not reported.
 pub(super) async fn loaded(connection: &Connection) -> Option<Vec<Loaded>> {
     let url = connection.base_url.join("api/ps");
     let value = connection.json(&url, None, None).await.ok()?;
@@ -250,7 +255,7 @@ pub(super) async fn loaded(connection: &Connection) -> Option<Vec<Loaded>> {
     )
 }
 
-/// The window that a model is loaded with now; `None` if it is not loaded, or the server does not say.
+/// The context window that a model is loaded with; `None` if it is not loaded, or not reported.
 async fn loaded_window(connection: &Connection, model: &str) -> Option<u64> {
     let names = [model.to_owned(), format!("{model}:latest")];
     let mut loaded = loaded(connection).await?.into_iter();
@@ -268,13 +273,13 @@ fn with_serve_hint(mut error: ModelError) -> ModelError {
 #[async_trait::async_trait]
 impl Adapter for OllamaModel {
     type Wire = OllamaWire;
-    type Quirks = Quirks;
+    type Quirks = OllamaQuirks;
 
-    fn endpoint(&self) -> &Endpoint<Quirks> {
+    fn endpoint(&self) -> &Endpoint<OllamaQuirks> {
         &self.endpoint
     }
 
-    fn body(&self, request: &ChatRequest, quirks: &Quirks) -> Result<Vec<u8>, ModelError> {
+    fn body(&self, request: &ChatRequest, quirks: &OllamaQuirks) -> Result<Vec<u8>, ModelError> {
         let assumed;
         let details = if let Some(details) = self.details.get() {
             details
@@ -287,14 +292,14 @@ impl Adapter for OllamaModel {
     }
 
     fn decoder(&self, request: &ChatRequest) -> Decoder<OllamaWire> {
-        let surely = request.least_tokens();
+        let min_tokens = request.least_tokens();
         let wire = OllamaWire {
             overflow: self
                 .options
                 .num_ctx
                 .get()
-                .filter(|&window| surely > window)
-                .map(|window| (surely, window)),
+                .filter(|&window| min_tokens > window)
+                .map(|window| (min_tokens, window)),
             reported: Arc::clone(&self.overflow_reported),
             surrogates: Surrogates::default(),
             last: Default::default(),
@@ -306,7 +311,7 @@ impl Adapter for OllamaModel {
         &self,
         failure: &Failure,
         request: &ChatRequest,
-        quirks: &mut Quirks,
+        quirks: &mut OllamaQuirks,
     ) -> Option<String> {
         request::adjust(&self.options, failure, request, quirks)
     }
@@ -326,25 +331,25 @@ impl Adapter for OllamaModel {
                     format!("{pull}, or use an installed one: `{}`", near.join("`, `"))
                 })
             }
-            ErrorClass::Auth if error.message.contains("cloud is disabled") => error.with_hint(
-                "this Ollama has its cloud switched off: use a model that it runs itself",
-            ),
+            ErrorClass::Auth if error.message.contains("cloud is disabled") => {
+                error.with_hint("this Ollama server has its cloud disabled: use a local model")
+            }
             ErrorClass::Auth if is_cloud(model) || error.message.contains("sign in at") => {
-                error.with_hint("run `ollama signin`, or use a model that Ollama runs itself")
+                error.with_hint("run `ollama signin`, or use a local model")
             }
             ErrorClass::NotFound => error.with_hint(
-                "nothing is at that address: check `--base-url` or OLLAMA_HOST; \
-                 is this an Ollama server, or one that speaks OpenAI's chat completions?",
+                "no API at that address: check `--base-url` or OLLAMA_HOST; \
+                 the server may be an OpenAI-compatible one instead of Ollama",
             ),
             ErrorClass::ContextTooLong => {
                 let window = self
                     .options
                     .num_ctx
                     .get()
-                    .map_or_else(String::new, |window| format!(" (now {window})"));
+                    .map_or_else(String::new, |window| format!(" (currently {window})"));
                 let hint = error.hint.take().unwrap_or_default();
                 error.with_hint(format!(
-                    "{hint}; a larger window is set with num_ctx{window}"
+                    "{hint}; to use a larger window, set num_ctx{window}"
                 ))
             }
             _ => with_serve_hint(error),
@@ -405,7 +410,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_parameters_are_read() {
+    fn parameter_counts_are_parsed() {
         for (text, number) in [
             ("134.52M", Some(134_520_000)),
             ("8.0B", Some(8_000_000_000)),
@@ -418,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn times_to_keep_a_model_loaded() {
+    fn keep_alive_values_are_validated() {
         for time in ["15m", "1h30m", "1.5h", "90", "0", "-1", "-1m", "500ms"] {
             assert!(is_keep_alive(time), "{time}");
         }

@@ -1,24 +1,24 @@
-//! Which of the installed models is used where none is named.
+//! Chooses an installed model if the user names none.
 
 use super::loaded;
 use crate::http::Connection;
 use crate::listing::ListedModel;
 
-/// An installed model, and why it was chosen.
+/// An installed model and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preferred {
     /// Its name on the server.
     pub name: String,
-    /// The reason, to follow its name.
+    /// The reason, to be appended to the name.
     pub why: &'static str,
 }
 
-/// Models with fewer parameters rarely write a usable text.
+/// Models with fewer parameters rarely write usable text.
 const SMALL: u64 = 1_000_000_000;
 
-/// The installed model to use where none is named: one that is loaded, else the one that was installed or changed
-/// last. Models on other hosts and models that cannot write are never chosen, and small ones only where there is no
-/// larger one. `installed` is in the server's order, the newest first.
+/// The installed model to use if the user names none: a loaded one, otherwise the most recently modified one. Models
+/// that run on other hosts or cannot write text are never chosen; small ones only if there is no larger one.
+/// `installed` is in the server's order, newest first.
 pub async fn preferred(connection: &Connection, installed: &[ListedModel]) -> Option<Preferred> {
     let loaded = loaded(connection).await.unwrap_or_default();
     let loaded: Vec<&str> = loaded.iter().map(|it| it.name.as_str()).collect();
@@ -49,8 +49,8 @@ fn choose(installed: &[ListedModel], loaded: &[&str]) -> Option<Preferred> {
     ))
 }
 
-/// Whether a model writes text on the server itself. Servers before 0.30 do not say what a model can do: then its name
-/// tells.
+/// Whether a model generates text on the server itself. Servers before 0.30 do not report capabilities; then the
+/// model's name decides.
 fn can_write(model: &ListedModel) -> bool {
     let by_name = || {
         let name = model.name.to_lowercase();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loaded_model_comes_before_the_newest_and_a_small_one_last() {
+    fn a_loaded_model_is_preferred_and_a_small_one_is_the_last_resort() {
         let installed = [
             model("smollm2:135m", 0.135),
             model("qwen3:4b", 4.0),
@@ -98,7 +98,7 @@ mod tests {
             chosen(&installed, &["gemma3:12b"]),
             is("gemma3:12b", "which is loaded")
         );
-        // A small one that happens to be loaded does not stand in for a larger one.
+        // A loaded small model does not replace a larger one.
         assert_eq!(
             chosen(&installed, &["smollm2:135m"]),
             is("qwen3:4b", "the newest model installed")
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_cannot_write_here_is_never_chosen() {
+    fn models_that_cannot_write_locally_are_never_chosen() {
         let remote = ListedModel {
             remote: Some("ollama.com".to_owned()),
             ..model("big:cloud", 480.0)
@@ -122,7 +122,7 @@ mod tests {
         };
         let by_name = model("nomic-embed-text", 0.137);
         assert_eq!(chosen(&[remote, embeds, by_name], &["big:cloud"]), None);
-        // What the server says counts for more than the name.
+        // Reported capabilities override the name.
         let odd = ListedModel {
             writes: Some(true),
             ..model("embedded-writer", 3.0)

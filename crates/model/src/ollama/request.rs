@@ -1,4 +1,4 @@
-//! The request's body, and what of it a server does not accept.
+//! The request body, and adjustments to what a server rejects.
 
 use std::collections::BTreeSet;
 
@@ -13,25 +13,25 @@ use crate::{ChatRequest, Message, Purpose, Reasoning, ResponseSchema, Think};
 
 /// What was learned about a server and its model.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Quirks {
-    /// Levels of reasoning are not known, only on and off.
+pub(crate) struct OllamaQuirks {
+    /// The server supports reasoning on and off, but no levels.
     think_is_switch: bool,
     dropped: BTreeSet<&'static str>,
 }
 
-impl Quirks {
-    /// Whether the server takes a schema and keeps to it.
+impl OllamaQuirks {
+    /// Whether the server enforces schemas.
     pub(crate) fn enforces_schemas(&self) -> bool {
         !self.dropped.contains("format")
     }
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct OllamaBody<'a> {
     model: &'a str,
     messages: &'a [Message],
     stream: bool,
-    /// Too long a prompt is an error, not a prompt without its beginning.
+    /// Reject a prompt that is too long instead of cutting off its beginning.
     truncate: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_alive: Option<KeepAlive<'a>>,
@@ -65,7 +65,7 @@ struct Options {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum KeepAlive<'a> {
-    /// A bare number is seconds, and has to be one in JSON, too.
+    /// A bare number is in seconds and must be a number in JSON too.
     Seconds(i64),
     Duration(&'a str),
 }
@@ -77,17 +77,17 @@ enum ThinkValue {
     Level(&'static str),
 }
 
-/// The body of a request. Its text is borrowed: prompts can be large.
+/// The request body. It borrows the text, because prompts can be large.
 pub(crate) fn body(
     options: &OllamaOptions,
     request: &ChatRequest,
-    quirks: &Quirks,
+    quirks: &OllamaQuirks,
     model: &Details,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let free = |name: &str| !quirks.dropped.contains(name);
     let sampling = &request.sampling;
     let logprobs = request.top_logprobs.filter(|_| free("logprobs"));
-    serde_json::to_vec(&Body {
+    serde_json::to_vec(&OllamaBody {
         model: &options.id.model,
         messages: &request.messages,
         stream: options.stream,
@@ -118,11 +118,11 @@ pub(crate) fn body(
     })
 }
 
-/// The token limit of the reply, such that the prompt and the reply fit the context window. In a full window Ollama
-/// drops the beginning of the prompt and writes on; `shift: false` would prevent that, but makes Ollama load the model
-/// again (0.30 and later).
+/// The token limit of the reply, chosen so that prompt and reply fit the context window. In a full window Ollama
+/// drops the beginning of the prompt and keeps writing. `shift: false` would prevent that, but makes Ollama (0.30 and
+/// later) reload the model.
 fn num_predict(window: Option<u64>, request: &ChatRequest) -> Option<u32> {
-    /// A reply is never limited to less than this: the prompt's size is only an estimate.
+    /// The smallest limit: the size of the prompt is only an estimate.
     const LEAST: u64 = 256;
     let room = window.map(|window| {
         let prompt: u64 = request
@@ -145,8 +145,8 @@ fn repeat_penalty(request: &ChatRequest, model: &Details) -> Option<f64> {
     (exact && !model.sets_repeat_penalty).then_some(1.0)
 }
 
-/// How much the model is to reason. A reply under a schema does without, unless the user says otherwise: reasoning
-/// counts against the token limit, and Ollama does not apply `format` while the model reasons.
+/// How much the model reasons. Replies with a schema default to none: reasoning counts towards the token limit, and
+/// Ollama does not apply `format` while the model reasons.
 fn wanted_reasoning(request: &ChatRequest) -> Think {
     match request.think {
         Think::Auto if request.schema.is_some() => Think::Off,
@@ -154,11 +154,11 @@ fn wanted_reasoning(request: &ChatRequest) -> Think {
     }
 }
 
-fn think(model: &Details, think: Think, quirks: &Quirks) -> Option<ThinkValue> {
+fn think(model: &Details, think: Think, quirks: &OllamaQuirks) -> Option<ThinkValue> {
     let levels_only = model.reasoning == Reasoning::Always;
     Some(match think {
         Think::Auto => return None,
-        // There is nothing to switch off.
+        // Reasoning is always off.
         Think::Off if model.reasoning == Reasoning::Never => return None,
         Think::On if levels_only => ThinkValue::Level("medium"),
         Think::Off if levels_only => ThinkValue::Level("low"),
@@ -173,15 +173,15 @@ fn think(model: &Details, think: Think, quirks: &Quirks) -> Option<ThinkValue> {
     })
 }
 
-/// If the server rejects something that can be changed or left out: does so, and says what it did.
+/// If the server rejects a parameter that can be changed or dropped: changes `quirks` and returns a message about it.
 pub(crate) fn adjust(
     options: &OllamaOptions,
     failure: &Failure,
     request: &ChatRequest,
-    quirks: &mut Quirks,
+    quirks: &mut OllamaQuirks,
 ) -> Option<String> {
     let message = failure.message.to_lowercase();
-    // Before 0.30 a schema that cannot be converted was an internal error.
+    // Before 0.30, an unsupported schema was an internal error.
     let schema_fault = failure.status == Some(500)
         && ["json schema in format", "invalid format:"]
             .iter()
@@ -198,12 +198,12 @@ pub(crate) fn adjust(
         if has_level && !message.contains("does not support thinking") && !quirks.think_is_switch {
             quirks.think_is_switch = true;
             return Some(format!(
-                "{who} knows no levels of reasoning; from now on it is only switched on"
+                "{who} does not support levels of reasoning; reflect now only turns it on"
             ));
         }
         quirks.dropped.insert("think");
         return Some(format!(
-            "{who} does not accept `think` ({}); it is left out from now on",
+            "{who} does not accept `think` ({}); reflect no longer sends it",
             failure.message
         ));
     }
@@ -224,7 +224,7 @@ pub(crate) fn adjust(
     };
     quirks.dropped.insert(name);
     Some(format!(
-        "{who} does not accept `{name}` ({}); it is left out from now on",
+        "{who} does not accept `{name}` ({}); reflect no longer sends it",
         failure.message
     ))
 }

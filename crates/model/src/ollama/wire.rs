@@ -1,48 +1,49 @@
-//! Reads the lines of an answer.
+//! Parses streamed responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use crate::http::answer::{Answer, Wire};
+use crate::http::decoder::{PartialReply, Wire};
 use crate::http::failure::Failure;
 use crate::http::json::{Surrogates, count, logprob};
 use crate::types::TokenUsage;
 use crate::{EndReason, ErrorClass, ModelError};
 
-/// Reads the lines of `/api/chat`.
+/// Parses the lines of `/api/chat`.
 #[derive(Debug)]
 pub(crate) struct OllamaWire {
-    /// What the prompt surely has of tokens, and the window it was sent with, if that is smaller.
+    /// The minimum number of tokens in the prompt and the context window, if the prompt exceeds it.
     pub(crate) overflow: Option<(u64, u64)>,
-    /// Whether an overflow was reported before.
+    /// Whether an overflow was already reported.
     pub(crate) reported: Arc<AtomicBool>,
     pub(crate) surrogates: Surrogates,
-    /// The last piece, and how often it has come one after the other.
+    /// The last piece, and how many times in a row it came.
     pub(crate) last: (String, u32),
 }
 
-/// So often the same piece has come, at least, where Ollama's own guard ends an answer that repeats itself: it counts
-/// 30 tokens after the first, and some of them may be held back.
+/// Ollama stops a reply that repeats one token 30 times. Some of the tokens may be held back, so this many equal
+/// pieces are enough to recognize it.
 const LOOPED: u32 = 25;
 
 impl Wire for OllamaWire {
-    fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
+    fn frame(&mut self, text: &str, answer: &mut PartialReply) -> Result<(), ModelError> {
         let text = &self.surrogates.join(text);
-        // Usually one value; a line end may have been lost on the way.
+        // Usually one value, but a line end may be missing.
         for line in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
             self.line(&line.map_err(|_| no_line(text))?, text, answer)?;
         }
         Ok(())
     }
 
-    /// Ollama ends an answer that repeats one token without saying so: the stream is complete, but has no last line.
-    fn unfinished(&mut self, answer: &mut Answer) {
+    /// Ollama stops a reply that repeats one token without reporting it: the stream is complete but has no final
+    /// line.
+    fn end_unfinished(&mut self, answer: &mut PartialReply) {
         let (piece, times) = &self.last;
         if *times >= LOOPED && !piece.is_empty() {
             answer.notice(format!(
-                "Ollama ended the answer because it repeated itself ({times} times {piece:?})"
+                "Ollama stopped the reply because it repeated itself ({times} times {piece:?})"
             ));
             answer.stop(EndReason::Repetition);
         }
@@ -50,7 +51,12 @@ impl Wire for OllamaWire {
 }
 
 impl OllamaWire {
-    fn line(&mut self, line: &Value, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
+    fn line(
+        &mut self,
+        line: &Value,
+        text: &str,
+        answer: &mut PartialReply,
+    ) -> Result<(), ModelError> {
         if let Some(failure) = Failure::in_answer(&serde_json::json!({ "error": line["error"] })) {
             return Err(failure.into_error());
         }
@@ -76,7 +82,7 @@ impl OllamaWire {
             if reason == "load" || reason == "unload" {
                 return Err(ModelError::new(
                     ErrorClass::Transient,
-                    "the server only loaded the model and wrote nothing",
+                    "the server loaded the model but wrote nothing",
                 ));
             }
             answer.stop(if reason == "length" {
@@ -89,7 +95,7 @@ impl OllamaWire {
         Ok(())
     }
 
-    /// Counts how often the same piece comes.
+    /// Counts repetitions of the same piece.
     fn count(&mut self, message: &Value) {
         let text = |part: &str| message[part].as_str().unwrap_or_default().to_owned();
         let piece = text("thinking") + &text("content");
@@ -101,9 +107,9 @@ impl OllamaWire {
         }
     }
 
-    /// Servers before 0.12.6 cut too long a prompt without a word.
-    fn report_overflow(&self, counted: Option<u64>, answer: &mut Answer) {
-        let Some((surely, window)) = self.overflow else {
+    /// Servers before 0.12.6 cut off prompts that are too long without reporting it.
+    fn report_overflow(&self, counted: Option<u64>, answer: &mut PartialReply) {
+        let Some((min_tokens, window)) = self.overflow else {
             return;
         };
         if self.reported.swap(true, Ordering::Relaxed) {
@@ -113,8 +119,8 @@ impl OllamaWire {
             format!(" (the server read {counted} tokens of it)")
         });
         answer.notice(format!(
-            "the prompt has at least {surely} tokens, the window {window}: Ollama seems to have cut off \
-             the beginning of the prompt{counted}. Use a larger window (num_ctx), a shorter prompt, or \
+            "the prompt has at least {min_tokens} tokens, the context window only {window}: Ollama seems to have cut off \
+             the beginning of the prompt{counted}; use a larger window (num_ctx), a shorter prompt, or \
              Ollama 0.12.6 or later, which reports this as an error"
         ));
     }
@@ -124,7 +130,7 @@ fn no_line(text: &str) -> ModelError {
     let said = Failure::of_body(200, text.as_bytes()).message;
     ModelError::new(
         ErrorClass::Protocol,
-        format!("what came is no line of Ollama's chat: {said}"),
+        format!("unexpected response, not a line of Ollama's chat API: {said}"),
     )
 }
 
@@ -133,8 +139,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::http::answer::Decoder;
-    use crate::http::answer::tests::{check_all_cuts, decode};
+    use crate::http::decoder::Decoder;
+    use crate::http::decoder::tests::{check_all_cuts, decode};
     use crate::http::framing::Framing;
     use crate::{ChatEvent, ChatRequest, Purpose};
 
@@ -150,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_means_the_same_however_it_is_cut() {
+    fn a_stream_decodes_the_same_for_any_split() {
         let body = concat!(
             "{\"message\":{\"role\":\"assistant\",\"content\":\"\",\"thinking\":\"grü\"},\"done\":false}\n",
             "{\"message\":{\"content\":\"{\\\"score\\\":\"},\"done\":false}\r\n\n",
@@ -173,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_is_lost_to_an_odd_figure_or_a_split_character() {
+    fn odd_counts_and_split_characters_do_not_fail_the_reply() {
         let body = concat!(
             "{\"message\":{\"content\":\"a \\ud83d\"}}\n",
             "{\"message\":{\"content\":\"\\ude00\",\"thinking\":false},\"logprobs\":7}\n",
@@ -206,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_body_is_too_strange(
+        fn arbitrary_bodies_never_panic(
             parts in prop::collection::vec(prop::sample::select(vec![
                 "{\"message\":{\"content\":\"a\"}}", "\n", "\r\n", "{\"done\":true}", "{", "}", "null", "ä", "7",
                 "{\"error\":\"x\"}", "{\"message\":null,\"done\":false}", "{\"done\":true,\"done_reason\":\"load\"}",

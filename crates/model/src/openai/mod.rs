@@ -1,4 +1,4 @@
-//! `OpenAI` and everything that speaks its chat completions.
+//! `OpenAI` and servers with a compatible chat completions API.
 
 mod presets;
 mod request;
@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 
 pub use presets::{Dialect, PLAIN, PRESETS, Preset, ThinkStyle, preset};
 
-use self::request::Quirks;
+use self::request::OpenAiQuirks;
 use self::wire::OpenAiWire;
 use super::http::Connection;
-use super::http::answer::Decoder;
 use super::http::call::{self, Adapter, Endpoint};
+use super::http::decoder::Decoder;
 use super::http::failure::Failure;
 use super::http::framing::Framing;
 use super::listing::{ListedModel, nearest};
@@ -25,36 +25,36 @@ use super::{ChatModel, ChatRequest, ChatStream, ErrorClass, ModelError, ModelInf
 use crate::source::redact;
 use crate::types::ModelId;
 
-/// How a server is asked for JSON, from the strongest way to the weakest.
+/// How a server is asked for JSON, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StructuredOutput {
-    /// It enforces the schema.
+    /// The server enforces the schema.
     JsonSchema,
-    /// It enforces that the answer is some JSON object.
+    /// The server enforces some JSON object.
     JsonObject,
-    /// It enforces nothing; the prompt describes the schema.
+    /// The server enforces nothing; the prompt describes the schema.
     Prompt,
 }
 
-/// Which model, where, and how.
+/// The options of an OpenAI-compatible model.
 #[derive(Debug, Clone)]
 pub struct OpenAiOptions {
-    /// Who it is; `id.model` is what the server is asked for.
+    /// The model; the server receives `id.model`.
     pub id: ModelId,
     /// The server.
     pub connection: Connection,
-    /// How JSON is demanded. `None`: as strongly as the server can, which is found out.
+    /// How to request JSON. `None`: the strongest way that the server accepts.
     pub structured_output: Option<StructuredOutput>,
-    /// Fields that are added to every request's body, and go before ours of the same name. `model`,
-    /// `messages` and `stream` cannot be set.
+    /// Additional fields for every request body; they override ours of the same name. `model`, `messages` and
+    /// `stream` are not allowed.
     pub extra_body: Map<String, Value>,
-    /// Whether answers are streamed. Default: true.
+    /// Whether to stream replies. Default: true.
     pub stream: bool,
 }
 
 impl OpenAiOptions {
-    /// With nothing but the model and the server.
+    /// The default options for a model on a server.
     pub fn new(id: ModelId, connection: Connection) -> Self {
         Self {
             id,
@@ -66,22 +66,21 @@ impl OpenAiOptions {
     }
 }
 
-/// A model behind a server that speaks chat completions. Clones share what was learned about the
-/// server.
+/// A model on a server with the chat completions API. Clones share what was learned about the server.
 #[derive(Debug, Clone)]
 pub struct OpenAiModel {
     options: OpenAiOptions,
     dialect: Dialect,
-    endpoint: Endpoint<Quirks>,
-    /// Whether it was reported that the server cuts prompts.
+    endpoint: Endpoint<OpenAiQuirks>,
+    /// Whether a truncated prompt was already reported.
     cut_reported: Arc<AtomicBool>,
 }
 
 impl OpenAiModel {
-    /// A model. Nothing is sent before the first call.
+    /// Creates the model. Sends nothing before the first call.
     ///
     /// # Errors
-    /// If `extra_body` sets a field that it may not set.
+    /// If `extra_body` sets a forbidden field.
     pub fn new(options: OpenAiOptions) -> Result<Self, ModelError> {
         if let Some(name) = ["model", "messages", "stream"]
             .into_iter()
@@ -94,7 +93,7 @@ impl OpenAiModel {
         }
         let connection = options.connection.clone();
         let dialect = Dialect::of(&options.id.provider, &connection.base_url);
-        let quirks = Quirks::new(dialect, &options);
+        let quirks = OpenAiQuirks::new(dialect, &options);
         Ok(Self {
             options,
             dialect,
@@ -113,17 +112,17 @@ impl OpenAiModel {
     }
 }
 
-/// The models that a server offers, by name.
+/// Lists the models of a server.
 ///
 /// # Errors
-/// If the server cannot be reached, refuses the key, or has no list.
+/// If the server is unreachable, rejects the key, or has no list.
 pub async fn list_models(connection: &Connection) -> Result<Vec<ListedModel>, ModelError> {
     let url = connection.base_url.join("models");
     let value = connection
         .json(&url, None, None)
         .await
         .map_err(with_url_hint)?;
-    // Together answers with a bare list.
+    // Together returns a bare list.
     let items = value
         .get("data")
         .or_else(|| value.get("models"))
@@ -131,7 +130,7 @@ pub async fn list_models(connection: &Connection) -> Result<Vec<ListedModel>, Mo
         .as_array()
         .ok_or_else(|| {
             let mut error =
-                ModelError::new(ErrorClass::Protocol, "the answer is no list of models");
+                ModelError::new(ErrorClass::Protocol, "the response is not a list of models");
             error.url = Some(redact(url.as_str()).into_owned());
             with_url_hint(error)
         })?;
@@ -140,7 +139,7 @@ pub async fn list_models(connection: &Connection) -> Result<Vec<ListedModel>, Mo
         .filter_map(|item| {
             let name = item.get("id").or_else(|| item.get("name"))?.as_str()?;
             Some(ListedModel {
-                // Gemini lists `models/NAME` and accepts both.
+                // Gemini lists `models/NAME` and accepts both forms.
                 name: name.strip_prefix("models/").unwrap_or(name).to_owned(),
                 context_window: context_window(item),
                 ..ListedModel::default()
@@ -151,10 +150,10 @@ pub async fn list_models(connection: &Connection) -> Result<Vec<ListedModel>, Mo
     Ok(models)
 }
 
-/// The window of a listed model, by the many names it has.
+/// The context window of a listed model, under any of its names.
 fn context_window(item: &Value) -> Option<u64> {
     [
-        // llama.cpp: what the server was started with, then what the model was trained for.
+        // llama.cpp: the window that the server was started with, then the one that the model was trained on.
         "/meta/n_ctx",
         "/meta/n_ctx_train",
         "/top_provider/context_length",
@@ -175,22 +174,22 @@ fn with_url_hint(error: ModelError) -> ModelError {
     }
     let has_version = error.url.as_deref().is_some_and(|url| url.contains("/v1"));
     error.with_hint(if has_version {
-        "nothing is at that address: check the base URL"
+        "no API at that address: check the base URL"
     } else {
-        "nothing is at that address: check the base URL; most end with /v1"
+        "no API at that address: check the base URL; most end with /v1"
     })
 }
 
 #[async_trait::async_trait]
 impl Adapter for OpenAiModel {
     type Wire = OpenAiWire;
-    type Quirks = Quirks;
+    type Quirks = OpenAiQuirks;
 
-    fn endpoint(&self) -> &Endpoint<Quirks> {
+    fn endpoint(&self) -> &Endpoint<OpenAiQuirks> {
         &self.endpoint
     }
 
-    fn body(&self, request: &ChatRequest, quirks: &Quirks) -> Result<Vec<u8>, ModelError> {
+    fn body(&self, request: &ChatRequest, quirks: &OpenAiQuirks) -> Result<Vec<u8>, ModelError> {
         request::body(&self.options, self.dialect, request, quirks)
             .map_err(|error| ModelError::new(ErrorClass::Rejected, error.to_string()))
     }
@@ -204,7 +203,7 @@ impl Adapter for OpenAiModel {
         &self,
         failure: &Failure,
         request: &ChatRequest,
-        quirks: &mut Quirks,
+        quirks: &mut OpenAiQuirks,
     ) -> Option<String> {
         request::adjust(&self.options, self.dialect, failure, request, quirks)
     }
@@ -220,11 +219,11 @@ impl Adapter for OpenAiModel {
             return with_url_hint(error);
         }
         let Ok(models) = list_models(&self.endpoint.connection).await else {
-            return error.with_hint(format!("check the name of the model, `{model}`"));
+            return error.with_hint(format!("check the model name `{model}`"));
         };
         let near = nearest(model, models.iter().map(|model| model.name.as_str()), 3);
         error.with_hint(if near.is_empty() {
-            format!("check the name of the model, `{model}`")
+            format!("check the model name `{model}`")
         } else {
             format!("did you mean `{}`?", near.join("`, `"))
         })
@@ -264,7 +263,7 @@ impl ChatModel for OpenAiModel {
             Err(error) => return Err(error),
         };
         let listed = match models.as_slice() {
-            // A server with one model answers with it, whatever it is asked for.
+            // A server with a single model uses it for every name.
             [only] => Some(only),
             all => all.iter().find(|listed| listed.name == *model),
         };
@@ -275,7 +274,7 @@ impl ChatModel for OpenAiModel {
                 ..ModelInfo::default()
             });
         }
-        // Other names of a model are not listed, but known.
+        // Aliases of a model are not listed but can be looked up.
         match self.listed(model).await {
             Ok(value) => Ok(ModelInfo {
                 context_window: context_window(&value),

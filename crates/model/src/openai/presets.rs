@@ -1,48 +1,48 @@
-//! Well-known servers that speak `OpenAI`'s chat completions.
+//! Well-known servers with the chat completions API.
 
 use super::StructuredOutput;
 use crate::BaseUrl;
 
-/// What is known about a server before it is asked.
+/// What is known about a server in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     /// The provider's name in `provider:model`.
     pub name: &'static str,
-    /// Where it is, unless the user says otherwise.
+    /// The default base URL.
     pub base_url: &'static str,
-    /// The environment variable that holds its key by custom; `None` for servers that need none.
+    /// The environment variable that usually holds its key; `None` for servers without keys.
     pub key_env: Option<&'static str>,
-    /// The differences that matter.
+    /// How its API differs.
     pub dialect: Dialect,
 }
 
-/// In what a server differs from the others.
+/// How a server's API differs from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// The strongest way to demand JSON that it knows.
+    /// The strongest way to request JSON that it supports.
     pub structured: StructuredOutput,
-    /// Whether the token limit is called `max_completion_tokens`.
+    /// Whether the token limit is named `max_completion_tokens`.
     pub max_completion_tokens: bool,
-    /// Whether an answer under a schema can be streamed.
+    /// Whether it can stream a reply with a schema.
     pub streams_schema: bool,
-    /// How reasoning is switched.
+    /// How to control reasoning.
     pub think: ThinkStyle,
-    /// Whether it drafts from a `prediction`.
+    /// Whether it supports `prediction`.
     pub prediction: bool,
 }
 
-/// How a server is told how much to reason.
+/// How to tell a server how much to reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkStyle {
     /// `reasoning_effort`.
     Effort,
-    /// `chat_template_kwargs.enable_thinking`, for servers that render the template themselves.
+    /// `chat_template_kwargs.enable_thinking`, for servers that render the chat template themselves.
     Template,
-    /// Not at all.
+    /// Not supported.
     None,
 }
 
-/// What is expected of a server that nobody knows.
+/// The assumptions about an unknown server.
 pub const PLAIN: Dialect = Dialect {
     structured: StructuredOutput::JsonSchema,
     max_completion_tokens: false,
@@ -51,7 +51,7 @@ pub const PLAIN: Dialect = Dialect {
     prediction: false,
 };
 
-/// The servers, by name. What a server rejects in spite of this table is learned from its answers.
+/// The presets. What a server rejects despite this table is learned from its responses.
 pub const PRESETS: [Preset; 11] = [
     Preset {
         name: "openai",
@@ -148,14 +148,14 @@ pub const PRESETS: [Preset; 11] = [
     },
 ];
 
-/// The preset of a name.
+/// The preset with this name.
 pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
 
 impl Dialect {
-    /// The dialect of a server: by its address where that is well known, else by the provider's name if
-    /// it is one of the servers that run anywhere.
+    /// The dialect of a server: by its address if it is well known, otherwise by the provider's name for servers that
+    /// run anywhere.
     pub fn of(provider: &str, base_url: &BaseUrl) -> Self {
         let host = base_url.url().host_str();
         let by_host = PRESETS
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_dialect_goes_by_address_first() {
+    fn the_address_determines_the_dialect_first() {
         let of = |name, url| Dialect::of(name, &BaseUrl::openai(url).unwrap());
         assert!(of("work", "https://api.openai.com/v1").max_completion_tokens);
         assert!(!of("openai", "http://localhost:8080").max_completion_tokens);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn base_urls_are_in_their_normal_form() {
+    fn preset_base_urls_are_normalized() {
         for preset in PRESETS {
             let url = BaseUrl::openai(preset.base_url).unwrap();
             assert_eq!(url.to_string(), preset.base_url);

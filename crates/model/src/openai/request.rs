@@ -1,4 +1,4 @@
-//! The request's body, and what of it a server does not accept.
+//! The request body, and adjustments to what a server rejects.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use super::{OpenAiOptions, StructuredOutput};
 use crate::http::failure::Failure;
 use crate::{ChatRequest, Message, ResponseSchema, Think};
 
-/// What was learned about a server. It starts with what its dialect says.
+/// What was learned about a server, starting with its dialect.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Quirks {
+pub(crate) struct OpenAiQuirks {
     structured: StructuredOutput,
     max_completion_tokens: bool,
-    /// Whether the name of the token limit was changed already.
+    /// Whether the token limit was already renamed.
     limit_renamed: bool,
-    /// Whether the weakest effort was tried in place of a rejected one.
+    /// Whether the lowest effort was already tried instead of a rejected one.
     effort_lowered: bool,
     dropped: BTreeSet<&'static str>,
 }
 
-impl Quirks {
-    /// How the server is asked for JSON.
+impl OpenAiQuirks {
+    /// How to request JSON from the server.
     pub(crate) fn structured_output(&self) -> StructuredOutput {
         if self.dropped.contains("response_format") {
             StructuredOutput::Prompt
@@ -45,7 +45,7 @@ impl Quirks {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct OpenAiBody<'a> {
     model: &'a str,
     messages: &'a [Message],
     stream: bool,
@@ -104,8 +104,8 @@ struct Prediction<'a> {
     content: &'a str,
 }
 
-/// The schema as the server takes it. `OpenAI`'s strict mode refuses `maxLength`, and those who follow its
-/// rules do, too; servers that run anywhere compile it into their grammar, which keeps small models short.
+/// The schema in the form that the server accepts. `OpenAI`'s strict mode, and servers that follow its rules, reject
+/// `maxLength`. Local servers compile it into their grammar, which keeps small models short.
 fn without_lengths<'a>(options: &OpenAiOptions, schema: &'a ResponseSchema) -> Schema<'a> {
     fn strip(value: &mut Value) {
         match value {
@@ -125,15 +125,15 @@ fn without_lengths<'a>(options: &OpenAiOptions, schema: &'a ResponseSchema) -> S
     Schema::Changed(schema)
 }
 
-/// The body of a request. Its text is borrowed: prompts can be large.
+/// The request body. It borrows the text, because prompts can be large.
 pub(crate) fn body(
     options: &OpenAiOptions,
     dialect: Dialect,
     request: &ChatRequest,
-    quirks: &Quirks,
+    quirks: &OpenAiQuirks,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let extra = &options.extra_body;
-    // What the user writes into the body himself goes before what is written here.
+    // The user's `extra_body` overrides our fields.
     let free = |name: &str| !quirks.dropped.contains(name) && !extra.contains_key(name);
     let sampling = &request.sampling;
     let response_format = request
@@ -160,13 +160,13 @@ pub(crate) fn body(
     let logprobs = request
         .top_logprobs
         .filter(|_| free("logprobs") && free("top_logprobs"));
-    // OpenAI does not combine it with any of these.
+    // OpenAI does not support it together with any of these.
     let predicts = dialect.prediction
         && free("prediction")
         && limit.is_none()
         && logprobs.is_none()
         && response_format.is_none();
-    serde_json::to_vec(&Body {
+    serde_json::to_vec(&OpenAiBody {
         model: &options.id.model,
         messages: &request.messages,
         stream,
@@ -194,7 +194,7 @@ pub(crate) fn body(
     })
 }
 
-fn effort(think: Think, dialect: Dialect, quirks: &Quirks) -> Option<&'static str> {
+fn effort(think: Think, dialect: Dialect, quirks: &OpenAiQuirks) -> Option<&'static str> {
     if dialect.think != ThinkStyle::Effort {
         return None;
     }
@@ -208,8 +208,8 @@ fn effort(think: Think, dialect: Dialect, quirks: &Quirks) -> Option<&'static st
     }
 }
 
-/// Templates that know no reasoning ignore this. A reply under a schema does without, unless it is requested: servers
-/// apply the schema behind the reasoning, or not at all.
+/// Templates without reasoning ignore this. Reasoning is off for replies with a schema unless requested: servers
+/// apply the schema only after the reasoning, or not at all.
 fn template(request: &ChatRequest, dialect: Dialect) -> Option<Value> {
     let think = request.think;
     if dialect.think != ThinkStyle::Template || think == Think::Auto && request.schema.is_none() {
@@ -218,7 +218,7 @@ fn template(request: &ChatRequest, dialect: Dialect) -> Option<Value> {
     Some(json!({"enable_thinking": think.is_requested()}))
 }
 
-/// The parameters that can be left out, the longer names first.
+/// The parameters that can be dropped, longer names first.
 const DROPPABLE: [&str; 12] = [
     "chat_template_kwargs",
     "reasoning_effort",
@@ -234,15 +234,15 @@ const DROPPABLE: [&str; 12] = [
     "stream",
 ];
 
-/// If the server rejects something that can be changed or left out: does so, and says what it did.
+/// If the server rejects a parameter that can be changed or dropped: changes `quirks` and returns a message about it.
 pub(crate) fn adjust(
     options: &OpenAiOptions,
     dialect: Dialect,
     failure: &Failure,
     request: &ChatRequest,
-    quirks: &mut Quirks,
+    quirks: &mut OpenAiQuirks,
 ) -> Option<String> {
-    // 403: OpenAI on log-probabilities. 500 and 501: llama.cpp on schemas that it cannot use.
+    // 403: OpenAI for log-probabilities. 500 and 501: llama.cpp for unsupported schemas.
     if !matches!(failure.status, Some(400 | 403 | 422 | 500 | 501)) {
         return None;
     }
@@ -252,7 +252,7 @@ pub(crate) fn adjust(
         .and_then(|body| serde_json::from_slice(&body).ok())?;
     let is_ours = |name: &str| sent.get(name).is_some() && !options.extra_body.contains_key(name);
 
-    // A rejected schema: one step down the ladder.
+    // A rejected schema: use the next weaker way to request JSON.
     let speaks_of_format = [
         "response_format",
         "json_schema",
@@ -267,16 +267,16 @@ pub(crate) fn adjust(
     if is_ours("response_format") && speaks_of_format && options.structured_output.is_none() {
         let (next, words) = match quirks.structured {
             StructuredOutput::JsonSchema => (StructuredOutput::JsonObject, "some JSON object"),
-            _ => (StructuredOutput::Prompt, "JSON by the prompt alone"),
+            _ => (StructuredOutput::Prompt, "JSON in the prompt only"),
         };
         quirks.structured = next;
         return Some(format!(
-            "{who} does not accept this demand for JSON ({}); from now on it is asked for {words}",
+            "{who} does not support this JSON mode ({}); reflect now requests {words}",
             failure.message
         ));
     }
-    // What a server says when it breaks down names parameters by accident only.
-    if !failure.says_unsupported() || matches!(failure.status, Some(500 | 501)) {
+    // The message of an internal error may name a parameter by accident.
+    if !failure.is_unsupported() || matches!(failure.status, Some(500 | 501)) {
         return None;
     }
 
@@ -289,7 +289,7 @@ pub(crate) fn adjust(
             quirks.limit_renamed = true;
             quirks.max_completion_tokens = completion;
             return Some(format!(
-                "{who} does not know `{name}`; from now on it gets `{other}`"
+                "{who} does not support `{name}`; reflect now sends `{other}`"
             ));
         }
     }
@@ -300,10 +300,10 @@ pub(crate) fn adjust(
     {
         quirks.effort_lowered = true;
         return Some(format!(
-            "{who} cannot be kept from reasoning; from now on it is asked for little of it"
+            "{who} cannot turn off reasoning; reflect now requests low effort"
         ));
     }
-    // Ollama and LiteLLM name what the field means, not the field: `"m" does not support thinking`.
+    // Ollama and LiteLLM name the feature instead of the field: `"m" does not support thinking`.
     let reasons = |name: &str| {
         matches!(name, "chat_template_kwargs" | "reasoning_effort")
             && ["thinking", "reasoning"]
@@ -313,13 +313,13 @@ pub(crate) fn adjust(
     let name = DROPPABLE
         .into_iter()
         .find(|name| is_ours(name) && (failure.names(name) || reasons(name)))?;
-    // A field that is there with another value is not rejected by its name.
+    // A field that was sent with another value was not rejected by its name.
     if name == "stream" && sent.get(name) != Some(&Value::Bool(true)) {
         return None;
     }
     quirks.dropped.insert(name);
     Some(format!(
-        "{who} does not accept `{name}` ({}); it is left out from now on",
+        "{who} does not accept `{name}` ({}); reflect no longer sends it",
         failure.message
     ))
 }
@@ -340,7 +340,7 @@ mod tests {
             model: "m".to_owned(),
         };
         let options = OpenAiOptions::new(id, Connection::new(base_url));
-        let quirks = Quirks::new(dialect, &options);
+        let quirks = OpenAiQuirks::new(dialect, &options);
         serde_json::from_slice(&body(&options, dialect, request, &quirks).unwrap()).unwrap()
     }
 
@@ -352,11 +352,11 @@ mod tests {
     }
 
     #[test]
-    fn only_servers_of_this_machine_get_limits_on_lengths() {
+    fn only_local_servers_get_length_limits() {
         let mut request = request();
         request.schema = Some(Arc::new(ResponseSchema::new(
             "verdict",
-            // A property of that name is no limit.
+            // A property with that name is not a limit.
             json!({"properties": {"maxLength": {"type": "string", "maxLength": 9}}}),
         )));
         let schema = |url| {
@@ -388,7 +388,7 @@ mod tests {
         let body = sent("openai", openai, &request());
         assert_eq!(body["max_completion_tokens"], json!(9));
         assert!(body.get("max_tokens").is_none());
-        // Not together with a limit.
+        // Not together with a token limit.
         assert!(body.get("prediction").is_none());
         let mut unlimited = request();
         unlimited.sampling.max_tokens = None;

@@ -1,71 +1,73 @@
-//! Reads the frames of an answer.
+//! Parses streamed and complete responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use crate::http::answer::{Answer, Wire};
 use crate::http::clean::clean;
+use crate::http::decoder::{PartialReply, Wire};
 use crate::http::failure::Failure;
 use crate::http::json::{Surrogates, count, logprob, texts};
 use crate::types::TokenUsage;
 use crate::{ChatRequest, EndReason, ErrorClass, ModelError};
 
-/// Reads chunks of a stream, and whole answers of servers that do not stream.
+/// Parses the chunks of a stream, and complete responses of servers that do not stream.
 #[derive(Debug, Default)]
 pub(crate) struct OpenAiWire {
     surrogates: Surrogates,
-    /// Tokens that the prompt surely has.
-    surely: u64,
-    /// Whether it was reported before that the server cuts prompts.
+    /// A lower bound on the number of tokens in the prompt.
+    min_tokens: u64,
+    /// Whether a truncated prompt was already reported.
     reported: Arc<AtomicBool>,
 }
 
 impl OpenAiWire {
-    /// For the answer to a request. `reported` is shared by the answers of a server.
+    /// A parser for the response to a request. `reported` is shared by all responses of a server.
     pub(crate) fn new(request: &ChatRequest, reported: Arc<AtomicBool>) -> Self {
         Self {
             surrogates: Surrogates::default(),
-            surely: request.least_tokens(),
+            min_tokens: request.least_tokens(),
             reported,
         }
     }
 
-    /// Says so, once, if the server has read less than it was sent: some drop the beginning of a prompt that is too
-    /// long without an error, Ollama among them.
-    fn report_cut(&self, chunk: &Value, tokens: TokenUsage, answer: &mut Answer) {
-        /// Smaller prompts fit any window.
+    /// Warns once if the server processed fewer tokens than it was sent: some servers, such as Ollama, drop the
+    /// beginning of a long prompt without an error.
+    fn report_cut(&self, chunk: &Value, tokens: TokenUsage, answer: &mut PartialReply) {
+        /// Smaller prompts fit any context window.
         const LEAST: u64 = 2000;
         let read = tokens.prompt.unwrap_or(u64::MAX);
-        if self.surely < LEAST || read >= self.surely || self.reported.swap(true, Ordering::Relaxed)
+        if self.min_tokens < LEAST
+            || read >= self.min_tokens
+            || self.reported.swap(true, Ordering::Relaxed)
         {
             return;
         }
         let advice = if chunk["system_fingerprint"] == "fp_ollama" {
-            "use `--model ollama:NAME`, which sets the window, or a shorter prompt"
+            "use `--model ollama:NAME`, which sets the context window, or a shorter prompt"
         } else {
-            "use a larger window on the server, or a shorter prompt"
+            "use a larger context window on the server, or a shorter prompt"
         };
         answer.notice(format!(
-            "the server read {read} tokens of a prompt that has at least {}: it has cut off the rest; {advice}",
-            self.surely
+            "the server processed only {read} tokens of a prompt with at least {} tokens and dropped the rest; {advice}",
+            self.min_tokens
         ));
     }
 }
 
 impl Wire for OpenAiWire {
-    fn frame(&mut self, text: &str, answer: &mut Answer) -> Result<(), ModelError> {
+    fn frame(&mut self, text: &str, answer: &mut PartialReply) -> Result<(), ModelError> {
         let text = self.surrogates.join(text);
         let mut rest = text.trim();
-        // Usually one value; some servers glue several events together.
+        // Usually one value, but some servers concatenate several events.
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix("[DONE]") {
-                // Says that nothing follows, not that the answer is complete.
+                // Marks the end of the stream, but not that the reply is complete.
                 if !answer.end() {
                     return Err(ModelError::new(
                         ErrorClass::CutOff,
-                        "the answer ended without saying that it is complete",
+                        "the reply ended without a final event",
                     ));
                 }
                 rest = after.trim_start();
@@ -80,8 +82,8 @@ impl Wire for OpenAiWire {
 }
 
 impl OpenAiWire {
-    /// Reads the JSON value at the beginning, and says how long it is.
-    fn value(&self, text: &str, answer: &mut Answer) -> Result<usize, ModelError> {
+    /// Parses the JSON value at the beginning and returns its length.
+    fn value(&self, text: &str, answer: &mut PartialReply) -> Result<usize, ModelError> {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         let Some(Ok(chunk)) = values.next() else {
             return Err(no_json(text));
@@ -96,21 +98,21 @@ impl OpenAiWire {
         Ok(values.byte_offset())
     }
 
-    fn read(&self, chunk: &Value, answer: &mut Answer) -> Result<(), ModelError> {
-        // The one that is asked for: number 0, or one without a number.
+    fn read(&self, chunk: &Value, answer: &mut PartialReply) -> Result<(), ModelError> {
+        // Only one choice is requested: number 0, or one without a number.
         let ours = |choice: &&Value| count(&choice["index"]).is_none_or(|index| index == 0);
         let mut choices = chunk["choices"].as_array().into_iter().flatten();
         if let Some(choice) = choices.find(ours) {
             if is_error(&choice["error"]) {
                 return Err(Failure::from_error(&choice["error"]).into_error());
             }
-            // The whole answer, of a server that does not stream.
+            // The complete reply of a server that does not stream.
             let message = &choice["message"];
             if !message.is_null() {
-                answer.is_whole();
+                answer.not_streamed();
             }
             let delta = &choice["delta"];
-            said(if delta.is_null() { message } else { delta }, answer);
+            read_message(if delta.is_null() { message } else { delta }, answer);
             if let Some(tokens) = choice["logprobs"]["content"].as_array() {
                 answer.logprobs(tokens.iter().filter_map(logprob));
             }
@@ -118,7 +120,7 @@ impl OpenAiWire {
                 answer.stop(end_reason(reason)?);
             }
         }
-        // Groq puts the token counts of a stream elsewhere.
+        // Groq reports the token counts of a stream in another field.
         for usage in [&chunk["usage"], &chunk["x_groq"]["usage"]] {
             if usage.is_object() {
                 let tokens = tokens(usage);
@@ -131,9 +133,9 @@ impl OpenAiWire {
     }
 }
 
-/// What a message says, or a piece of one: text, or a list of parts (Mistral's reasoning models).
-fn said(message: &Value, answer: &mut Answer) {
-    // Servers that send two of these fields say the same in both.
+/// Reads the content of a message or delta: text, or a list of parts (Mistral's reasoning models).
+fn read_message(message: &Value, answer: &mut PartialReply) {
+    // Servers that send two of these fields repeat the same text.
     let mut reasoning = ["reasoning_content", "reasoning", "thinking"].into_iter();
     if let Some(field) = reasoning.find(|field| !message[field].is_null()) {
         texts(&message[field]).for_each(|text| answer.reasoning(text));
@@ -154,7 +156,7 @@ fn said(message: &Value, answer: &mut Answer) {
 
 fn tokens(usage: &Value) -> TokenUsage {
     let cached = count(&usage["prompt_tokens_details"]["cached_tokens"])
-        // `DeepSeek`'s name for them.
+        // `DeepSeek`'s name.
         .or_else(|| count(&usage["prompt_cache_hit_tokens"]));
     let prompt = count(&usage["prompt_tokens"]);
     let mut tokens = TokenUsage::new(prompt, count(&usage["completion_tokens"]), cached);
@@ -168,11 +170,11 @@ fn end_reason(reason: &str) -> Result<EndReason, ModelError> {
         "length" | "max_tokens" | "model_length" | "max_output_tokens" => Ok(EndReason::Length),
         "error" => Err(ModelError::new(
             ErrorClass::Transient,
-            "the provider says that it failed while answering",
+            "the provider reported a failure during the reply",
         )),
         "insufficient_system_resource" => Err(ModelError::new(
             ErrorClass::Transient,
-            "the provider ran out of resources while answering",
+            "the provider ran out of resources during the reply",
         )),
         "refusal" | "safety" | "recitation" | "blocklist" | "prohibited_content" | "spii" => {
             Ok(EndReason::Refused(clean(reason)))
@@ -187,13 +189,13 @@ fn is_error(error: &Value) -> bool {
 }
 
 fn no_json(text: &str) -> ModelError {
-    let said = Failure::of_body(200, text.as_bytes()).message;
+    let reply = Failure::of_body(200, text.as_bytes()).message;
     let error = ModelError::new(
         ErrorClass::Protocol,
-        format!("what came is no chat completion: {said}"),
+        format!("unexpected response, not a chat completion: {reply}"),
     );
     if text.trim_start().starts_with('<') {
-        error.with_hint("is the base URL right? most end with /v1")
+        error.with_hint("check the base URL; most end with /v1")
     } else {
         error
     }
@@ -207,8 +209,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::answer::Decoder;
-    use crate::http::answer::tests::{check_all_cuts, decode, joined};
+    use crate::http::decoder::Decoder;
+    use crate::http::decoder::tests::{check_all_cuts, decode, joined};
     use crate::http::framing::Framing;
     use crate::{ChatEvent, ChatRequest, Purpose, ResponseSchema};
 
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_means_the_same_however_it_is_cut() {
+    fn a_stream_decodes_the_same_for_any_split() {
         let body = concat!(
             ": OPENROUTER PROCESSING\n\n",
             "data: {\"choices\":[{\"delta\":{\"content\":\"<think>grü\"}}]}\r\n\r\n",
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_desert_ends_the_answer_however_it_is_cut() {
+    fn endless_white_space_stops_the_reply_for_any_split() {
         let decoder = || {
             let mut request = ChatRequest::new(Purpose::Judge, Vec::new());
             request.schema = Some(Arc::new(ResponseSchema::any_object()));
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn mistral_answers_in_parts_and_groq_counts_elsewhere() {
+    fn mistral_parts_and_groq_usage_are_parsed() {
         let parts = json!({"choices": [{"delta": {"content": [
             {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
             {"type": "text", "text": "a"}]}, "finish_reason": "stop"}],
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn content_of_an_unknown_shape_says_nothing() {
+    fn content_of_an_unknown_shape_is_ignored() {
         for content in [
             "7",
             "-7",
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_in_an_unexpected_form_cost_no_answer() {
+    fn malformed_counts_do_not_fail_the_reply() {
         for (usage, prompt, completion) in [
             (
                 json!({"prompt_tokens": -1, "completion_tokens": 2}),
@@ -378,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_that_is_split_across_chunks_is_put_together() {
+    fn characters_split_across_chunks_are_joined() {
         let body = concat!(
             "data: {\"choices\":[{\"delta\":{\"content\":\"a \\ud83d\"}}]}\n\n",
             "data: {\"choices\":[{\"delta\":{\"content\":\"\\ude00 b\"},\"finish_reason\":\"stop\"}]}\n\n",
@@ -390,7 +392,7 @@ mod tests {
         );
     }
 
-    /// What is read from chunks one after the other is what is read from each of them alone.
+    /// Checks that a sequence of chunks yields the same events as each chunk on its own.
     #[track_caller]
     fn check_chunks_are_independent(chunks: &[Value]) {
         let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
@@ -410,7 +412,7 @@ mod tests {
         let mut expected = (Vec::new(), Ok(()));
         for chunk in chunks {
             let (events, result) = read(std::slice::from_ref(chunk));
-            // The same figures again are no event.
+            // Repeated token counts emit no event.
             let known = expected
                 .0
                 .iter()
@@ -427,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_says_more_than_text_is_read_whole_each_time() {
+    fn chunks_with_other_fields_are_parsed_fully() {
         let chunk = |key: &str, value: Value| {
             let mut choice = json!({"index": 0, "delta": {"content": "b"}});
             match key {
@@ -467,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn other_choices_are_no_part_of_the_answer() {
+    fn other_choices_are_ignored() {
         let chunk = json!({"choices": [
             {"index": 1, "delta": {"content": "x"}, "finish_reason": "length"},
             {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}]});
@@ -477,7 +479,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_body_is_too_strange(
+        fn arbitrary_bodies_never_panic(
             parts in prop::collection::vec(prop::sample::select(vec![
                 "data: ", "{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}", "\n\n", "\r\n", "{", "}", "[DONE]",
                 "{\"choices\":[{\"finish_reason\":\"stop\"}]}", "{\"error\":{\"code\":429}}", "null", "\u{feff}",

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::progress::Progress;
-use crate::batch::{Chronicle, Flow, Now, Output, Results, Row};
+use crate::batch::{BatchHistory, Flow, Now, Output, Results, Row};
 use crate::cli::printer::{self, Reader};
 
 /// Takes every row of this call, in the order in which they are written.
@@ -13,11 +13,15 @@ pub(super) struct Delivery {
     /// The rows that could not be written: the first, and those of tasks that were done by then.
     unwritten: String,
     progress: Progress,
-    chronicle: Chronicle,
+    chronicle: BatchHistory,
 }
 
 impl Delivery {
-    pub(super) fn new(results: Option<Results>, progress: Progress, chronicle: Chronicle) -> Self {
+    pub(super) fn new(
+        results: Option<Results>,
+        progress: Progress,
+        chronicle: BatchHistory,
+    ) -> Self {
         Self {
             results,
             unwritten: String::new(),
@@ -27,7 +31,7 @@ impl Delivery {
     }
 
     /// Removes what is drawn. Gives what the reflector is to know, and the rows that could not be written.
-    pub(super) fn end(self) -> (Chronicle, String) {
+    pub(super) fn end(self) -> (BatchHistory, String) {
         self.progress.end();
         (self.chronicle, self.unwritten)
     }

@@ -1,4 +1,4 @@
-//! The tasks of a batch, handed in at a Restate server.
+//! A batch whose tasks go to a Restate server.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,11 +10,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::memories::Memories;
-use crate::batch::durable::{
-    Admin, EngineAddress, EngineError, Ingress, Job, JobPlan, Notice, Rates,
-};
+use crate::batch::durable::{Admin, EngineError, Ingress, Job, JobPlan, Notice, Rates};
 use crate::batch::{
-    Adjustment, Chronicle, Concurrency, Gate, Item, Means, Remote, RemoteTask, Row,
+    Adjustment, BatchHistory, Concurrency, EngineAddress, Gate, Item, Means, Remote, RemoteTask,
+    Row,
 };
 use crate::cli::args::{BatchArgs, GlobalArgs};
 use crate::cli::commands::worker::unusable;
@@ -23,46 +22,50 @@ use crate::cli::settings::{self, Plan};
 use crate::cli::{knowledge, models, printer, setup};
 use crate::evidence::Gatherer;
 use crate::model::{ErrorClass, ModelError};
+use crate::text::counted;
 use crate::types::{ExitCode, ReflectionCriteria, Setup};
 
-/// The most sets of criteria that are kept ready; more of them are read again and again.
+/// How many sets of criteria are kept ready. More of them are read repeatedly.
 const MOST: usize = 64;
 
-/// How often the server is asked whether any worker can do the tasks.
+/// How often to check whether any worker can do the tasks.
 const WATCH: Duration = Duration::from_secs(5);
 
-/// Hands tasks in, and waits for their rows.
+/// After how many attempts tasks that always come back count as impossible for every worker.
+const OFTEN: u64 = 5;
+
+/// Submits tasks and waits for their rows.
 pub(super) struct Engine<'a> {
     args: &'a BatchArgs,
     global: &'a GlobalArgs,
     ingress: Ingress,
     admin: Admin,
-    /// Hands in as many tasks as it lets.
+    /// Limits how many tasks are submitted at once.
     gate: &'a Gate,
-    /// Nobody waits for rows any more.
+    /// Cancelled when rows are no longer awaited.
     end: &'a CancellationToken,
-    /// Tells this batch from others with the same tasks.
+    /// Separates this batch from others with the same tasks.
     name: String,
     evidence: Option<Arc<Gatherer>>,
-    /// What tasks are told from memory; `None` if they are told nothing.
+    /// What tasks receive from memory; `None` if memory is not in use.
     memories: Option<Memories>,
-    usual: Way,
-    others: RefCell<HashMap<String, Result<Way, String>>>,
-    /// How many have come.
+    usual: JobTemplate,
+    others: RefCell<HashMap<String, Result<JobTemplate, String>>>,
+    /// How many rows have arrived.
     rows: Cell<u64>,
-    /// What was in the way last.
-    told: RefCell<Option<EngineError>>,
+    /// The last warning.
+    warned: RefCell<Option<EngineError>>,
 }
 
 /// How tasks with the same criteria are done.
 #[derive(Clone)]
-struct Way {
+struct JobTemplate {
     plan: JobPlan,
-    /// What there is to do them otherwise with.
+    /// What else a further attempt could use.
     means: Means,
 }
 
-impl Way {
+impl JobTemplate {
     /// The model that writes, as `provider:model`.
     fn writer(&self) -> &str {
         let model = self.plan.setup.settings["model"].as_str();
@@ -71,7 +74,7 @@ impl Way {
 }
 
 impl<'a> Engine<'a> {
-    /// Finds the server. No model is opened here: workers do that.
+    /// Connects to the server. Opens no model: workers do that.
     pub(super) async fn open(
         args: &'a BatchArgs,
         global: &'a GlobalArgs,
@@ -84,7 +87,7 @@ impl<'a> Engine<'a> {
             .then(|| Memories::open(None))
             .transpose()?;
         let evidence = knowledge::open_evidence(&args.knowledge, &plan, global.quiet)?;
-        let usual = way(plan, args, evidence.as_deref())?;
+        let usual = job_template(plan, args, evidence.as_deref())?;
         let ingress = Ingress::new(address).map_err(|it| unusable(&it))?;
         ingress.check().await.map_err(|it| unusable(&it))?;
         let admin = admin(args, address)?;
@@ -107,7 +110,7 @@ impl<'a> Engine<'a> {
             usual,
             others: RefCell::default(),
             rows: Cell::default(),
-            told: RefCell::default(),
+            warned: RefCell::default(),
         })
     }
 
@@ -116,23 +119,26 @@ impl<'a> Engine<'a> {
         self.usual.writer().to_owned()
     }
 
-    /// Says what memory has done for the tasks, and keeps what the batch teaches, if it is in use.
-    pub(super) fn learn(&self, batch: &Chronicle, criteria: &ReflectionCriteria, quiet: bool) {
+    /// Reports what memory did for the tasks and keeps what the batch teaches, if memory is in use.
+    pub(super) fn learn(&self, batch: &BatchHistory, criteria: &ReflectionCriteria, quiet: bool) {
         if let Some(memories) = &self.memories {
             memories.conclude(batch, criteria, self.usual.writer(), quiet);
         }
     }
 
-    /// Ends the batch where no worker can do its tasks.
+    /// Ends the batch if no worker can do its tasks: without a row in between, each came back often for a reason that is
+    /// not its own. While other workers are busy, tasks come back to the same unfit worker.
     pub(super) async fn watch(&self) -> Infallible {
+        let mut since = (self.rows.get(), 0);
         loop {
-            let before = self.rows.get();
             tokio::time::sleep(WATCH).await;
-            if self.rows.get() > before {
+            // The batch waits for a server that does not answer.
+            let Ok(Some((attempts, problem))) = self.admin.handed_back(&self.name).await else {
                 continue;
-            }
-            // A server that does not answer is waited for, as everywhere.
-            if let Ok(Some(problem)) = self.admin.is_hopeless(&self.name).await {
+            };
+            if self.rows.get() > since.0 {
+                since = (self.rows.get(), attempts);
+            } else if attempts >= since.1 + OFTEN {
                 let problem = format!("no worker can do the tasks: {problem}");
                 self.gate
                     .give_up(&ModelError::new(ErrorClass::Unreachable, problem));
@@ -140,19 +146,19 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Cancels what was handed in and has no row yet, and says how much that was.
+    /// Cancels the submitted tasks that have no row yet, and reports how many.
     pub(super) async fn cancel(&self) {
-        let is_ours = |key: &str| self.ingress.has_handed_in(key);
+        let is_ours = |key: &str| self.ingress.has_submitted(key);
         match self.admin.cancel(&self.name, is_ours).await {
             Ok(cancelled) => say_cancelled(cancelled, self.global.quiet),
             Err(error) => printer::say(&format!(
-                "warning: tasks that were handed in go on, since they cannot be cancelled: {error}"
+                "warning: submitted tasks continue, since they cannot be cancelled: {error}"
             )),
         }
     }
 
     /// How tasks with these criteria are done.
-    fn way_for(&self, criteria: Option<&str>) -> Result<Way, String> {
+    fn template_for(&self, criteria: Option<&str>) -> Result<JobTemplate, String> {
         let named = criteria.filter(|name| Some(*name) != self.args.criteria.as_deref());
         let Some(name) = named else {
             return Ok(self.usual.clone());
@@ -162,7 +168,7 @@ impl<'a> Engine<'a> {
             return known.clone();
         }
         let made = settings::batch(self.args.tasks_args(), Some(name), self.global)
-            .and_then(|plan| way(plan, self.args, self.evidence.as_deref()))
+            .and_then(|plan| job_template(plan, self.args, self.evidence.as_deref()))
             .map_err(|error| error.message);
         if others.len() >= MOST {
             others.clear();
@@ -171,10 +177,10 @@ impl<'a> Engine<'a> {
         made
     }
 
-    /// Says what is in the way, once.
-    fn tell(&self, error: &EngineError) {
-        let mut told = self.told.borrow_mut();
-        if told.as_ref() == Some(error) || self.global.quiet {
+    /// Warns once about a server that cannot be used.
+    fn warn(&self, error: &EngineError) {
+        let mut warned = self.warned.borrow_mut();
+        if warned.as_ref() == Some(error) || self.global.quiet {
             return;
         }
         let waits = match error {
@@ -182,16 +188,17 @@ impl<'a> Engine<'a> {
             _ => "; waiting for it",
         };
         printer::say(&format!("warning: {error}{waits}"));
-        *told = Some(error.clone());
+        *warned = Some(error.clone());
     }
 }
 
 impl Remote for Engine<'_> {
     fn task(&self, line: u64, id: String, item: Item) -> Result<Box<dyn RemoteTask + '_>, String> {
-        let way = self.way_for(item.criteria.as_deref())?;
+        let template = self.template_for(item.criteria.as_deref())?;
         let memories = self.memories.as_ref();
-        let told = memories.map(|it| it.recall(&item.task, &way.plan.criteria, way.writer()));
-        let Way { plan, means } = way;
+        let recalled =
+            memories.map(|it| it.recall(&item.task, &template.plan.criteria, template.writer()));
+        let JobTemplate { plan, means } = template;
         let job = Job {
             id,
             line,
@@ -202,10 +209,10 @@ impl Remote for Engine<'_> {
                 tokens_per_minute: self.args.rates.tokens_per_minute,
             },
             asks: self.args.await_decisions,
-            told: told.unwrap_or_default(),
+            recalled: recalled.unwrap_or_default(),
             adjustment: None,
         };
-        Ok(Box::new(HandedIn {
+        Ok(Box::new(SubmittedTask {
             engine: self,
             job,
             means,
@@ -213,15 +220,15 @@ impl Remote for Engine<'_> {
     }
 }
 
-/// A task that workers do.
-struct HandedIn<'a> {
+/// A task for the workers.
+struct SubmittedTask<'a> {
     engine: &'a Engine<'a>,
     job: Job,
     means: Means,
 }
 
 #[async_trait::async_trait(?Send)]
-impl RemoteTask for HandedIn<'_> {
+impl RemoteTask for SubmittedTask<'_> {
     fn means(&self) -> Means {
         self.means.clone()
     }
@@ -230,17 +237,17 @@ impl RemoteTask for HandedIn<'_> {
         self.job.adjustment = adjustment;
         let Self { engine, job, .. } = self;
         let again = engine.args.retry_failed;
-        let tell = |notice: Notice<'_>| match notice {
-            Notice::Waits(error) => engine.tell(error),
-            Notice::HandedIn(url) if job.asks && !engine.global.quiet => {
+        let notify = |notice: Notice<'_>| match notice {
+            Notice::Waits(error) => engine.warn(error),
+            Notice::Submitted(url) if job.asks && !engine.global.quiet => {
                 printer::say(&format!("task `{}`: {url}/question, {url}/decide", job.id));
             }
-            Notice::HandedIn(_) => {}
+            Notice::Submitted(_) => {}
         };
         let done = tokio::select! {
             biased;
             () = engine.end.cancelled() => return None,
-            done = engine.ingress.done(job, &engine.name, again, tell) => done,
+            done = engine.ingress.done(job, &engine.name, again, notify) => done,
         };
         engine.rows.set(engine.rows.get() + 1);
         if let (Concurrency::Auto, Some(room)) = (engine.args.concurrency, engine.ingress.room()) {
@@ -253,7 +260,7 @@ impl RemoteTask for HandedIn<'_> {
     }
 }
 
-/// Cancels the tasks of a batch that was handed in before, by its name.
+/// Cancels the tasks of a batch that was submitted before, by its name.
 pub(super) async fn cancel(args: &BatchArgs, quiet: bool) -> Result<ExitCode, CliError> {
     let Some(address) = &args.engine else {
         return Err(CliError::usage(
@@ -274,27 +281,29 @@ fn admin(args: &BatchArgs, address: &EngineAddress) -> Result<Admin, CliError> {
 
 fn say_cancelled(tasks: usize, quiet: bool) {
     if !quiet {
-        printer::say(&match tasks {
-            1 => "cancelled 1 task that was handed in".to_owned(),
-            tasks => format!("cancelled {tasks} tasks that were handed in"),
-        });
+        let tasks = counted(u64::try_from(tasks).unwrap_or(u64::MAX), "submitted task");
+        printer::say(&format!("cancelled {tasks}"));
     }
 }
 
-/// What workers receive of a plan, and what else they could do. No path of this machine is in it.
-fn way(mut plan: Plan, args: &BatchArgs, evidence: Option<&Gatherer>) -> Result<Way, CliError> {
-    let foreseen = models::foresee(&plan)?;
-    let Some((writer, _)) = foreseen.writer else {
+/// What workers receive of a plan, without paths of this machine.
+fn job_template(
+    mut plan: Plan,
+    args: &BatchArgs,
+    evidence: Option<&Gatherer>,
+) -> Result<JobTemplate, CliError> {
+    let preview = models::preview(&plan)?;
+    let Some((writer, _)) = preview.writer else {
         return Err(CliError::usage(
-            "workers must know which model writes: each would choose one by itself",
+            "the workers need a model, since each would choose another one",
         )
         .hint("name it with its provider: `--model PROVIDER:MODEL`"));
     };
-    if foreseen.at_given_address {
+    if preview.at_given_address {
         return Err(CliError::usage(
-            "workers ask models at their own addresses, and not at the one that is set here",
+            "workers call models at their own addresses, not at the one set here",
         )
-        .hint("leave `base_url` out, and set it in the configuration of the workers"));
+        .hint("remove `base_url` here, and set it in the configuration of the workers"));
     }
     let templates = settings::templates(&plan)?;
     plan.resolved.settings = plan.resolved.settings.of_task();
@@ -309,9 +318,9 @@ fn way(mut plan: Plan, args: &BatchArgs, evidence: Option<&Gatherer>) -> Result<
         ..setup::of(&plan, given, evidence, templates.as_deref())?
     };
     let settings = plan.settings().loop_settings.clone();
-    Ok(Way {
+    Ok(JobTemplate {
         means: Means {
-            stronger: foreseen.stronger,
+            stronger: preview.stronger,
             strategy: settings.clone().or(&plan.criteria.loop_settings).strategy(),
         },
         plan: JobPlan {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::batch::{Chronicle, Ending, MOST, Status, Stop};
+use crate::batch::{BatchHistory, Ending, MOST, Status, Stop};
 use crate::cli::args::BatchArgs;
 use crate::cli::verdict;
 use crate::report;
@@ -20,7 +20,7 @@ pub(super) fn name(tasks: &Path) -> String {
 /// Says the verdict on a batch of `total` tasks, those of earlier calls included, or of as many as there are rows if
 /// that is not known. Who has ended it early, or reads no more of it, wants none.
 pub(super) fn say(
-    chronicle: &Chronicle,
+    chronicle: &BatchHistory,
     ending: &Ending,
     total: Option<u64>,
     criteria: &ReflectionCriteria,
@@ -39,7 +39,7 @@ pub(super) fn say(
         notes.push(format!(
             "tried again in another way: {}, {} of them to an end",
             report::thousands(again.tasks),
-            report::thousands(again.mended)
+            report::thousands(again.fixed)
         ));
     }
     if tally.of(Status::NotMet) > 0 {

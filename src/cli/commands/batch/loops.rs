@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use super::memories::Memories;
-use crate::batch::{Chronicle, Gate, Host, Paced};
+use crate::batch::{BatchHistory, CriteriaError, Gate, Host, Paced};
 use crate::cli::args::{GlobalArgs, TasksArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::{self, Opened};
@@ -42,7 +42,7 @@ pub(in crate::cli::commands) struct Loops<'a> {
     /// What tasks are told from memory; `None` if they are told nothing.
     memories: Option<Memories>,
     usual: Option<Arc<Loop>>,
-    others: Mutex<HashMap<String, Result<Arc<Loop>, String>>>,
+    others: Mutex<HashMap<String, Result<Arc<Loop>, CriteriaError>>>,
 }
 
 impl<'a> Loops<'a> {
@@ -80,7 +80,7 @@ impl<'a> Loops<'a> {
             usual: None,
             others: Mutex::default(),
         };
-        let usual = loops.build(plan, loops.opened.clone())?;
+        let usual = loops.build(&plan, loops.opened.clone())?;
         loops.usual = Some(Arc::new(usual));
         Ok(loops)
     }
@@ -91,7 +91,7 @@ impl<'a> Loops<'a> {
     }
 
     /// Says what memory has done for the tasks, and keeps what the batch teaches, if it is in use.
-    pub(super) fn learn(&self, batch: &Chronicle, criteria: &ReflectionCriteria, quiet: bool) {
+    pub(super) fn learn(&self, batch: &BatchHistory, criteria: &ReflectionCriteria, quiet: bool) {
         if let Some(memories) = &self.memories {
             memories.conclude(batch, criteria, &self.writer(), quiet);
         }
@@ -126,23 +126,23 @@ impl<'a> Loops<'a> {
             opened.judge.others.clear();
             opened
         };
-        self.build(plan, opened)
+        self.build(&plan, opened)
     }
 
-    fn build(&self, plan: Plan, opened: Opened) -> Result<Loop, CliError> {
+    fn build(&self, plan: &Plan, opened: Opened) -> Result<Loop, CliError> {
         let args = self.args.loops;
-        let tools = exec::tools(&plan, args.allow_exec)?;
+        let tools = exec::tools(plan, args.allow_exec)?;
         let writer_tools = exec::writer_tools(&args.tools, args.allow_exec)?;
         exec::check_names(&writer_tools, args.flow.reflect_on_tools.as_deref())?;
         if self.limits_cost {
-            prices::check(&plan, opened.asked(&plan))?;
+            prices::check(plan, opened.asked(plan))?;
         }
         // Without a store nothing is kept: a cache in memory would grow with every task.
         let cache = self.store.as_ref();
         let cache = cache.and_then(|store| store::verdicts(&plan.criteria, Some(store)));
         let prices = plan.config.prices().clone();
         let built = opened
-            .into_loop_of(plan, cache, prices, self.global.quiet)?
+            .into_loop(plan, cache, prices, self.global.quiet)?
             .tools(tools)
             .writer_tools(writer_tools)
             .evidence(self.evidence.clone())
@@ -154,18 +154,20 @@ impl<'a> Loops<'a> {
 
 #[async_trait::async_trait(?Send)]
 impl Host for Loops<'_> {
-    async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, String> {
+    async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, CriteriaError> {
         let named = criteria.filter(|name| Some(*name) != self.args.criteria);
         let Some(name) = named else {
             let usual = self.usual.clone();
-            return usual.ok_or_else(|| "there are no criteria".to_owned());
+            return usual.ok_or_else(|| CriteriaError("there are no criteria".to_owned()));
         };
         let mut others = self.others.lock().await;
         if let Some(known) = others.get(name) {
             return known.clone();
         }
         let made = self.make(name).await;
-        let made = made.map(Arc::new).map_err(|error| error.message);
+        let made = made
+            .map(Arc::new)
+            .map_err(|error| CriteriaError(error.message));
         if others.len() >= MOST {
             others.clear();
         }
@@ -183,7 +185,7 @@ impl Host for Loops<'_> {
     fn recall(&self, plan: &Loop, task: &mut Task) {
         if let Some(memories) = &self.memories {
             let told = memories.recall(task, plan.criteria(), &plan.writer().to_string());
-            task.recollect(told);
+            task.add_recalled(told);
         }
     }
 

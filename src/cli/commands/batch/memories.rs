@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
-use crate::batch::{Chronicle, advice};
+use crate::batch::{BatchHistory, advice};
 use crate::cli::error::CliError;
 use crate::cli::recall::{self, Figures};
 use crate::cli::store::SharedStore;
@@ -15,10 +15,11 @@ use crate::memory::{self, MIN_RUNS};
 use crate::reflector::{Insight, InsightCategory};
 use crate::report;
 use crate::store::{Store, StoreError};
+use crate::text::plural;
 #[cfg(feature = "restate")]
 use crate::types::Comparison;
 use crate::types::{
-    Criteria, Knowledge, KnownInsight, Memory, Recollection, ReflectionCriteria, Task,
+    Criteria, Knowledge, KnownInsight, Memory, RecalledMemory, ReflectionCriteria, Task,
 };
 
 /// The most entries of which it is said one by one what became of them.
@@ -33,12 +34,12 @@ pub(super) struct Memories {
     log: Option<SharedStore>,
     /// Where memory is read from; `None` if there is nothing yet.
     memory: Option<SharedStore>,
-    told: Mutex<Told>,
+    told: Mutex<Summary>,
 }
 
 /// What the tasks were told so far, and what it came to.
 #[derive(Debug, Default)]
-struct Told {
+struct Summary {
     /// Tasks that were to be told something.
     tasks: u64,
     /// Those of them that something served.
@@ -60,7 +61,7 @@ struct Entry {
     figures: Option<(Option<f64>, f64)>,
 }
 
-impl Told {
+impl Summary {
     fn take(&mut self, figures: Figures) {
         for (id, before, after) in figures {
             let entry = self.entries.entry(id).or_default();
@@ -87,13 +88,13 @@ impl Memories {
         })
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn told(&self) -> MutexGuard<'_, Summary> {
         self.told.lock()
     }
 
     /// What serves a task with these criteria, written by this model (`provider:model`). That memory cannot be read is
     /// no failure of the task.
-    pub(super) fn recall(&self, task: &Task, criteria: &Criteria, writer: &str) -> Recollection {
+    pub(super) fn recall(&self, task: &Task, criteria: &Criteria, writer: &str) -> RecalledMemory {
         let known = match self.memory.as_ref().map(|store| store.lock().memories()) {
             None => Ok(Vec::new()),
             Some(known) => known.map_err(|error| error.to_string()),
@@ -102,7 +103,7 @@ impl Memories {
             let now = Timestamp::now();
             let recalled = memory::recall(&known, task, criteria, writer, now)
                 .map_err(|error| error.to_string())?;
-            Ok((known.len(), recalled.told()))
+            Ok((known.len(), recalled.into_recollection()))
         });
         let mut told = self.told();
         told.tasks += 1;
@@ -117,7 +118,7 @@ impl Memories {
             }
             Err(problem) => {
                 told.problem.get_or_insert(problem);
-                Recollection::default()
+                RecalledMemory::default()
             }
         }
     }
@@ -149,7 +150,7 @@ impl Memories {
     /// Says what memory did for the tasks, and keeps what the batch teaches.
     pub(super) fn conclude(
         &self,
-        batch: &Chronicle,
+        batch: &BatchHistory,
         criteria: &ReflectionCriteria,
         writer: &str,
         quiet: bool,
@@ -176,7 +177,7 @@ impl Memories {
     /// Keeps what failures of the batch and its runs teach. Says how much that is.
     fn learned(
         &self,
-        batch: &Chronicle,
+        batch: &BatchHistory,
         criteria: &ReflectionCriteria,
         writer: &str,
     ) -> Result<String, CliError> {
@@ -213,18 +214,19 @@ impl Memories {
 }
 
 /// Says what the tasks were told.
-fn summary(told: &Told) {
+fn summary(told: &Summary) {
     if told.known == 0 && told.served == 0 {
         printer::say("memory: there was nothing in it yet");
         return;
     }
     let used = told.entries.values().filter(|entry| entry.tasks > 0);
     printer::say(&format!(
-        "memory: {} of {} used, in {} of {} tasks",
+        "memory: {} of {} used, in {} of {} {}",
         used.count(),
         told.known,
         report::thousands(told.served),
-        report::thousands(told.tasks)
+        report::thousands(told.tasks),
+        plural(told.tasks, "task", "tasks")
     ));
     let moved = told
         .entries
@@ -232,9 +234,10 @@ fn summary(told: &Told) {
         .filter_map(|(id, entry)| Some((id, entry.tasks, entry.figures?)));
     for (id, tasks, (before, after)) in moved.take(TOLD) {
         printer::say(&format!(
-            "memory: {id} {} ({} tasks)",
+            "memory: {id} {} ({} {})",
             recall::moves(before, after),
-            report::thousands(tasks)
+            report::thousands(tasks),
+            plural(tasks, "task", "tasks")
         ));
     }
 }
@@ -313,7 +316,7 @@ mod tests {
             memory: None,
             told: Mutex::default(),
         };
-        let mut batch = Chronicle::new("tasks.jsonl", None);
+        let mut batch = BatchHistory::new("tasks.jsonl", None);
         let row = Row {
             // Another process has removed it meanwhile.
             run_id: Some(Uuid::from_u128(1)),
@@ -367,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_figure_is_told_from_its_first_value_to_its_last() {
-        let mut told = Told::default();
+        let mut told = Summary::default();
         told.take(vec![(7, Some(0.5), Some(0.6))]);
         told.take(vec![(7, Some(0.6), Some(0.4)), (8, None, Some(1.0))]);
         assert_eq!(told.entries[&7].figures, Some((Some(0.5), 0.4)));

@@ -16,6 +16,9 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// How many failures are told one by one; all of them are in the rows.
 const TOLD: u64 = 20;
 
+/// After so many times the duration of a task, the rate counts even if few tasks have ended: others wait their turn.
+const EARLY: f64 = 8.0;
+
 pub(in crate::cli::commands) struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
@@ -130,27 +133,19 @@ impl Progress {
             reason = "there are fewer than 2^53 tasks"
         )]
         let rate = self.done as f64 / self.begun.elapsed().as_secs_f64().max(1e-3);
-        let _ = write!(line, " · {}, {} at once", a_second(rate), now.under_way);
+        let _ = write!(line, " · {}, {} at once", speed(rate), now.under_way);
         if let Some(left) = self.left(now) {
             let _ = write!(line, " · {left} left");
         }
         line
     }
 
-    /// How long it takes to the end, by how long a task takes and how many are under way: those that began together end
-    /// together, so how many have ended says little.
+    /// The estimated time to the end.
     fn left(&self, now: Now) -> Option<String> {
-        let (took, tasks) = self.took;
         let left = self.total?.saturating_sub(self.done);
-        if tasks == 0 {
-            return None;
-        }
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "there are fewer than 2^53 tasks"
-        )]
-        let rounds = left as f64 / now.under_way.max(1) as f64;
-        let seconds = rounds.max(f64::from(u8::from(left > 0))) * took / f64::from(tasks);
+        let (took, tasks) = self.took;
+        let elapsed = self.begun.elapsed().as_secs_f64();
+        let seconds = seconds_left(left, now.under_way, took, tasks, elapsed)?;
         Some(format!("about {}", report::duration(seconds)))
     }
 
@@ -159,6 +154,28 @@ impl Progress {
             self.beside(|| printer::say(line));
         }
     }
+}
+
+/// The estimated seconds to the end of `left` tasks, of which `under_way` are under way. So far, `tasks` took `took`
+/// seconds together, in `elapsed` seconds.
+fn seconds_left(left: u64, under_way: usize, took: f64, tasks: u32, elapsed: f64) -> Option<f64> {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "there are fewer than 2^53 tasks"
+    )]
+    let (left, under_way) = (left as f64, under_way.max(1) as f64);
+    let tasks = f64::from(tasks);
+    if tasks < 1.0 {
+        return None;
+    }
+    let mean = took / tasks;
+    // Tasks that begin together end together, so the number of those that have ended says little at first.
+    let is_early = tasks < 2.0 * under_way && elapsed < EARLY * mean;
+    Some(if is_early {
+        (left / under_way).max(left.min(1.0)) * mean
+    } else {
+        left * elapsed / tasks
+    })
 }
 
 fn style(bounded: bool) -> ProgressStyle {
@@ -173,11 +190,41 @@ fn style(bounded: bool) -> ProgressStyle {
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
             // What it is written to is the bar's own.
-            let _ = out.write_str(&a_second(state.per_sec()));
+            let _ = out.write_str(&speed(state.per_sec()));
         })
 }
 
-/// How fast it goes, in tasks a second.
-fn a_second(rate: f64) -> String {
+/// The speed, in tasks per second, or per minute where that says more.
+fn speed(rate: f64) -> String {
+    if rate < 0.1 {
+        return format!("{:.1} a minute", rate * 60.0);
+    }
     format!("{rate:.1} a second")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_about(seconds: Option<f64>, expected: f64) {
+        let seconds = seconds.expect("an estimate");
+        assert!(
+            (seconds - expected).abs() < 0.5,
+            "{seconds} instead of {expected}"
+        );
+    }
+
+    #[test]
+    fn the_estimate_holds_when_all_tasks_end_together_and_when_they_wait_elsewhere() {
+        assert_eq!(seconds_left(300, 300, 0.0, 0, 9.0), None);
+        // The first of 300 tasks that began together: the others end soon, too.
+        assert_about(seconds_left(299, 300, 10.0, 1, 10.0), 10.0);
+        // Two rounds of ten seconds each are left.
+        assert_about(seconds_left(60, 30, 10.0, 1, 10.0), 20.0);
+        assert_about(seconds_left(0, 0, 10.0, 1, 10.0), 0.0);
+        // A task takes half a second of a worker's time, but it also waits for its turn there.
+        assert_about(seconds_left(4900, 160, 50.0, 100, 50.0), 2450.0);
+        assert_about(seconds_left(4400, 40, 300.0, 600, 10.0), 73.3);
+    }
 }

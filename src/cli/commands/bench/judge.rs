@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use crate::batch::{Concurrency, Gate, Host as _, Pace};
-use crate::bench::judging::{self, Labelled, Report};
+use super::{Trials, read_rows};
+use crate::batch::{Gate, Host as _, Limits};
+use crate::bench::judging::{self, JudgeBench, Labelled, Measured, Report};
 use crate::cli::args::{GlobalArgs, JudgeBenchArgs, KnowledgeArgs, LoopsArgs, TasksArgs};
 use crate::cli::commands::batch::loops::Loops;
 use crate::cli::commands::batch::unreadable;
 use crate::cli::error::CliError;
-use crate::cli::output::Output;
+use crate::cli::output::{Output, named_file};
 use crate::cli::{interrupt, printer, settings};
 use crate::criteria;
 use crate::report;
@@ -40,20 +41,38 @@ pub(super) async fn run(args: &JudgeBenchArgs, global: &GlobalArgs) -> Result<Ex
         .write
         .then(|| writable(&args.criteria, &path))
         .transpose()?;
+    let rows = named_file(args.output.as_deref());
+    let mut measured = read_rows(rows, Measured::of)?;
     let drain = interrupt::cancel_on_signal();
-    let gate = Gate::new(Pace {
-        concurrency: Concurrency::Fixed(1),
-        requests_per_minute: None,
-        tokens_per_minute: None,
-    });
+    let gate = Gate::new(args.rates.with(args.concurrency));
     let longest = Task::new(longest(&labelled));
-    let measuring = async {
-        let loops = Loops::open(tasks, global, plan, longest, &gate, None).await?;
-        let plan = loops.loop_for(None).await.map_err(CliError::usage)?;
-        let measured = judging::measure(&plan, &labelled).await;
-        measured.map_err(|error| CliError::new(ExitCode::Provider, error))
+    let opening = Box::pin(Loops::open(tasks, global, plan, longest, &gate, None));
+    let loops = interrupt::unless_cancelled(&drain, opening).await?;
+    let plan = loops.loop_for(None).await.map_err(CliError::usage)?;
+    let bench = JudgeBench::new(plan, labelled, args.modes.clone());
+    let entries = bench.entries(&measured).map_err(|id| {
+        let message =
+            format!("row `{id}` was measured with another text, judge, criteria or settings");
+        CliError::usage(message).hint("write to another file with `--output`")
+    })?;
+    let trials = Trials {
+        entries,
+        remote: &bench,
+        gate: &gate,
+        limits: Limits::default(),
+        input: &args.labelled,
+        rows,
+        quiet: global.quiet,
     };
-    let report = interrupt::unless_cancelled(&drain, Box::pin(measuring)).await?;
+    let (mut new, ending) = trials.run(Measured::of, &drain).await?;
+    measured.append(&mut new);
+    if matches!(
+        ending.exit_code(),
+        ExitCode::Provider | ExitCode::Failure | ExitCode::Interrupted
+    ) {
+        return Ok(ending.exit_code());
+    }
+    let report = bench.report(&measured);
     let text = if args.json {
         printer::json(&report)?
     } else {

@@ -50,7 +50,7 @@ impl Chosen {
             None => (wanted, None),
             Some((run, number)) => {
                 let number = number.parse().map_err(|_| {
-                    CliError::usage(format!("`{wanted}` names no draft"))
+                    CliError::usage(format!("`{wanted}` is not a draft"))
                         .hint("write `RUN:N`, for example `last:2`")
                 })?;
                 (run, Some(number))
@@ -88,13 +88,13 @@ impl Chosen {
             Some(number) => {
                 CliError::usage(format!("`{}`: the run has no draft {number}", self.wanted))
             }
-            None => CliError::usage(format!("`{}`: the run has no answer", self.wanted)),
+            None => CliError::usage(format!("`{}`: the run selected no draft", self.wanted)),
         };
         if numbers.is_empty() {
             return error;
         }
         error.hint(format!(
-            "it has the drafts {}: write `RUN:N`",
+            "choose one of its drafts with `RUN:N`: {}",
             numbers.join(", ")
         ))
     }

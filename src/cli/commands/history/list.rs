@@ -1,4 +1,4 @@
-//! `reflect history list`: one line for each run.
+//! `reflect history list`: a table with one line for each run.
 
 use console::{Alignment, pad_str, truncate_str};
 use jiff::tz::TimeZone;
@@ -46,25 +46,33 @@ pub(super) fn list(args: &ListArgs, store: Option<&Store>) -> Result<String, Cli
     }
     if runs.is_empty() && args.limit > 0 {
         printer::say(if filter == all {
-            "there are no runs yet"
+            "no runs yet"
         } else {
-            "there are no such runs"
+            "no matching runs"
         });
     }
     Ok(table(&runs))
 }
 
-/// One line for each run.
+/// A header, and one line for each run.
 fn table(runs: &[RunSummary]) -> String {
     let width = console::Term::stdout()
         .size_checked()
         .map_or(WIDTH, |size| usize::from(size.1));
     let mut out = String::new();
+    if !runs.is_empty() {
+        let header = format!(
+            "{:<8}  {:<16}  {:<5}  {:<15}  {:<12}  PROMPT",
+            "RUN", "STARTED", "SCORE", "OUTCOME", "CRITERIA"
+        );
+        out.push_str(&truncate_str(&header, width, "…"));
+        out.push('\n');
+    }
     for run in runs {
         let started = run.started.to_zoned(TimeZone::system());
         let score = run
             .score
-            .map_or("    ".to_owned(), |score| format!("{score:.2}"));
+            .map_or(String::new(), |score| format!("{score:.2}"));
         let state = match (run.convergence_reason, run.exit_code) {
             (Some(reason), _) => serde_word(reason),
             // A text that was judged, and was not good enough.
@@ -73,7 +81,7 @@ fn table(runs: &[RunSummary]) -> String {
             (None, None) => "unfinished".to_owned(),
         };
         let line = format!(
-            "{}  {}  {score}  {}  {}  {}",
+            "{:<8}  {}  {score:<5}  {}  {}  {}",
             short_id(run.run_id),
             started.strftime("%Y-%m-%d %H:%M"),
             pad_str(&state, 15, Alignment::Left, Some("…")),

@@ -88,15 +88,20 @@ pub(in crate::cli) async fn run(
             String::new()
         }
     };
-    if matches!(command, HistoryCommand::Diff { .. }) {
-        printer::print_styled(&text)?;
-    } else {
-        printer::print(&text)?;
-    }
+    match command {
+        HistoryCommand::Diff { .. } => printer::print_styled(&text)?,
+        HistoryCommand::Show {
+            best: false,
+            draft: None,
+            format: Format::Text,
+            ..
+        } => printer::print_report(&text)?,
+        _ => printer::print(&text)?,
+    };
     Ok(ExitCode::Success)
 }
 
 /// The run log of a command that needs one.
 fn there(store: Option<Store>) -> Result<Store, CliError> {
-    store.ok_or_else(|| CliError::usage("there are no runs yet"))
+    store.ok_or_else(|| CliError::usage("no runs yet"))
 }

@@ -63,7 +63,7 @@ pub(super) fn rm(
 ) -> Result<(), CliError> {
     let Some(mut store) = store else {
         return match which {
-            Which::Named(_) => Err(CliError::usage("there are no runs yet")),
+            Which::Named(_) => Err(CliError::usage("no runs yet")),
             _ => Ok(()),
         };
     };
@@ -74,14 +74,14 @@ pub(super) fn rm(
     let everything = matches!(which, Which::All);
     let ask = !yes && !matches!(which, Which::Named(_)) && (everything || !ids.is_empty());
     if ask && !agreed(&many, "the log")? {
-        return Err(CliError::usage("nothing was taken out"));
+        return Err(CliError::usage("nothing deleted"));
     }
     store.remove(&ids)?;
     if everything {
-        store.forget_verdicts()?;
+        store.clear_verdicts()?;
     }
     if !quiet {
-        printer::say(&format!("{many} taken out of the log"));
+        printer::say(&format!("deleted {many}"));
     }
     Ok(())
 }
@@ -91,11 +91,11 @@ pub(in crate::cli::commands) fn agreed(many: &str, place: &str) -> Result<bool, 
     let (mut stderr, stdin) = (std::io::stderr(), std::io::stdin());
     if !stderr.is_terminal() || !stdin.is_terminal() {
         return Err(
-            CliError::usage(format!("{many} would be taken out of {place} for good"))
-                .hint("say so with `--yes`: there is no terminal to ask at"),
+            CliError::usage(format!("this would delete {many} from {place}"))
+                .hint("confirm with `--yes`, since stdin is not a terminal"),
         );
     }
-    let _ = write!(stderr, "take {many} out of {place} for good? [y/N] ");
+    let _ = write!(stderr, "delete {many} from {place}? [y/N] ");
     let _ = stderr.flush();
     let mut answer = String::new();
     stdin

@@ -27,7 +27,7 @@ pub(super) fn one_draft(record: &RunRecord, number: Option<u32>) -> Result<Strin
                 numbers.join(", ")
             )),
             (None, false) => CliError::usage("the run selected no draft").hint(format!(
-                "take one of {} with `--draft N`",
+                "choose one of {} with `--draft N`",
                 numbers.join(", ")
             )),
         }
@@ -117,7 +117,7 @@ pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
         out.push_str(&candidate_text(candidate));
     }
     for (iteration, reason, text) in &record.rejected {
-        let _ = writeln!(out, "\ndraft {iteration}: not a draft: {reason}");
+        let _ = writeln!(out, "\ndraft {iteration}: reply rejected: {reason}");
         if !text.trim().is_empty() {
             let _ = writeln!(out, "\n{}", quoted(text));
         }
@@ -125,7 +125,7 @@ pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
     let ended = match record.exit_code {
         Some(_) => report::summary(record),
         None => format!(
-            "not finished: the run goes on, or its process ended; then `reflect history resume {}` goes on with it",
+            "not finished: still running, or its process ended; resume it with `reflect history resume {}`",
             record.run_id.map(short_id).unwrap_or_default()
         ),
     };
@@ -134,7 +134,7 @@ pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
         let _ = writeln!(out, "error: {error}");
     }
     if let Some(selected) = record.selected() {
-        let _ = writeln!(out, "the answer is draft {}", selected.iteration);
+        let _ = writeln!(out, "selected: draft {}", selected.iteration);
     }
     printer::without_controls(&out).into_owned()
 }

@@ -91,7 +91,7 @@ pub(super) fn stats(args: &StatsArgs, store: Option<&Store>) -> Result<String, C
         return printer::json(&groups);
     }
     if groups.is_empty() {
-        printer::say("there are no such runs with scores yet");
+        printer::say("no matching runs with scores yet");
     }
     Ok(table(&groups))
 }

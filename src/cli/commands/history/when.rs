@@ -9,8 +9,8 @@ use crate::cli::error::CliError;
 /// (RFC 3339).
 pub(in crate::cli::commands) fn parse(flag: &str, text: &str) -> Result<Timestamp, CliError> {
     at(&Zoned::now(), text.trim()).ok_or_else(|| {
-        CliError::usage(format!("{flag}: `{text}` is no age and no date"))
-            .hint("write `12h`, `30d` or `2w`, or a day as `2026-11-21`")
+        CliError::usage(format!("{flag}: `{text}` is neither an age nor a date"))
+            .hint("use an age such as `12h`, `30d` or `2w`, or a date such as `2026-11-21`")
     })
 }
 

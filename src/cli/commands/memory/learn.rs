@@ -26,7 +26,7 @@ pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<Strin
         .map(|it| when::parse("--since", it))
         .transpose()?;
     let Some(mut store) = Store::open_existing(&paths::store()?)? else {
-        printer::say("there are no runs yet");
+        printer::say("no runs yet");
         return Ok(String::new());
     };
     let filter = RunFilter {
@@ -48,7 +48,7 @@ pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<Strin
     if !global.quiet {
         let runs = counted(episodes.len(), "run");
         printer::say(&if found == 0 {
-            format!("{runs}: there is nothing that enough of them show")
+            format!("nothing to learn from {runs}: no issue recurs often enough")
         } else {
             format!("{runs}: {}", learning::changes(found, &changed))
         });
@@ -79,12 +79,12 @@ async fn word(
     let problem = match call(&*model, request, &observer).await {
         Ok(reply) => match (apply_wording(learned, &reply.text), learned.len()) {
             (worded, all) if worded == all => return Ok(()),
-            (worded, all) => format!("its reply has words of use for {worded} of {all}"),
+            (worded, all) => format!("its reply covers {worded} of {all}"),
         },
         Err(error) => error.to_string(),
     };
     printer::say(&format!(
-        "warning: the model did not word all that was learned, the rest is as the rules say it: {problem}"
+        "warning: the model did not phrase all insights; the rest are phrased by rules: {problem}"
     ));
     Ok(())
 }

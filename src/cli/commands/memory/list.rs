@@ -30,9 +30,9 @@ pub(super) fn list(args: &MemoryListArgs, known: &[Memory]) -> Result<String, Cl
     }
     if shown.is_empty() {
         printer::say(if known.is_empty() {
-            "there is nothing in memory yet"
+            "memory is empty"
         } else {
-            "there is nothing of this kind in memory"
+            "no matching entries in memory"
         });
     }
     Ok(table(shown, now))

@@ -12,7 +12,7 @@ use crate::cli::input::Input;
 use crate::cli::output::Output;
 use crate::cli::{paths, printer};
 use crate::memory::{MAX_LENGTH, is_faded, line, merge, parse};
-use crate::store::{MemoryChanged, Store};
+use crate::store::{MemoryChanges, Store};
 use crate::text::plural;
 use crate::types::{ExitCode, Fact, Knowledge, KnownInsight, KnownProcedure, Memory};
 
@@ -70,7 +70,7 @@ fn known() -> Result<Vec<Memory>, CliError> {
 }
 
 /// Takes these in, nothing twice.
-fn take_in(store: &mut Store, all: Vec<Knowledge>) -> Result<MemoryChanged, CliError> {
+fn take_in(store: &mut Store, all: Vec<Knowledge>) -> Result<MemoryChanges, CliError> {
     Ok(store.change_memories(Timestamp::now(), |known| merge(known, all))?)
 }
 
@@ -119,9 +119,9 @@ fn add(what: &MemoryAddCommand, quiet: bool) -> Result<(), CliError> {
     let changed = take_in(&mut Store::open(&paths::store()?)?, vec![given])?;
     if !quiet {
         printer::say(&match (changed.added.first(), changed.replaced.first()) {
-            (Some(id), _) => format!("{kind} {id} added"),
-            (None, Some(id)) => format!("{kind} {id} was there already, and has the new figures"),
-            (None, None) => format!("this {kind} was there already"),
+            (Some(id), _) => format!("added {kind} {id}"),
+            (None, Some(id)) => format!("updated {kind} {id}"),
+            (None, None) => format!("this {kind} exists already"),
         });
     }
     Ok(())
@@ -136,7 +136,7 @@ fn checked(what: &str, text: &str) -> Result<String, CliError> {
     if text.chars().count() > MAX_LENGTH {
         return Err(
             CliError::usage(format!("{what} is longer than {MAX_LENGTH} characters"))
-                .hint("give longer texts with `--file` or `--evidence`"),
+                .hint("pass longer texts with `--file` or `--evidence`"),
         );
     }
     Ok(text.to_owned())
@@ -145,13 +145,13 @@ fn checked(what: &str, text: &str) -> Result<String, CliError> {
 fn import(input: &Input<'_>, quiet: bool) -> Result<(), CliError> {
     let all = parse(&input.source("memory", quiet)?)?;
     if all.is_empty() {
-        return Err(CliError::usage(format!("{} has no entry in it", input.name()))
-            .hint("write one JSON object a line, for example {\"content\": \"…\", \"confidence\": 0.85}"));
+        return Err(CliError::usage(format!("{} has no entries", input.name()))
+            .hint("write one JSON object per line, for example {\"content\": \"…\", \"confidence\": 0.85}"));
     }
     let changed = take_in(&mut Store::open(&paths::store()?)?, all)?;
     if !quiet {
         printer::say(&format!(
-            "{} added, {} with new figures",
+            "{} added, {} updated",
             changed.added.len(),
             changed.replaced.len()
         ));
@@ -201,18 +201,18 @@ fn rm(which: &Which<'_>, yes: bool, quiet: bool) -> Result<(), CliError> {
     let many = format!("{} {}", ids.len(), plural(ids.len(), "entry", "entries"));
     let ask = !yes && !matches!(which, Which::Named(_)) && !ids.is_empty();
     if ask && !agreed(&many, "memory")? {
-        return Err(CliError::usage("nothing was taken out"));
+        return Err(CliError::usage("nothing deleted"));
     }
     if let Some(mut store) = store {
         store.remove_memories(&ids)?;
     }
     if !quiet {
-        printer::say(&format!("{many} taken out of memory"));
+        printer::say(&format!("deleted {many} from memory"));
     }
     Ok(())
 }
 
 fn no_such(id: u64) -> CliError {
-    CliError::usage(format!("there is nothing with the number {id} in memory"))
-        .hint("`reflect memory list` shows the numbers")
+    CliError::usage(format!("no entry {id} in memory"))
+        .hint("list the ids with `reflect memory list`")
 }

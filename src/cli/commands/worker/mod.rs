@@ -1,7 +1,7 @@
 //! `reflect worker`: does the tasks that batches hand in at a Restate server.
 
 #[cfg(feature = "restate")]
-mod hand;
+mod executor;
 #[cfg(feature = "restate")]
 mod serve;
 

@@ -1,26 +1,23 @@
-//! The worker's life: listens, registers, does tasks, drains.
+//! Runs a worker: listens, registers, runs tasks, drains.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::hand::Hand;
+use super::executor::Executor;
 use crate::batch::durable::{self, Admin, EngineError, Ingress, Worker};
 use crate::batch::{Gate, Pace};
 use crate::cli::args::{GlobalArgs, WorkerArgs};
 use crate::cli::error::CliError;
 use crate::cli::{interrupt, printer};
+use crate::model::BaseUrl;
 use crate::types::ExitCode;
 
-/// How long is waited before the server is asked again.
-const AGAIN: Duration = Duration::from_secs(1);
-
-/// Works until a signal stops it.
+/// Runs until a signal stops it.
 pub(in crate::cli) async fn run(
     args: &WorkerArgs,
     global: &GlobalArgs,
@@ -42,9 +39,9 @@ pub(in crate::cli) async fn run(
     })?;
     let address = own_address(args, listening)?;
     let ingress = Ingress::new(&args.engine).map_err(|error| unusable(&error))?;
-    let (desk, mut begins) = mpsc::unbounded_channel();
-    let worker = Worker::new(desk, Arc::clone(&gate));
-    let hand = Hand::new(args, global, gate, Arc::new(ingress), worker.clone())?;
+    let (queue, mut begins) = mpsc::unbounded_channel();
+    let worker = Worker::new(queue, Arc::clone(&gate));
+    let executor = Executor::new(args, global, gate, Arc::new(ingress), worker.clone())?;
     let serving = durable::serve(listener, worker.clone(), args.identity.as_deref())
         .map_err(|problem| CliError::usage(format!("--identity: {problem}")))?;
     let serving = tokio::spawn(serving);
@@ -72,7 +69,7 @@ pub(in crate::cli) async fn run(
         loop {
             tokio::select! {
                 begin = begins.recv() => match begin {
-                    Some(begin) => runs.push(hand.work(begin)),
+                    Some(begin) => runs.push(executor.work(begin)),
                     None => break,
                 },
                 Some(()) = runs.next(), if !runs.is_empty() => {}
@@ -89,7 +86,7 @@ pub(in crate::cli) async fn run(
         failed = registering => failed,
         ended = draining => {
             if ended.is_err() {
-                say("some calls did not end in time; other workers make them again");
+                say("some calls did not end in time; other workers repeat them");
             }
             Ok(ExitCode::Success)
         }
@@ -97,24 +94,24 @@ pub(in crate::cli) async fn run(
     }
 }
 
-/// Registers the workers at this address, as soon as the server is there and reaches them.
+/// Registers the workers at this address as soon as the server is up and reaches them.
 async fn register(args: &WorkerArgs, address: &str, say: &impl Fn(&str)) -> Result<(), CliError> {
     let url = args.admin.clone().unwrap_or_else(|| args.engine.admin());
     let admin = Admin::new(url).map_err(|error| unusable(&error))?;
-    let mut told = None;
+    let mut reported = None;
     loop {
         match admin.register(address, args.replace).await {
             Ok(()) => break,
             Err(error @ (EngineError::OtherAddress(..) | EngineError::OtherVersion { .. })) => {
                 return Err(unusable(&error));
             }
-            Err(error) if told.as_ref() != Some(&error) => {
+            Err(error) if reported.as_ref() != Some(&error) => {
                 say(&format!("warning: {error}; waiting for it"));
-                told = Some(error);
+                reported = Some(error);
             }
             Err(_) => {}
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(durable::RETRY_PAUSE).await;
     }
     say(&format!(
         "registered: the server sends its tasks to {address}"
@@ -122,7 +119,7 @@ async fn register(args: &WorkerArgs, address: &str, say: &impl Fn(&str)) -> Resu
     Ok(())
 }
 
-/// The address that the server has for this worker.
+/// The address at which the server finds this worker.
 fn own_address(args: &WorkerArgs, listening: SocketAddr) -> Result<String, CliError> {
     if let Some(own) = &args.advertise {
         let parts = own.rsplit_once(':');
@@ -145,12 +142,10 @@ fn own_address(args: &WorkerArgs, listening: SocketAddr) -> Result<String, CliEr
     Ok(listening.to_string())
 }
 
-/// What the owner of a worker should know about where it listens.
+/// Warnings about who can reach this worker.
 fn warnings(args: &WorkerArgs, address: &str) -> Vec<String> {
     let mut warnings = Vec::new();
-    let advertised = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    let advertised = format!("restate://{advertised}").parse::<durable::EngineAddress>();
-    let is_loopback = advertised.is_ok_and(|it| it.is_local());
+    let is_loopback = BaseUrl::openai(address).is_ok_and(|url| url.is_loopback());
     if is_loopback && !args.engine.is_local() {
         warnings.push(format!(
             "{address} is reachable from this machine only, and the server is at {}: use `--listen \
@@ -168,7 +163,7 @@ fn warnings(args: &WorkerArgs, address: &str) -> Vec<String> {
     warnings
 }
 
-/// Why a server is of no use, and what helps.
+/// Why a server cannot be used, with a hint.
 pub(in crate::cli::commands) fn unusable(error: &EngineError) -> CliError {
     let hint = match error {
         EngineError::Unreachable(..) => {
@@ -177,14 +172,22 @@ pub(in crate::cli::commands) fn unusable(error: &EngineError) -> CliError {
         EngineError::Refused(_) => {
             "the server must reach this worker: see `--listen` and `--advertise`"
         }
+        EngineError::TokenExposed(_) => {
+            "reach the server through `https://`, or unset `RESTATE_AUTH_TOKEN`"
+        }
         EngineError::NoWorker => "start one with `reflect worker --register`",
         EngineError::OtherAddress(..) => {
-            "put a load balancer before all workers and advertise its address with each of them \
+            "put a load balancer in front of all workers and advertise its address with each of them \
              (docs/scale.md); if the other worker is gone, add `--replace`"
         }
         EngineError::OtherVersion { .. } => {
             "use the same version everywhere; to replace the other workers, stop them and add `--replace`"
         }
     };
-    CliError::failure(error.to_string()).hint(hint)
+    let problem = error.to_string();
+    let error = match error {
+        EngineError::TokenExposed(_) => CliError::usage(problem),
+        _ => CliError::failure(problem),
+    };
+    error.hint(hint)
 }

@@ -9,98 +9,100 @@ use serde::{
 use super::origin::Origin;
 use crate::types::{HumanDuration, HumanSize};
 
-/// Stands for the draft's file among the arguments of a command.
+/// The placeholder for the draft's file in the arguments of a command.
 pub const DRAFT_FILE: &str = "{draft_file}";
 
-/// Configuration of the `command` evaluator.
+/// The configuration of the `command` evaluator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandConfig {
-    /// The program and its arguments, as a list, or as one text that is split at blanks as a shell does;
-    /// but there is no shell. `{draft_file}` stands for a file with the draft, which is also the
-    /// program's standard input.
+    /// The program and its arguments: a list, or one string that is split into words as a shell does, but not run by
+    /// a shell. `{draft_file}` is replaced with the path of a file that contains the draft. The program also gets the
+    /// draft on standard input.
     #[serde(deserialize_with = "command_line")]
     #[schemars(with = "CommandLine")]
     pub command: Vec<String>,
-    /// The ending of the draft's file, which many programs go by: `rs`, `md`. Default: txt.
+    /// The extension of the draft's file, such as `rs` or `md`, for programs that depend on it. Default: txt.
     #[serde(default = "CommandConfig::default_extension")]
     pub extension: String,
-    /// How long the program may take, at most `1h`. Default: 60s.
+    /// The time limit, at most `1h`. Default: 60s.
     #[serde(default = "CommandConfig::default_timeout")]
     pub timeout: HumanDuration,
-    /// How much memory it and all that it starts may use together, `16MB` to `64GB`. Default: 2GB.
+    /// The memory limit for the program and its child processes together, `16MB` to `64GB`. Default: 2GB.
     #[serde(default = "CommandConfig::default_memory")]
     pub memory: HumanSize,
-    /// How many processes and threads it may have at the same time, 1 to 4096. Default: 256.
+    /// The limit on concurrent processes and threads, 1 to 4096. Default: 256.
     #[serde(default = "CommandConfig::default_processes")]
     #[schemars(range(min = 1, max = 4096))]
     pub processes: u64,
-    /// The folder that it runs in, seen from the criteria file. Default: an empty one, with nothing but
-    /// the draft's file.
+    /// The working directory, relative to the criteria file. Default: a temporary folder that contains only the
+    /// draft's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// Variables of the environment that it may see beside `PATH`, `HOME`, `LANG` and the like. Never
-    /// one of ours (`REFLECT_…`) or one that holds a model's key (`…API_KEY`).
+    /// Environment variables that are passed to the program, in addition to `PATH`, `HOME`, `LANG` and similar ones.
+    /// Variables of `reflect` (`REFLECT_…`) and API keys (`…API_KEY`) are not allowed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
-    /// What the verdict is. Default: exit.
+    /// What determines the verdict. Default: exit.
     #[serde(default)]
     pub output: CommandVerdict,
-    /// A regular expression that matches once for each error in what the program writes: with one error the score
-    /// is 1/2, with three 1/4. Exit code 0 alone passes. Default: any other exit code scores 0.
+    /// A regular expression that matches once per error in the program's output. The score is 1/2 for one error, 1/4
+    /// for three errors, and so on. Only exit code 0 passes. Default: the score is 0 for any other exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<String>,
-    /// A regular expression that matches test results in what the program writes, with the groups `passed` and
-    /// `failed`: each holds a number, or counts 1. The score is the share that passed. Exit code 0 alone passes.
-    /// With `errors` as well, tests count for the upper half of the score, and errors for the lower half where no
-    /// tests ran.
+    /// A regular expression that matches test results in the program's output, with the groups `passed` and `failed`.
+    /// A group that matches a number counts that many tests, any other match counts one. The score is the share of
+    /// tests that passed. Only exit code 0 passes. Together with `errors`, tests make up the upper half of the score,
+    /// and errors the lower half if no tests ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<String>,
-    /// Where it is written.
+    /// Where the criterion is defined.
     #[serde(skip)]
     pub origin: Origin,
 }
 
-/// What the verdict of a command is.
+/// What determines the verdict of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandVerdict {
-    /// Its exit code: 0 passes.
+    /// The exit code: 0 passes.
     #[default]
     Exit,
-    /// The JSON on its standard output, in the form that scripts return.
+    /// The JSON on standard output, in the same format as a script's result.
     Json,
 }
 
-/// Why a text is no command.
+/// Why a string is not a valid command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandSyntaxError {
-    /// A quote or a backslash is not closed.
-    #[error("a quote or a backslash in it has no end")]
+    /// A quote or a backslash is unterminated.
+    #[error("unterminated quote or backslash")]
     Unclosed,
-    /// It holds an operator of a shell.
-    #[error("`{0}` is for a shell, and there is none here; if one is meant, say so: `sh -c '...'`")]
+    /// It contains a shell operator.
+    #[error(
+        "`{0}` is a shell operator, and commands run without a shell; to use one, write `sh -c '...'`"
+    )]
     Shell(String),
     /// It is empty.
-    #[error("it names no program")]
+    #[error("the command is empty")]
     NoProgram,
 }
 
 impl CommandConfig {
-    /// The longest `timeout`.
+    /// The longest allowed `timeout`.
     pub const MAX_TIMEOUT: HumanDuration = HumanDuration::from_secs(3600);
-    /// The least `memory`.
+    /// The smallest allowed `memory`.
     pub const MIN_MEMORY: HumanSize = HumanSize::from_mib(16);
-    /// The most `memory`.
+    /// The largest allowed `memory`.
     pub const MAX_MEMORY: HumanSize = HumanSize::from_mib(64 << 10);
-    /// The most `processes`.
+    /// The largest allowed `processes`.
     pub const MAX_PROCESSES: u64 = 4096;
 
-    /// A command that is one text, with the default for everything else.
+    /// Parses a command from one string, with defaults for everything else.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// If the string is not a valid command.
     pub fn parse(text: &str) -> Result<Self, CommandSyntaxError> {
         let command = split(text)?;
         if command.first().is_none_or(String::is_empty) {
@@ -121,7 +123,7 @@ impl CommandConfig {
         })
     }
 
-    /// The rule in words, as writers and judges read it.
+    /// The rule as a sentence for writers and judges.
     pub fn describe(&self) -> String {
         let command = self.shown();
         match self.output {
@@ -132,7 +134,7 @@ impl CommandConfig {
         }
     }
 
-    /// The command on one line, as it would be typed into a shell.
+    /// The command on one line, quoted as for a shell.
     pub fn shown(&self) -> String {
         let plain = |c: char| c.is_alphanumeric() || "-_./=+:,@%{}".contains(c);
         let words: Vec<String> = self
@@ -148,44 +150,44 @@ impl CommandConfig {
         words.join(" ")
     }
 
-    /// The `extension` of a command that names none: `txt`.
+    /// The default `extension`: `txt`.
     pub fn default_extension() -> String {
         "txt".to_owned()
     }
 
-    /// The `timeout` of a command that names none: 60 s.
+    /// The default `timeout`: 60 s.
     pub fn default_timeout() -> HumanDuration {
         HumanDuration::from_secs(60)
     }
 
-    /// The `memory` of a command that names none: 2 GB.
+    /// The default `memory`: 2 GB.
     pub fn default_memory() -> HumanSize {
         HumanSize::from_mib(2048)
     }
 
-    /// The `processes` of a command that names none: 256.
+    /// The default `processes`: 256.
     pub fn default_processes() -> u64 {
         256
     }
 }
 
-/// The two ways to write a command.
+/// The two ways to write a command; only used for the JSON Schema.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
 enum CommandLine {
-    /// Program and arguments.
+    /// The program and its arguments.
     List(Vec<String>),
-    /// The same as one text.
+    /// The same as one string.
     Text(String),
 }
 
-/// What only a shell understands. A word of a command that is one of these is most likely meant for it.
+/// Shell operators. A word of a command that equals one of these was most likely meant for a shell.
 const SHELL_WORDS: [&str; 12] = [
     "|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1", "&>", "<<",
 ];
 
-/// Splits a command that is one text.
+/// Splits a command string into words.
 fn split(text: &str) -> Result<Vec<String>, CommandSyntaxError> {
     let words = shlex::split(text).ok_or(CommandSyntaxError::Unclosed)?;
     let shell = words
@@ -204,7 +206,7 @@ fn command_line<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
         type Value = Vec<String>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of texts (the program and its arguments) or one text")
+            f.write_str("a list of strings (the program and its arguments) or one string")
         }
 
         fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<String>, E> {
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_split_as_a_shell_splits_it_and_a_list_is_not() {
+    fn a_string_is_split_like_a_shell_and_a_list_is_not() {
         let text = read("command = 'prog \"two words\" it\\ is {draft_file}'").unwrap();
         assert_eq!(text.command, ["prog", "two words", "it is", "{draft_file}"]);
         assert_eq!(text.shown(), "prog 'two words' 'it is' {draft_file}");
@@ -245,25 +247,29 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_shell_understands_is_refused_in_a_text() {
+    fn shell_operators_are_rejected_in_a_string() {
         for text in ["a | b", "a && b", "a > out", "a; b", "a 2>&1"] {
             let error = read(&format!("command = '{text}'")).unwrap_err();
-            assert!(error.contains("is for a shell"), "{text}: {error}");
+            assert!(error.contains("is a shell operator"), "{text}: {error}");
         }
         let error = read("command = \"a 'b\"").unwrap_err();
-        assert!(error.contains("has no end"), "{error}");
-        assert!(read("command = 3").unwrap_err().contains("a list of texts"));
+        assert!(error.contains("unterminated"), "{error}");
+        assert!(
+            read("command = 3")
+                .unwrap_err()
+                .contains("a list of strings")
+        );
     }
 
     proptest! {
         #[test]
-        fn what_is_shown_can_be_read_again(words in prop::collection::vec("[ -~äß]{1,12}", 1..5)) {
+        fn shown_commands_parse_back(words in prop::collection::vec("[ -~äß]{1,12}", 1..5)) {
             let shown = CommandConfig { command: words.clone(), ..read("command = ['x']").unwrap() }.shown();
             prop_assert_eq!(shlex::split(&shown), Some(words));
         }
 
         #[test]
-        fn any_text_is_split_or_refused(text in ".*") {
+        fn arbitrary_text_never_panics(text in ".*") {
             let _ = split(&text);
         }
     }

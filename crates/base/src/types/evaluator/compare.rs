@@ -3,79 +3,76 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::criteria::DEFAULT_THRESHOLD;
 
-/// Configuration of the `compare` evaluator: what a draft is held against, and how.
+/// The configuration of the `compare` evaluator: what a draft is compared with, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "CompareKeys", into = "CompareKeys")]
 pub enum CompareConfig {
-    /// How much of the draft's words, in their order, are those of the other text.
+    /// Compares the words and their order with another text.
     Similarity {
         /// The other text.
-        to: Against,
-        /// The likeness that is wanted.
+        to: CompareTarget,
+        /// The required similarity.
         bounds: Bounds,
     },
-    /// How many of the key terms are in the draft.
+    /// Counts how many of the key terms the draft contains.
     Terms {
         /// Where the terms come from.
         of: Terms,
-        /// The share of them that is wanted, above 0 and up to 1.
+        /// The required share of the terms, above 0 and up to 1.
         min: f64,
     },
-    /// Which of the two a judge prefers, asked in both orders. The score is 1 for the draft,
-    /// [`TIE_SCORE`] for neither, 0 for the other text.
+    /// Asks a judge which text is better, in both orders. The score is 1 if the draft is better, [`TIE_SCORE`] for a
+    /// tie, 0 if the other text is better.
     Pairwise {
         /// The other text.
-        to: Against,
+        to: CompareTarget,
     },
 }
 
-/// The score of a draft that a judge finds neither better nor worse than the other text. It is what is good
-/// enough where nothing is said: above the default floor, and no reason to miss the default threshold. A
-/// criterion whose `threshold` is above it wants a draft that is better.
+/// The score of a tie between the draft and the other text. It equals the default overall threshold, so a tie passes
+/// with default settings. A criterion with a higher `threshold` requires a better draft.
 pub const TIE_SCORE: f64 = DEFAULT_THRESHOLD;
 
-/// What a draft is compared with.
+/// The text that a draft is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Against {
-    /// A text that stays the same.
+pub enum CompareTarget {
+    /// A fixed text.
     Reference(String),
-    /// The version that the draft revises. A first draft has none, and then there is nothing to say.
+    /// The version that the draft revises. A first draft has none and passes.
     Prior,
 }
 
-/// Bounds on likeness, each from 0 (nothing in common) to 1 (the same words); `min` not above `max`, and
-/// not all that there is.
+/// Bounds on similarity, each from 0 (nothing in common) to 1 (the same words). `min` is at most `max`, and the range
+/// must exclude something.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The most.
+    /// The maximum.
     pub max: f64,
 }
 
 /// Where key terms come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Terms {
-    /// These; each has a word in it.
+    /// A fixed list; each term contains a word.
     Listed(Vec<String>),
-    /// The most frequent words of another text, without those that every text has.
-    Drawn(Against),
+    /// The most frequent words of another text, without stop words.
+    Drawn(CompareTarget),
 }
 
-/// The share of listed terms that is wanted where nothing is said: all of them.
+/// The default share of listed terms: all of them.
 const DEFAULT_LISTED_SHARE: f64 = 1.0;
-/// The share of drawn terms that is wanted where nothing is said: another text on the same subject has
-/// other words for some of them.
+/// The default share of drawn terms. A good text on the same subject uses other words for some of them.
 const DEFAULT_DRAWN_SHARE: f64 = 0.5;
 
-/// The longest reference text, in bytes. Each run's record holds it.
+/// The longest reference text, in bytes. The record of each run contains it.
 pub const MAX_REFERENCE: usize = 256 << 10;
 
 /// The most listed terms.
 const MAX_TERMS: usize = 1000;
 
-/// The keys of a `compare` criterion, as they are written; what they mean together is a
-/// [`CompareConfig`].
+/// The keys of a `compare` criterion as written in the file. [`CompareConfig`] is the validated form.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
@@ -85,32 +82,32 @@ const MAX_TERMS: usize = 1000;
     {"required": ["terms"]},
 ]))]
 pub struct CompareKeys {
-    /// How they are compared. Default: similarity.
+    /// How the texts are compared. Default: similarity.
     #[serde(default)]
     pub method: CompareMethod,
     /// The text that drafts are compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub reference: Option<String>,
-    /// A file with that text, in the criteria file's folder or below it. It is read with the criteria file.
+    /// A file that contains the reference text, in the criteria file's folder or below it. It is read together with
+    /// the criteria file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub reference_file: Option<String>,
-    /// Instead of a reference, the version that a draft revises: `prior`. A first draft has none, and
-    /// meets the criterion.
+    /// `prior` compares with the version that a draft revises instead of a reference. A first draft has no prior
+    /// version and meets the criterion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<CompareWith>,
-    /// With the method `terms`: the words and phrases that must be in the draft, instead of those of a
-    /// reference.
+    /// With the method `terms`: the words and phrases that the draft must contain, instead of those of a reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
     pub terms: Option<Vec<String>>,
-    /// The least likeness, or the least share of the terms. Default: of likeness none, of listed
-    /// terms 1, of a reference's terms 0.5. The method `pairwise` has none.
+    /// The minimum similarity, or the minimum share of terms. Default: none for similarity, 1 for listed terms, 0.5
+    /// for the terms of a reference. Not allowed with `pairwise`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub min: Option<f64>,
-    /// The most likeness. Default: no bound.
+    /// The maximum similarity. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub max: Option<f64>,
@@ -120,18 +117,18 @@ pub struct CompareKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompareMethod {
-    /// By the words that they share in the same order.
+    /// By the words that both have in the same order.
     #[default]
     Similarity,
-    /// By the key terms that they share.
+    /// By the key terms that both have.
     Terms,
-    /// By a judge, who is asked which of the two is better, in both orders; one who says something else in
-    /// the other order has no preference. With a `description`, by that alone, else by all criteria.
-    /// The score is 1 where the draft is better, 0.8 where neither is, 0 where the other text is.
+    /// By a judge that says which text is better, in both orders. If the two answers disagree, it is a tie. The judge
+    /// uses the `description` if there is one, otherwise all criteria. The score is 1 if the draft is better, 0.8 for
+    /// a tie, 0 if the other text is better.
     Pairwise,
 }
 
-/// What takes the place of a reference.
+/// What replaces a reference text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompareWith {
@@ -139,12 +136,11 @@ pub enum CompareWith {
     Prior,
 }
 
-/// Keys that do not go together: the key at fault, empty for the lack of one; what is wrong; and what to
-/// do about it.
+/// An invalid combination of keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default())]
 pub struct CompareError {
-    /// The key.
+    /// The offending key; empty if a key is missing.
     pub key: &'static str,
     /// What is wrong.
     pub message: String,
@@ -172,7 +168,7 @@ impl CompareError {
 impl TryFrom<CompareKeys> for CompareConfig {
     type Error = CompareError;
 
-    /// What the keys mean together. A `reference_file` must have been read and put into `reference`.
+    /// Validates the keys. The content of a `reference_file` must already be in `reference`.
     fn try_from(keys: CompareKeys) -> Result<Self, CompareError> {
         for (key, value) in [("min", keys.min), ("max", keys.max)] {
             if let Some(value) = value
@@ -196,8 +192,10 @@ impl TryFrom<CompareKeys> for CompareConfig {
 
 fn no_terms(keys: &CompareKeys) -> Result<(), CompareError> {
     match keys.terms {
-        Some(_) => Err(wrong("terms", "`terms` belongs to the method `terms`")
-            .hint("add `method = \"terms\"` if that is meant")),
+        Some(_) => {
+            Err(wrong("terms", "`terms` requires the method `terms`")
+                .hint("add `method = \"terms\"`"))
+        }
         None => Ok(()),
     }
 }
@@ -208,10 +206,10 @@ fn pairwise(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
         if value.is_some() {
             return Err(wrong(
                 key,
-                format!("the method `pairwise` has no `{key}`: a judge prefers a text, or does not"),
+                format!("`{key}` is not allowed with the method `pairwise`: a judge prefers one text or neither"),
             )
             .hint(
-                "leave it out: a draft that is as good passes; with `threshold = 1`, only one that is better",
+                "remove it: a tie passes; with `threshold = 1`, only a better draft passes",
             ));
         }
     }
@@ -222,8 +220,10 @@ fn similarity(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
     no_terms(&keys)?;
     let bounds = match (keys.min, keys.max) {
         (None, None) => {
-            return Err(wrong("", "likeness needs `min`, `max` or both")
-                .hint("for example: min = 0.6, where 1 is the same words in the same order"));
+            return Err(
+                wrong("", "the method `similarity` needs `min`, `max` or both")
+                    .hint("for example: min = 0.6, where 1 means the same words in the same order"),
+            );
         }
         (Some(min), Some(max)) if min > max => {
             return Err(wrong(
@@ -237,10 +237,7 @@ fn similarity(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
         },
     };
     if bounds.min <= 0.0 && bounds.max >= 1.0 {
-        return Err(wrong(
-            "",
-            "any text is that much alike: the bounds are 0 and 1",
-        ));
+        return Err(wrong("", "bounds of 0 and 1 allow every text"));
     }
     Ok(CompareConfig::Similarity {
         to: against(keys)?,
@@ -250,29 +247,28 @@ fn similarity(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
 
 fn terms(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
     if keys.max.is_some() {
-        return Err(wrong("max", "`max` belongs to the method `similarity`")
-            .hint("texts that must not be there are for the evaluator `contains` and its `none`"));
+        return Err(wrong("max", "`max` requires the method `similarity`")
+            .hint("to forbid texts, use the evaluator `contains` with `none`"));
     }
     if keys.min == Some(0.0) {
         return Err(wrong(
             "min",
-            "`min` must be above 0: none of the terms would do",
+            "`min` must be above 0: with 0, every draft passes",
         ));
     }
     let min = keys.min;
     let of = match &keys.terms {
         None => Terms::Drawn(against(keys)?),
         Some(_) if keys.reference.is_some() || keys.with.is_some() => {
-            return Err(wrong(
-                "terms",
-                "`terms` goes without another text to draw terms from",
-            )
-            .hint("leave out either `terms`, or `reference`, `reference_file` and `with`"));
+            return Err(
+                wrong("terms", "`terms` cannot be combined with a reference text")
+                    .hint("remove either `terms`, or `reference`, `reference_file` and `with`"),
+            );
         }
         Some(terms) if terms.is_empty() => return Err(wrong("terms", "`terms` is empty")),
         Some(terms) if terms.len() > MAX_TERMS => {
             let message = format!(
-                "`terms` has {}, at most {MAX_TERMS} are allowed",
+                "`terms` has {}; at most {MAX_TERMS} are allowed",
                 terms.len()
             );
             return Err(wrong("terms", message));
@@ -280,8 +276,8 @@ fn terms(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
         Some(terms) => {
             if let Some(term) = terms.iter().find(|t| !t.chars().any(char::is_alphanumeric)) {
                 return Err(
-                    wrong("terms", format!("the term `{term}` has no word in it"))
-                        .hint("signs are for the evaluator `contains`"),
+                    wrong("terms", format!("the term `{term}` contains no word"))
+                        .hint("for punctuation, use the evaluator `contains`"),
                 );
             }
             Terms::Listed(terms.clone())
@@ -297,25 +293,25 @@ fn terms(keys: CompareKeys) -> Result<CompareConfig, CompareError> {
     })
 }
 
-fn against(keys: CompareKeys) -> Result<Against, CompareError> {
+fn against(keys: CompareKeys) -> Result<CompareTarget, CompareError> {
     match (keys.reference, keys.with) {
         (Some(_), Some(_)) => Err(wrong(
             "with",
-            "a draft is compared either with a reference or with the prior version, not with both",
+            "a reference text and `with` cannot be combined",
         )),
-        (None, Some(CompareWith::Prior)) => Ok(Against::Prior),
+        (None, Some(CompareWith::Prior)) => Ok(CompareTarget::Prior),
         (Some(text), None) if text.trim().is_empty() => {
             Err(wrong("reference", "the reference text is empty"))
         }
         (Some(text), None) if text.len() > MAX_REFERENCE => Err(wrong(
             "reference",
             format!(
-                "the reference text has {} bytes, at most {MAX_REFERENCE} are allowed",
+                "the reference text has {} bytes; at most {MAX_REFERENCE} are allowed",
                 text.len()
             ),
         )),
-        (Some(text), None) => Ok(Against::Reference(text)),
-        (None, None) => Err(wrong("", "there is nothing to compare with")
+        (Some(text), None) => Ok(CompareTarget::Reference(text)),
+        (None, None) => Err(wrong("", "missing text to compare with")
             .hint("add `reference = \"...\"`, `reference_file = \"...\"`, or `with = \"prior\"`")),
     }
 }
@@ -341,8 +337,8 @@ impl From<CompareConfig> for CompareKeys {
             CompareConfig::Pairwise { to } => (CompareMethod::Pairwise, Some(to), None, None, None),
         };
         let (reference, with) = match against {
-            Some(Against::Reference(text)) => (Some(text), None),
-            Some(Against::Prior) => (None, Some(CompareWith::Prior)),
+            Some(CompareTarget::Reference(text)) => (Some(text), None),
+            Some(CompareTarget::Prior) => (None, Some(CompareWith::Prior)),
             None => (None, None),
         };
         Self {
@@ -358,13 +354,12 @@ impl From<CompareConfig> for CompareKeys {
 }
 
 impl CompareConfig {
-    /// Whether the verdict needs no model.
+    /// Whether the evaluator runs without a model.
     pub fn is_hard(&self) -> bool {
         !matches!(self, Self::Pairwise { .. })
     }
 
-    /// The rule in words, as writers and judges read it. A reference text itself is not shown: a writer
-    /// would copy it.
+    /// The rule as a sentence for writers and judges. It omits the reference text, because a writer would copy it.
     pub fn describe(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
         match self {
@@ -419,15 +414,15 @@ impl CompareConfig {
     }
 }
 
-impl Against {
-    /// What it is called in messages.
+impl CompareTarget {
+    /// The name in messages.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Reference(_) => "the reference text",
             Self::Prior => "the version before",
         }
     }
-    /// The other text, where `prior` is the version that the draft revises; `None` if there is none.
+    /// The text to compare with, given the version that the draft revises; `None` if there is none.
     pub fn text<'t>(&'t self, prior: Option<&'t str>) -> Option<&'t str> {
         match self {
             Self::Reference(text) => Some(text),

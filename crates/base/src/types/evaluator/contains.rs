@@ -2,37 +2,37 @@ use ::regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Configuration of the `contains` evaluator: texts that the draft must or must not hold. At least one
-/// list, and none of them empty.
+/// The configuration of the `contains` evaluator: texts that the draft must or must not contain. At least one list is
+/// set, and set lists are not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("anyOf" = [{"required": ["all"]}, {"required": ["any"]}, {"required": ["none"]}]))]
 pub struct ContainsConfig {
-    /// Each of these texts must be in the draft.
+    /// The draft must contain each of these texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
     pub all: Vec<String>,
-    /// At least one of these texts must be in the draft.
+    /// The draft must contain at least one of these texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
     pub any: Vec<String>,
-    /// None of these texts may be in the draft.
+    /// The draft must not contain any of these texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
     pub none: Vec<String>,
-    /// Whether upper and lower case are the same. Default: false.
+    /// Whether to ignore case. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignore_case: bool,
-    /// Whether only whole words count: `art` is not in `start`. Default: false.
+    /// Whether to match whole words only: `art` does not match in `start`. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub words: bool,
 }
 
-/// The most texts of one list: more is a dictionary, and each is searched for.
+/// The most texts per list. Each one is a separate search.
 pub const MAX_TEXTS: usize = 1000;
 
 impl ContainsConfig {
-    /// The rule in words, as writers and judges read it.
+    /// The rule as a sentence for writers and judges.
     pub fn describe(&self) -> String {
         let rule = |lead: &str, texts: &[String], last: &str| {
             (!texts.is_empty()).then(|| format!("{lead} {}.", listed(texts, last)))
@@ -49,18 +49,18 @@ impl ContainsConfig {
         said.join(" ")
     }
 
-    /// What finds one of the texts in a draft.
+    /// Compiles the search for one of the texts.
     ///
     /// # Errors
-    /// If the text is too long to be searched for.
+    /// If the text is too long to compile.
     pub fn finder(&self, text: &str) -> Result<Regex, ::regex::Error> {
         Regex::new(&self.pattern(text))
     }
 
-    /// The regular expression that finds one of the texts.
+    /// The regular expression for one of the texts.
     pub fn pattern(&self, text: &str) -> String {
         let mut pattern = ::regex::escape(text);
-        // A border lies only between a character of a word and another; `C++` has none at its end.
+        // `\b` only matches next to a word character; `C++` has none at its end.
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         if self.words && text.starts_with(is_word) {
             pattern.insert_str(0, r"\b");
@@ -75,7 +75,7 @@ impl ContainsConfig {
     }
 }
 
-/// Texts in backticks; the word goes before the last.
+/// The texts in backticks, with `word` before the last one.
 pub(super) fn listed(texts: &[String], word: &str) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
     match quoted.split_last() {

@@ -1,24 +1,24 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Configuration of the `length` evaluator: at least one bound, `min` not above `max`.
+/// The configuration of the `length` evaluator: at least one bound, `min` at most `max`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("anyOf" = [{"required": ["min"]}, {"required": ["max"]}]))]
 pub struct LengthConfig {
-    /// What is counted. Default: words.
+    /// What to count. Default: words.
     #[serde(default)]
     pub unit: LengthUnit,
-    /// The least that is allowed, itself included.
+    /// The minimum, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<u64>,
-    /// The most that is allowed, itself included.
+    /// The maximum, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
 }
 
 impl LengthConfig {
-    /// The rule in words, as writers and judges read it.
+    /// The rule as a sentence for writers and judges.
     pub fn describe(&self) -> String {
         let unit = self.unit.as_str();
         match (self.min, self.max) {
@@ -35,21 +35,21 @@ impl LengthConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LengthUnit {
-    /// Words by the Unicode standard's word boundaries (UAX #29).
+    /// Words, split at Unicode word boundaries (UAX #29).
     #[default]
     Words,
     /// Unicode scalar values.
     Characters,
-    /// Lines; a final newline does not start another one.
+    /// Lines. A final newline does not start another line.
     Lines,
-    /// Sentences by the Unicode standard's sentence boundaries (UAX #29).
+    /// Sentences, split at Unicode sentence boundaries (UAX #29).
     Sentences,
     /// Blocks of text separated by blank lines.
     Paragraphs,
 }
 
 impl LengthUnit {
-    /// The unit's plural, as written in a criteria file.
+    /// The unit's plural, as in a criteria file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Words => "words",

@@ -8,43 +8,42 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::origin::Origin;
 
-/// Configuration of the `llm` evaluator. At most one of `anchors`, `checks` and `scale`; without any, the
-/// built-in anchors hold.
+/// The configuration of the `llm` evaluator. At most one of `anchors`, `checks` and `scale` is set; without any, the
+/// built-in anchors apply.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LlmConfig {
-    /// What the steps of the scale mean for this criterion: five sentences, for the steps 1 to 5, or a table
-    /// with a sentence for at least `1` and `5`. Default: the built-in anchors.
+    /// What the scores 1 to 5 mean for this criterion: five sentences, or a table with a sentence for at least `1`
+    /// and `5`. Default: the built-in anchors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchors: Option<Anchors>,
-    /// Questions that are answered with yes or no, each so that yes is good; the score is the share of yes.
+    /// Yes/no questions, phrased so that yes is good. The score is the share of yes answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
-    /// The lowest and the highest score that the judge may give, for prompts that have a scale of their own.
-    /// Default: the steps 1 to 5.
+    /// The lowest and the highest score that the judge may give, for a custom `prompt` with its own scale. Default: 1
+    /// to 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScoreRange>,
-    /// What the judge is asked, in place of the built-in sentence: a template (`MiniJinja`) that knows `draft`,
-    /// `criterion` and `description`. The draft stands before it unless the template shows it.
+    /// A custom question for the judge: a `MiniJinja` template with the variables `draft`, `criterion` and
+    /// `description`. The draft is placed before it unless the template includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Whether `prompt` itself says in what JSON to answer. `None`: find out from its text.
+    /// Whether `prompt` itself describes the JSON to return. `None`: detect it from the text.
     #[serde(skip)]
     pub own_form: Option<bool>,
-    /// Drafts that were judged, as examples for the judge.
+    /// Evaluated drafts that the judge sees as examples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<JudgeExample>,
-    /// The model that judges this criterion, as `provider:model`. Default: the judge of the run.
+    /// The model that judges this criterion, as `provider:model`. Default: the run's judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Where it is written.
+    /// Where the criterion is defined.
     #[serde(skip)]
     pub origin: Origin,
 }
 
 impl LlmConfig {
-    /// The rule in words, as writers and judges read it; `None` if the criterion's description is all there
-    /// is.
+    /// The rule as a sentence for writers and judges; `None` if the criterion's description is sufficient.
     pub fn describe(&self) -> Option<String> {
         (!self.checks.is_empty()).then(|| {
             format!(
@@ -54,7 +53,7 @@ impl LlmConfig {
         })
     }
 
-    /// How many characters the judge reads because of this configuration.
+    /// How many characters this configuration adds to the judge's prompt.
     pub fn characters(&self) -> usize {
         let anchors = self.anchors.iter().flat_map(Anchors::steps);
         let examples = self.examples.iter().flat_map(|example| {
@@ -72,25 +71,25 @@ impl LlmConfig {
     }
 }
 
-/// A draft with the verdict on it, shown to the judge.
+/// A draft with its verdict, as an example for the judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeExample {
-    /// The draft. Also: `input`.
+    /// The draft. Alias: `input`.
     #[serde(alias = "input")]
     pub draft: String,
     /// Its score, on the scale of the criterion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// Whether it meets the criterion, where it has no score.
+    /// Whether it meets the criterion, if it has no score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<bool>,
-    /// Why.
+    /// The rationale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The lowest and the highest score of a judge's own scale. In a file: `[0, 1]`.
+/// The lowest and the highest score of a custom scale. In a file: `[0, 1]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "[f64; 2]", into = "[f64; 2]")]
 pub struct ScoreRange {
@@ -99,7 +98,7 @@ pub struct ScoreRange {
 }
 
 impl ScoreRange {
-    /// A scale; `None` unless both are numbers and the second is the higher one.
+    /// Creates a scale; `None` unless both bounds are finite and `low` is below `high`.
     pub fn new(low: f64, high: f64) -> Option<Self> {
         (low.is_finite() && high.is_finite() && low < high).then_some(Self { low, high })
     }
@@ -114,8 +113,8 @@ impl ScoreRange {
         self.high
     }
 
-    /// The share of the scale that a score reaches, 0 to 1. A score below the scale is its lowest, which can
-    /// make no draft pass; one above it is not known: it may be meant on another scale.
+    /// Maps a score to 0 to 1. A score below the scale maps to 0, which passes nothing. A score above the scale maps
+    /// to `None`, because the judge may have used another scale.
     pub fn share(self, score: f64) -> Option<f64> {
         (score <= self.high).then(|| ((score - self.low) / (self.high - self.low)).max(0.0))
     }
@@ -125,9 +124,8 @@ impl TryFrom<[f64; 2]> for ScoreRange {
     type Error = String;
 
     fn try_from([low, high]: [f64; 2]) -> Result<Self, String> {
-        Self::new(low, high).ok_or_else(|| {
-            "the lowest and the highest score are required here, such as `[0, 1]`".to_owned()
-        })
+        Self::new(low, high)
+            .ok_or_else(|| "expected the lowest and the highest score, such as `[0, 1]`".to_owned())
     }
 }
 
@@ -152,25 +150,25 @@ impl JsonSchema for ScoreRange {
     }
 }
 
-/// How many steps the judge's scale has.
+/// The number of scores on the judge's scale.
 const STEPS: usize = 5;
 
-/// What the steps of the scale mean, as a criterion says it: at least the first and the last.
+/// What the scores on the scale mean for a criterion: at least the first and the last are set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchors([Option<String>; STEPS]);
 
 impl Anchors {
-    /// The steps, 1 to 5, each with its sentence if it has one.
+    /// The scores 1 to 5, each with its sentence if it has one.
     pub fn steps(&self) -> impl Iterator<Item = (u8, Option<&str>)> {
         (1..).zip(self.0.iter().map(Option::as_deref))
     }
 
     fn new(steps: [Option<String>; STEPS]) -> Result<Self, &'static str> {
         if steps.iter().flatten().any(|text| text.trim().is_empty()) {
-            return Err("a step has an empty sentence");
+            return Err("the sentence for a score is empty");
         }
         if steps[0].is_none() || steps[STEPS - 1].is_none() {
-            return Err("at least the steps `1` and `5` must have a sentence");
+            return Err("at least the scores `1` and `5` need a sentence");
         }
         Ok(Self(steps))
     }
@@ -198,7 +196,7 @@ impl<'de> Visitor<'de> for AnchorsVisitor {
     type Value = Anchors;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of five sentences, or a table with sentences for the steps 1 to 5")
+        f.write_str("a list of five sentences, or a table with sentences for the scores 1 to 5")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Anchors, A::Error> {
@@ -209,7 +207,7 @@ impl<'de> Visitor<'de> for AnchorsVisitor {
         let count = sentences.len();
         let steps = sentences.try_into().map_err(|_| {
             A::Error::custom(format!(
-                "{STEPS} sentences are required, one for each step, not {count}"
+                "expected {STEPS} sentences, one for each score, not {count}"
             ))
         })?;
         Anchors::new(steps).map_err(A::Error::custom)
@@ -223,9 +221,7 @@ impl<'de> Visitor<'de> for AnchorsVisitor {
                 .ok()
                 .and_then(|step| steps.get_mut(step.checked_sub(1)?))
                 .ok_or_else(|| {
-                    A::Error::custom(format!(
-                        "the scale has the steps 1 to {STEPS}, not `{step}`"
-                    ))
+                    A::Error::custom(format!("expected a score from 1 to {STEPS}, not `{step}`"))
                 })?;
             *place = Some(sentence);
         }
@@ -273,11 +269,11 @@ mod tests {
             assert_eq!(anchors(&text).unwrap(), there, "{text}");
         }
         for (json, problem) in [
-            (r#"["a", "b"]"#, "5 sentences are required"),
-            (r#"{"1": "a"}"#, "at least the steps `1` and `5`"),
+            (r#"["a", "b"]"#, "expected 5 sentences"),
+            (r#"{"1": "a"}"#, "at least the scores `1` and `5`"),
             (r#"{"0": "a"}"#, "not `0`"),
             (r#"{"6": "a"}"#, "not `6`"),
-            (r#"{"1": " ", "5": "b"}"#, "empty sentence"),
+            (r#"{"1": " ", "5": "b"}"#, "is empty"),
             ("5", "a list of five sentences"),
         ] {
             let error = anchors(json).unwrap_err();
@@ -286,11 +282,15 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_of_ones_own_is_a_line_from_0_to_1() {
+    fn a_custom_scale_maps_linearly_to_0_to_1() {
         let scale = ScoreRange::new(0.0, 10.0).unwrap();
         assert_eq!(scale.share(7.0), Some(0.7));
-        assert_eq!(scale.share(-1.0), Some(0.0), "below it: it cannot pass");
-        assert_eq!(scale.share(85.0), None, "above it: perhaps of 100");
+        assert_eq!(scale.share(-1.0), Some(0.0), "below the scale: fails");
+        assert_eq!(
+            scale.share(85.0),
+            None,
+            "above the scale: perhaps out of 100"
+        );
         assert_eq!(scale.share(f64::NAN), None);
         assert_eq!(ScoreRange::new(1.0, 1.0), None);
         assert_eq!(ScoreRange::new(0.0, f64::INFINITY), None);

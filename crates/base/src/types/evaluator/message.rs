@@ -2,28 +2,27 @@ use std::sync::LazyLock;
 
 use ::regex::Regex;
 
-/// A piece of a message about a match.
+/// A piece of a message template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Said as it stands.
+    /// Literal text.
     Text(&'a str),
-    /// A name in braces, for which a part of the match is said.
+    /// The name of a placeholder for part of the match.
     Value(&'a str),
 }
 
-/// A name in braces, or the same in two pairs of them, which stands for itself in one.
-static NAMES: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\{\{(\w+)\}\}|\{(\w+)\}").expect("a test takes messages apart with it")
-});
+/// Matches `{name}` and the escaped form `{{name}}`.
+static NAMES: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\{\{(\w+)\}\}|\{(\w+)\}").expect("a test covers the pattern"));
 
-/// Takes a message apart. `{name}` is a value and `{{name}}` the text `{name}`; braces around anything else
-/// are text.
+/// Splits a message template. `{name}` is a placeholder and `{{name}}` is the literal text `{name}`. Braces around
+/// anything else are literal.
 pub(super) fn pieces(message: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut done = 0;
     for found in NAMES.captures_iter(message) {
         let whole = found.get_match();
-        // Of two pairs of braces the inner one is kept.
+        // An escaped placeholder keeps its inner braces.
         let (end, piece) = match (found.get(1), found.get(2)) {
             (None, Some(name)) => (whole.start(), Piece::Value(name.as_str())),
             _ => (
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_braces_are_values_and_other_braces_are_text() {
+    fn names_in_braces_are_placeholders_and_other_braces_are_literal() {
         use Piece::{Text, Value};
         let cases: [(&str, &[Piece<'_>]); 5] = [
             ("", &[]),
@@ -69,7 +68,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_of_a_message_is_lost(message in "[{}a1 é]{0,20}") {
+        fn splitting_a_message_loses_nothing(message in "[{}a1 é]{0,20}") {
             let said: String = pieces(&message)
                 .into_iter()
                 .map(|piece| match piece {

@@ -1,4 +1,4 @@
-//! The evaluators' own configurations, one file each.
+//! The configurations of the evaluators, one file each.
 
 mod command;
 mod compare;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::command::{CommandConfig, CommandSyntaxError, CommandVerdict, DRAFT_FILE};
 pub use self::compare::{
-    Against, Bounds, CompareConfig, CompareError, CompareKeys, CompareMethod, CompareWith,
+    Bounds, CompareConfig, CompareError, CompareKeys, CompareMethod, CompareTarget, CompareWith,
     MAX_REFERENCE, TIE_SCORE, Terms,
 };
 pub use self::contains::{ContainsConfig, MAX_TEXTS};
@@ -29,37 +29,37 @@ pub use self::schema::SchemaConfig;
 pub use self::script::{ScriptConfig, ScriptLanguage};
 use super::criteria::{DEFAULT_FLOOR, DEFAULT_HARD_FLOOR};
 
-/// What gives a criterion its score, with the evaluator's own configuration.
+/// What computes the score of a criterion, with its configuration.
 ///
-/// A new kind is a variant and a file here, a row in `criteria/kinds/`, and a file in `evaluate/`.
+/// A new kind needs a variant and a file here, a row in `criteria/kinds/`, and a file in `evaluate/`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "evaluator", rename_all = "snake_case")]
 pub enum Evaluator {
-    /// A language model judges.
+    /// A language model judges the draft.
     Llm(LlmConfig),
-    /// A regular expression must match, so often, or not at all.
+    /// A regular expression must match, match a number of times, or not match.
     Regex(RegexConfig),
     /// The draft's length must be within bounds.
     Length(LengthConfig),
-    /// The JSON value in the draft must be valid under a JSON Schema.
+    /// The JSON value in the draft must be valid against a JSON Schema.
     Schema(SchemaConfig),
-    /// The draft must or must not hold certain texts.
+    /// The draft must or must not contain certain texts.
     Contains(ContainsConfig),
-    /// The draft is held against another text.
+    /// The draft is compared with another text.
     Compare(CompareConfig),
-    /// A script gives the verdict.
+    /// A script computes the verdict.
     Script(ScriptConfig),
-    /// A program gives the verdict.
+    /// A program determines the verdict.
     Command(CommandConfig),
 }
 
 impl Evaluator {
-    /// The names of all kinds, as written in a criteria file.
+    /// The names of all kinds, as in a criteria file.
     pub const KINDS: &'static [&'static str] = &[
         "llm", "regex", "length", "contains", "compare", "schema", "script", "command",
     ];
 
-    /// This evaluator's kind, as written in a criteria file.
+    /// The name of this kind, as in a criteria file.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Llm(_) => "llm",
@@ -73,8 +73,7 @@ impl Evaluator {
         }
     }
 
-    /// The rule in words, as writers and judges read it; `None` if the criterion's description is all
-    /// there is.
+    /// The rule as a sentence for writers and judges; `None` if the criterion's description is sufficient.
     pub fn describe(&self) -> Option<String> {
         match self {
             Self::Llm(config) => config.describe(),
@@ -88,7 +87,7 @@ impl Evaluator {
         }
     }
 
-    /// Whether the verdict needs no model.
+    /// Whether the evaluator runs without a model.
     pub fn is_hard(&self) -> bool {
         match self {
             Self::Llm(_) => false,
@@ -102,7 +101,7 @@ impl Evaluator {
         }
     }
 
-    /// The floor of a criterion that names none.
+    /// The default minimum score of a criterion with this evaluator.
     pub fn default_floor(&self) -> f64 {
         match self {
             Self::Llm(_) | Self::Script(_) | Self::Command(_) => DEFAULT_FLOOR,

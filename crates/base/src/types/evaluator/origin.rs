@@ -1,15 +1,15 @@
 use std::path::PathBuf;
 
-/// Where a criterion is written that brings code along or names a model. It is no part of the criterion: it is
-/// not kept with it, and criteria that differ in nothing else are the same. Criteria that were not read from a
-/// file (a run log's, a library caller's) have none, and so are trusted for nothing they say.
+/// Where a criterion that runs code or names a model is defined. It decides what the criterion is allowed to do. It
+/// is neither serialized nor compared. Criteria that were not read from a file, such as those of a run log or a
+/// library caller, have no origin and get no permissions.
 #[derive(Debug, Clone, Default, Eq)]
 pub struct Origin {
     /// The criteria file: absolute, symbolic links resolved.
     pub file: Option<PathBuf>,
-    /// The line in it where the criterion begins, counted from 1; 0 where there is no file.
+    /// The line of the file at which the criterion begins, counted from 1; 0 without a file.
     pub line: usize,
-    /// The file that the code was read from, if it is not in the criteria file itself; as `file`.
+    /// The file that contains the code, if it is a separate one: absolute, symbolic links resolved.
     pub script: Option<PathBuf>,
 }
 

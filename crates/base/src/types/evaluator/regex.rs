@@ -6,42 +6,42 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{self, Piece};
 
-/// Configuration of the `regex` evaluator. Bounds go with matches that are wanted, `min_count` not above
-/// `max_count`.
+/// The configuration of the `regex` evaluator. Bounds are allowed only with `expect = "present"`; `min_count` is at
+/// most `max_count`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegexConfig {
-    /// A regular expression in the syntax of Rust's `regex` crate: no look-around, no
-    /// back-references, linear time on any draft.
+    /// A regular expression in the syntax of Rust's `regex` crate: no look-around, no back-references, linear time on
+    /// any draft.
     pub pattern: String,
-    /// Whether a match is wanted. Default: present.
+    /// Whether the pattern must match or must not match. Default: present.
     #[serde(default)]
     pub expect: Expect,
-    /// The fewest matches that are wanted. Default: 1.
+    /// The minimum number of matches. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_count: Option<u64>,
-    /// The most matches that are allowed. Default: any number.
+    /// The maximum number of matches. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_count: Option<u64>,
-    /// What the reviser is told about a match that must not be there, or about one that is missing; a
-    /// sentence about the pattern by default. `{match}` stands for the match, `{1}` and `{name}` for
-    /// what a group of the pattern has matched, `{{name}}` for `{name}` itself.
+    /// The message to the reviser about a forbidden or missing match. Default: a sentence about the pattern.
+    /// `{match}` is replaced with the match, `{1}` and `{name}` with a group of the pattern; `{{name}}` is the
+    /// literal text `{name}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// Bound on a compiled pattern, in bytes: a criteria file is not ours, and `(a{1000}){1000}` would
-/// otherwise take gigabytes. The regex crate's own default is 10 MB.
+/// The limit on the size of a compiled pattern, in bytes. Criteria files are untrusted, and `(a{1000}){1000}` would
+/// otherwise take gigabytes. The regex crate's default is 10 MB.
 const PATTERN_SIZE_LIMIT: usize = 2 << 20;
 
-/// The name that stands for the whole match in a message.
+/// The placeholder for the whole match in a message.
 pub const WHOLE_MATCH: &str = "match";
 
 impl RegexConfig {
-    /// The rule in words, as writers and judges read it.
+    /// The rule as a sentence for writers and judges.
     pub fn describe(&self) -> String {
-        // A message that names a match belongs to a failure.
+        // A message that quotes a match only makes sense for a failure.
         let plain = self.message().filter(|pieces| {
             let names_a_match = |piece: &Piece<'_>| matches!(piece, Piece::Value(_));
             !pieces.iter().any(names_a_match)
@@ -63,7 +63,7 @@ impl RegexConfig {
         }
     }
 
-    /// How many matches are allowed, in words.
+    /// The allowed number of matches, as text.
     pub fn allowed(&self) -> String {
         match self.expect {
             Expect::Present => allowed(self.min_count, self.max_count),
@@ -71,7 +71,7 @@ impl RegexConfig {
         }
     }
 
-    /// How many matches are allowed.
+    /// The allowed number of matches.
     pub fn counts(&self) -> RangeInclusive<u64> {
         match self.expect {
             Expect::Present => self.min_count.unwrap_or(1)..=self.max_count.unwrap_or(u64::MAX),
@@ -79,12 +79,12 @@ impl RegexConfig {
         }
     }
 
-    /// The message, taken apart; `None` if there is none.
+    /// The parsed message; `None` if there is none.
     pub fn message(&self) -> Option<Vec<Piece<'_>>> {
         self.message.as_deref().map(message::pieces)
     }
 
-    /// The message, with what `value` says for the names in it; `None` if there is none.
+    /// The message with its placeholders replaced by `value`; `None` if there is none.
     pub fn say(&self, value: impl Fn(&str) -> String) -> Option<String> {
         let pieces = self.message()?.into_iter();
         Some(
@@ -100,7 +100,7 @@ impl RegexConfig {
     /// Compiles the pattern.
     ///
     /// # Errors
-    /// What is wrong with it, in the words of the regex crate.
+    /// If the regex crate rejects it.
     pub fn compile(&self) -> Result<Regex, ::regex::Error> {
         compile(&self.pattern)
     }
@@ -109,7 +109,7 @@ impl RegexConfig {
 /// Compiles a pattern of a criteria file.
 ///
 /// # Errors
-/// What is wrong with it, in the words of the regex crate.
+/// If the regex crate rejects it.
 pub fn compile(pattern: &str) -> Result<Regex, ::regex::Error> {
     RegexBuilder::new(pattern)
         .size_limit(PATTERN_SIZE_LIMIT)
@@ -125,13 +125,13 @@ fn allowed(min: Option<u64>, max: Option<u64>) -> String {
     }
 }
 
-/// Whether a pattern is to be found in the draft.
+/// Whether a pattern must match the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
-    /// At least one match, or as many as the bounds say.
+    /// It must match at least once, or as often as the bounds require.
     #[default]
     Present,
-    /// No match.
+    /// It must not match.
     Absent,
 }

@@ -4,32 +4,30 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The most of a schema that writers and judges are shown, in characters: more would leave no room for the
-/// draft.
+/// How much of a schema writers and judges see, in characters. More would leave no room for the draft.
 const SHOWN: usize = 12_000;
 
-/// Configuration of the `schema` evaluator: the JSON value in a draft must be valid under a JSON Schema
-/// (draft 4, 6, 7, 2019-09 or 2020-12, as its `$schema` says; 2020-12 if it does not).
+/// The configuration of the `schema` evaluator: the JSON value in a draft must be valid against a JSON Schema (draft
+/// 4, 6, 7, 2019-09 or 2020-12, as `$schema` says; 2020-12 by default).
 ///
-/// All documents that it refers to are in here: nothing is read when a draft is judged.
+/// Includes all referenced documents, so evaluating a draft reads no files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchemaConfig {
     /// The schema: an object, or `true` or `false`.
     pub schema: Value,
-    /// Where the schema stands, as a relative URL from the criteria file's folder: relative `$ref`s
-    /// start there. `None`: in that folder.
+    /// The location of the schema, as a URL relative to the criteria file's folder. Relative `$ref`s are resolved
+    /// against it. `None`: the folder itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// The documents that `$ref`s lead to, by their URLs: relative to the criteria file's folder, or
-    /// absolute.
+    /// The documents that `$ref`s lead to, by URL: absolute, or relative to the criteria file's folder.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub documents: IndexMap<String, Value>,
-    /// Whether a value of the wrong type is read as the right one where that is beyond doubt, such as
-    /// the text "42" as a number. Default: true.
+    /// Whether to coerce values of the wrong type if the conversion is unambiguous, such as the string "42" to a
+    /// number. Default: true.
     #[serde(default = "yes")]
     pub coerce: bool,
-    /// Whether `format` is checked. Default: false.
+    /// Whether to check `format`. Default: false.
     #[serde(default)]
     pub formats: bool,
 }
@@ -50,8 +48,8 @@ impl SchemaConfig {
         }
     }
 
-    /// The regular expressions of the schema and its documents: the values of `pattern` and the names in
-    /// `patternProperties`, wherever they stand.
+    /// The regular expressions in the schema and its documents: all values of `pattern` and names in
+    /// `patternProperties`.
     pub fn patterns(&self) -> Vec<&str> {
         let mut found = Vec::new();
         let mut left: Vec<&Value> = std::iter::once(&self.schema)
@@ -72,7 +70,7 @@ impl SchemaConfig {
         found
     }
 
-    /// The rule in words, as writers and judges read it.
+    /// The rule as a sentence for writers and judges.
     pub fn describe(&self) -> String {
         let mut text = format!(
             "The text must be (or hold) a JSON value that is valid under this JSON Schema: {}",

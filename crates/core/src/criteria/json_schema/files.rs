@@ -1,4 +1,4 @@
-//! Reading the documents that a schema refers to, when the criteria file is read.
+//! Loads the documents that a schema refers to while the criteria file is read.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,29 +10,33 @@ use reqwest::Url;
 use serde_json::Value;
 
 use super::{INLINE, graph};
-use crate::source::{Data, Reach, SourceError};
+use crate::source::{Data, FileAccess, SourceError};
 
-/// The most documents that one schema may be made of.
+/// The maximum number of documents that one schema may consist of.
 const MAX_DOCUMENTS: usize = 200;
 
-/// Reads every document that the schema refers to, directly or through others; `given` are those that stand
-/// in the criteria file itself. They come by their names: relative URLs from the folder, or absolute ones.
+/// Reads every document that the schema refers to, directly or through other documents. `inline_documents`
+/// holds the documents written in the criteria file itself. Returns the documents by name: a URL
+/// relative to the folder, or an absolute one.
 ///
 /// # Errors
-/// If a document cannot be had: at the `$ref` that leads to it, or at the place in the document.
+/// If a document cannot be loaded. The error points at the `$ref` that leads to it, or at the
+/// position in the document.
 pub(crate) fn gather(
     root: &Data,
     base: Option<&str>,
-    given: IndexMap<String, Data>,
+    inline_documents: IndexMap<String, Data>,
     folder: Option<&Path>,
-    reach: Reach,
+    reach: FileAccess,
 ) -> Result<IndexMap<String, Data>, SourceError> {
-    let library = Library::new(folder, reach, given)
-        .map_err(|message| root.source().error_of_whole(&message))?;
+    let library = DocumentLoader::new(folder, reach, inline_documents)
+        .map_err(|message| root.source().file_error(&message))?;
     let start = library
         .folder
         .join(base.unwrap_or(INLINE))
-        .map_err(|error| root.error("", &format!("this is no place of a schema: {error}")))?;
+        .map_err(|error| {
+            root.error("", &format!("this is not a valid schema location: {error}"))
+        })?;
     let draft = Draft::default().detect(root.value());
     let library = Arc::new(library);
     let retriever: Arc<dyn Retrieve> = library.clone();
@@ -68,18 +72,18 @@ pub(crate) fn gather(
                 })
             });
         return Err(match (failure, place) {
-            (Failure::Unreadable(error), None) => error,
-            (Failure::Unreadable(error), Some((_, data, _, text))) => error.help(format!(
-                "the `$ref` `{text}` in {} leads to this file",
+            (LoadError::Unreadable(error), None) => error,
+            (LoadError::Unreadable(error), Some((_, data, _, text))) => error.help(format!(
+                "the `$ref` `{text}` in {} refers to this file",
                 data.source().name()
             )),
-            (Failure::Absent(reason, hint), Some((_, data, pointer, text))) => data
+            (LoadError::Absent(reason, hint), Some((_, data, pointer, text))) => data
                 .error(
                     &pointer,
-                    &format!("the `$ref` `{text}` leads nowhere: {reason}"),
+                    &format!("the `$ref` `{text}` cannot be resolved: {reason}"),
                 )
                 .help_if(hint),
-            (Failure::Absent(reason, hint), None) => root
+            (LoadError::Absent(reason, hint), None) => root
                 .error("", &format!("the schema needs `{name}`: {reason}"))
                 .help_if(hint),
         });
@@ -92,31 +96,32 @@ pub(crate) fn gather(
         .collect())
 }
 
-/// Reads a file that a criteria file names, as seen from its folder; returns it with its name: a relative URL
-/// from the folder, or an absolute one.
+/// Reads a file that a criteria file names, relative to its folder, and returns it with its name: a
+/// URL relative to the folder, or an absolute one.
 ///
 /// # Errors
-/// What is wrong, at `place`; or at the place in the file.
+/// If the file cannot be read (the error points at `place`) or parsed (it points at the position in
+/// the file).
 pub(crate) fn open(
     file: &str,
     folder: Option<&Path>,
-    reach: Reach,
+    reach: FileAccess,
     place: &dyn Fn(&str) -> SourceError,
 ) -> Result<(String, Data), SourceError> {
     let library =
-        Library::new(folder, reach, IndexMap::new()).map_err(|message| place(&message))?;
-    // Without links and without `..`, so that it can be named by a URL.
+        DocumentLoader::new(folder, reach, IndexMap::new()).map_err(|message| place(&message))?;
+    // Without symbolic links and `..`, so that a URL can name it.
     let path = library.path.as_deref().unwrap_or(Path::new("")).join(file);
     let path = match path.canonicalize() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && library.path.is_some() => {
-            return Err(place(&format!("there is no file `{file}`"))
-                .help("files are looked for in the criteria file's folder"));
+            return Err(place(&format!("the file `{file}` does not exist"))
+                .help("paths are relative to the criteria file's folder"));
         }
         found => found.unwrap_or(path),
     };
     let data = library.open(&path).map_err(|failure| match failure {
-        Failure::Unreadable(error) => error,
-        Failure::Absent(reason, hint) => {
+        LoadError::Unreadable(error) => error,
+        LoadError::Absent(reason, hint) => {
             place(&format!("the file `{file}` cannot be used: {reason}")).help_if(hint)
         }
     })?;
@@ -125,41 +130,41 @@ pub(crate) fn open(
     Ok((library.name_of(url.as_str()), data))
 }
 
-/// Why a document could not be had.
-enum Failure {
-    /// It is there, but it cannot be read.
+/// Why a document could not be loaded.
+enum LoadError {
+    /// It exists but cannot be parsed.
     Unreadable(SourceError),
-    /// It is not there, or may not be read; with what to do about it.
+    /// It is missing or may not be read. Holds the reason and a hint.
     Absent(String, Option<String>),
 }
 
-/// What was read so far.
+/// The documents read and failed so far.
 #[derive(Default)]
-struct State {
-    /// By name, with the URL.
+struct LoadedDocuments {
+    /// Maps names to URLs and contents.
     read: IndexMap<String, (Url, Data)>,
-    /// By URL.
-    failures: IndexMap<String, Failure>,
+    /// Maps URLs to failures.
+    failures: IndexMap<String, LoadError>,
 }
 
-/// The documents that can be had.
-struct Library {
+/// Loads documents and remembers them.
+struct DocumentLoader {
     /// The URL of the criteria file's folder.
     folder: Url,
-    /// The folder without links, if there is one.
+    /// The folder with symbolic links resolved, if it exists.
     path: Option<PathBuf>,
-    /// The same as people named it.
+    /// The folder as the user wrote it.
     shown: PathBuf,
-    reach: Reach,
-    given: IndexMap<String, Data>,
-    state: Mutex<State>,
+    reach: FileAccess,
+    inline_documents: IndexMap<String, Data>,
+    state: Mutex<LoadedDocuments>,
 }
 
-impl Library {
+impl DocumentLoader {
     fn new(
         folder: Option<&Path>,
-        reach: Reach,
-        given: IndexMap<String, Data>,
+        reach: FileAccess,
+        inline_documents: IndexMap<String, Data>,
     ) -> Result<Self, String> {
         let path = folder
             .map(|folder| {
@@ -181,16 +186,16 @@ impl Library {
             path,
             shown: folder.unwrap_or(Path::new("")).to_owned(),
             reach,
-            given,
+            inline_documents,
             state: Mutex::default(),
         })
     }
 
-    fn lock(&self) -> parking_lot::MutexGuard<'_, State> {
+    fn lock(&self) -> parking_lot::MutexGuard<'_, LoadedDocuments> {
         self.state.lock()
     }
 
-    /// What a document is named by: its place seen from the folder.
+    /// Returns the name of a document: its path relative to the folder.
     fn name_of(&self, uri: &str) -> String {
         Url::parse(uri)
             .ok()
@@ -199,60 +204,60 @@ impl Library {
             .unwrap_or_else(|| uri.to_owned())
     }
 
-    fn fetch(&self, uri: &str) -> Result<Data, Failure> {
+    fn fetch(&self, uri: &str) -> Result<Data, LoadError> {
         if self.lock().read.len() >= MAX_DOCUMENTS {
-            let reason = format!("the schema is made of more than {MAX_DOCUMENTS} documents");
-            return Err(Failure::Absent(reason, None));
+            let reason = format!("the schema consists of more than {MAX_DOCUMENTS} documents");
+            return Err(LoadError::Absent(reason, None));
         }
-        if let Some(data) = self.given.get(&self.name_of(uri)) {
+        if let Some(data) = self.inline_documents.get(&self.name_of(uri)) {
             return Ok(data.clone());
         }
-        // One with a host is a file of another machine, on systems that know such files.
+        // On some systems a file URL with a host is a file on another machine.
         let url = Url::parse(uri)
             .ok()
             .filter(|url| url.scheme() == "file" && url.host().is_none());
         let Some(file) = url.and_then(|url| url.to_file_path().ok()) else {
-            return Err(Failure::Absent(
-                "nothing is fetched from the network for a schema".to_owned(),
+            return Err(LoadError::Absent(
+                "schemas are not fetched from the network".to_owned(),
                 Some(format!(
-                    "fetch it once, and name the file: documents = {{ \"{uri}\" = \"FILE\" }}"
+                    "download it, and name the file: documents = {{ \"{uri}\" = \"FILE\" }}"
                 )),
             ));
         };
         self.open(&file)
     }
 
-    /// Reads a file, if it may be read.
-    fn open(&self, file: &Path) -> Result<Data, Failure> {
+    /// Reads a file if access is allowed.
+    fn open(&self, file: &Path) -> Result<Data, LoadError> {
         let Some(folder) = &self.path else {
-            return Err(Failure::Absent(
-                "these criteria are in no file, so there is no folder to look in".to_owned(),
+            return Err(LoadError::Absent(
+                "these criteria do not come from a file, so they have no folder".to_owned(),
                 None,
             ));
         };
         let outside = || {
-            Failure::Absent(
-                "it is outside of the criteria file's folder".to_owned(),
+            LoadError::Absent(
+                "it is outside the criteria file's folder".to_owned(),
                 Some(
-                    "copy it there; or, if you trust the criteria file, let it read files elsewhere with \
-                     `--allow-exec`, or for good with `[trust] exec` in your configuration"
+                    "copy it there, or, if you trust the criteria file, let it read files elsewhere with \
+                     `--allow-exec`, or permanently with `[trust] exec` in your configuration"
                         .to_owned(),
                 ),
             )
         };
-        let inside = |file: &Path| self.reach == Reach::Anywhere || file.starts_with(folder);
+        let inside = |file: &Path| self.reach == FileAccess::Anywhere || file.starts_with(folder);
         if !inside(file) {
             return Err(outside());
         }
-        // A link may lead out of the folder.
+        // A symbolic link may lead out of the folder.
         match file.canonicalize() {
             Ok(real) if !inside(&real) => return Err(outside()),
-            // Reading a named pipe or a device may never end.
+            // Reading a named pipe or a device may never return.
             Ok(real) if !real.is_file() && !real.is_dir() => {
-                return Err(Failure::Absent("it is not a file".to_owned(), None));
+                return Err(LoadError::Absent("it is not a file".to_owned(), None));
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Failure::Absent("there is no such file".to_owned(), None));
+                return Err(LoadError::Absent("there is no such file".to_owned(), None));
             }
             _ => {}
         }
@@ -264,12 +269,13 @@ impl Library {
                 .join(rest),
             Err(_) => file.to_owned(),
         };
-        Data::read(&shown).map_err(Failure::Unreadable)
+        Data::read(&shown).map_err(LoadError::Unreadable)
     }
 }
 
-impl Retrieve for Library {
-    /// Never fails: what could not be had stands in the list of failures, with more than could be said here.
+impl Retrieve for DocumentLoader {
+    /// Never fails: documents that cannot be loaded are recorded in the failures, with more detail
+    /// than this error could hold.
     fn retrieve(
         &self,
         uri: &Uri<String>,

@@ -1,4 +1,4 @@
-//! Where the `$ref`s of a schema lead.
+//! Checks where the `$ref`s of a schema lead.
 
 use std::collections::HashMap;
 
@@ -9,32 +9,32 @@ use super::{Problem, url};
 use crate::source::pointer;
 use crate::types::SchemaConfig;
 
-/// The most schemas that one value may be held against, one within the other: a chain this long is no
-/// schema that a person wrote, and each step takes stack.
+/// The maximum nesting depth of schemas that apply to the same value. Nobody writes a longer chain
+/// by hand, and each level takes stack.
 const MAX_DEPTH: usize = 64;
-/// The most schemas that one value may be held against in all: `allOf` of two that are each `allOf` of two
-/// that …, thirty times over, would take a billion steps.
+/// The maximum number of schemas that apply to one value. An `allOf` of two schemas, each again an
+/// `allOf` of two, nested thirty times, would take a billion steps.
 const MAX_CHECKS: u64 = 20_000;
 
-/// The keywords whose schemas judge the very value that the schema around them judges.
+/// The keywords whose single subschema applies to the same value as the surrounding schema.
 const ONE: [&str; 4] = ["not", "if", "then", "else"];
 const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 /// The keywords that refer to another schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// A schema within the documents. Told from others by its address in memory: the registry owns all of them and
-/// moves none.
+/// A schema within the documents, identified by its address in memory: the registry owns all
+/// schemas and moves none.
 struct Node<'r> {
     schema: &'r Value,
-    /// The schemas that judge the same value, as numbers of nodes.
+    /// The node numbers of the schemas that apply to the same value.
     inner: Vec<usize>,
 }
 
 struct Graph<'r> {
     nodes: Vec<Node<'r>>,
     numbers: HashMap<*const Value, usize>,
-    /// Nodes whose parts are still to be looked at.
+    /// Nodes whose subschemas are still to be visited.
     open: Vec<(usize, Resolver<'r>, Draft)>,
 }
 
@@ -50,7 +50,7 @@ impl<'r> Graph<'r> {
         });
         self.numbers.insert(std::ptr::from_ref(schema), number);
         let draft = draft.detect(schema);
-        // A schema with an `$id` of its own is where its references start from.
+        // A schema with its own `$id` is the base for its references.
         let resolver = resolver
             .in_subresource(draft.create_resource_ref(schema))
             .unwrap_or_else(|_| resolver.clone());
@@ -59,8 +59,8 @@ impl<'r> Graph<'r> {
     }
 }
 
-/// Checks that every reference leads somewhere, and that none leads back to itself without going into the
-/// value: such a schema could never be decided.
+/// Checks that every reference resolves, and that none leads back to itself for the same value:
+/// validation against such a schema would never end.
 pub(super) fn check(
     registry: &Registry<'static>,
     names: &[(String, Option<&str>)],
@@ -88,7 +88,7 @@ pub(super) fn check(
             graph.number(part, &resolver, draft);
         }
         let mut inner = Vec::new();
-        for part in judging_the_same(schema) {
+        for part in same_value_schemas(schema) {
             inner.push(graph.number(part, &resolver, draft));
         }
         for keyword in REFERENCES {
@@ -101,7 +101,7 @@ pub(super) fn check(
                     Problem::new(
                         name,
                         &pointer::join(&place, keyword),
-                        format!("the `{keyword}` `{text}` leads nowhere"),
+                        format!("the `{keyword}` `{text}` cannot be resolved"),
                     )
                     .hint(explain(&error)),
                 )
@@ -126,7 +126,7 @@ pub(super) fn check(
     })
 }
 
-fn judging_the_same(schema: &Value) -> impl Iterator<Item = &Value> {
+fn same_value_schemas(schema: &Value) -> impl Iterator<Item = &Value> {
     let one = ONE.iter().filter_map(|key| schema.get(key));
     let listed = LISTS
         .iter()
@@ -141,48 +141,48 @@ fn judging_the_same(schema: &Value) -> impl Iterator<Item = &Value> {
         .filter(|part| part.is_object())
 }
 
-/// What is known of a node while the graph is walked.
+/// The state of a node during the traversal.
 #[derive(Clone, Copy)]
-enum State {
+enum NodeState {
     New,
-    /// Being walked: who comes here again has gone in a circle.
+    /// On the current path. Reaching it again means a cycle.
     Open,
-    /// How deep, and how many schemas in all.
+    /// The depth below this node, and the total number of schemas.
     Done(usize, u64),
 }
 
-/// Walks the graph without recursion, for it may be as deep as a file is long.
+/// Traverses the graph iteratively, because it may be as deep as the file is long.
 fn bounded(nodes: &[Node<'_>]) -> Result<(), (usize, String)> {
-    let mut states = vec![State::New; nodes.len()];
+    let mut states = vec![NodeState::New; nodes.len()];
     for start in 0..nodes.len() {
-        if !matches!(states[start], State::New) {
+        if !matches!(states[start], NodeState::New) {
             continue;
         }
-        states[start] = State::Open;
+        states[start] = NodeState::Open;
         let mut path = vec![(start, 0)];
         while let Some((number, next)) = path.last_mut() {
             let number = *number;
             if let Some(&child) = nodes[number].inner.get(*next) {
                 *next += 1;
                 match states[child] {
-                    State::New => {
-                        states[child] = State::Open;
+                    NodeState::New => {
+                        states[child] = NodeState::Open;
                         path.push((child, 0));
                     }
-                    State::Open => {
+                    NodeState::Open => {
                         return Err((
                             number,
-                            "this `$ref` leads in a circle: it comes back to itself without going into the value"
+                            "this `$ref` is circular: it refers back to itself for the same value"
                                 .to_owned(),
                         ));
                     }
-                    State::Done(..) => {}
+                    NodeState::Done(..) => {}
                 }
                 continue;
             }
             let (mut depth, mut checks) = (0, 1_u64);
             for child in &nodes[number].inner {
-                if let State::Done(of_child, checks_of_child) = states[*child] {
+                if let NodeState::Done(of_child, checks_of_child) = states[*child] {
                     depth = depth.max(of_child + 1);
                     checks = checks.saturating_add(checks_of_child);
                 }
@@ -198,17 +198,17 @@ fn bounded(nodes: &[Node<'_>]) -> Result<(), (usize, String)> {
             if checks > MAX_CHECKS {
                 return Err((
                     number,
-                    format!("this schema holds one value against more than {MAX_CHECKS} schemas"),
+                    format!("this schema applies more than {MAX_CHECKS} schemas to one value"),
                 ));
             }
-            states[number] = State::Done(depth, checks);
+            states[number] = NodeState::Done(depth, checks);
             path.pop();
         }
     }
     Ok(())
 }
 
-/// The document and the place in it of a schema that the registry holds.
+/// Returns the document and the JSON Pointer of a schema in the registry.
 fn place_of<'n>(
     documents: &[(Option<&'n str>, &Value)],
     schema: &Value,
@@ -241,17 +241,17 @@ fn explain(error: &referencing::Error) -> String {
     use referencing::Error;
     match error {
         Error::PointerToNowhere { pointer } => {
-            format!("there is nothing at `{pointer}` in that document")
+            format!("that document has nothing at `{pointer}`")
         }
         Error::NoSuchAnchor { anchor } => format!("no schema has the anchor `{anchor}`"),
         Error::Unretrievable { .. } => {
-            "the document is none of those that were read with the criteria file".to_owned()
+            "the document was not read with the criteria file".to_owned()
         }
         error => error.to_string(),
     }
 }
 
-/// The problem of a document that is not there: the place of the first reference to it.
+/// Returns the problem for a missing document, at the first reference to it.
 pub(super) fn unresolved(
     config: &SchemaConfig,
     folder: &str,
@@ -273,8 +273,12 @@ pub(super) fn unresolved(
         };
         for (pointer, text) in references(document) {
             if url(base.as_str(), text).is_ok_and(|url| url.as_str() == uri) {
-                return Problem::new(name, &pointer, format!("the `$ref` `{text}` leads nowhere"))
-                    .hint(explain(error));
+                return Problem::new(
+                    name,
+                    &pointer,
+                    format!("the `$ref` `{text}` cannot be resolved"),
+                )
+                .hint(explain(error));
             }
         }
     }
@@ -285,7 +289,7 @@ pub(super) fn unresolved(
     )
 }
 
-/// The references in a document, with their places.
+/// Returns the references in a document, each with its JSON Pointer.
 pub(super) fn references(document: &Value) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), document)];

@@ -1,4 +1,4 @@
-//! JSON Schemas that are ready for use: checked, with everything that they refer to.
+//! JSON Schemas compiled for use, with every document that they refer to.
 
 mod files;
 mod graph;
@@ -14,33 +14,33 @@ use crate::source;
 use crate::text::clip;
 use crate::types::SchemaConfig;
 
-/// What a schema is named by that stands in a criteria file itself.
+/// The name of a schema that is written in the criteria file itself.
 const INLINE: &str = "%3Cinline%3E";
 
-/// The most characters that are shown of what is wrong with a schema.
+/// The maximum length of the reason in an invalid-schema error, in characters.
 const MAX_REASON: usize = 300;
 
-/// The drafts that are known, for people.
+/// The supported drafts, for error messages.
 const KNOWN_DRAFTS: &str = "known drafts: https://json-schema.org/draft/2020-12/schema, \
     https://json-schema.org/draft/2019-09/schema, http://json-schema.org/draft-07/schema#, -06 and -04";
-/// The types of JSON Schema.
+/// The type names of JSON Schema.
 pub(crate) const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
 
-/// A JSON Schema that can be used: it is valid, every `$ref` leads somewhere, and none in a circle.
+/// A JSON Schema ready for validation: it is valid, and every `$ref` resolves without a cycle.
 pub(crate) struct Compiled {
     validator: Validator,
     registry: Registry<'static>,
     base: Uri<String>,
 }
 
-/// What is wrong with a schema, and where.
+/// An error in a schema, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// The document, as the configuration names it; `None` for the schema itself.
+    /// The document as the configuration names it, or `None` for the schema itself.
     pub(crate) document: Option<String>,
-    /// JSON Pointer into it.
+    /// The JSON Pointer into that document.
     pub(crate) pointer: String,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
@@ -65,10 +65,10 @@ impl Problem {
 }
 
 impl Compiled {
-    /// Makes a schema ready for use. Nothing is read but the configuration.
+    /// Compiles a schema. Reads only the configuration, no files.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first problem found in the schema.
     pub(crate) fn new(config: &SchemaConfig) -> Result<Self, Box<Problem>> {
         let draft = check_document(None, &config.schema, Draft::default())?;
         for (name, document) in &config.documents {
@@ -82,8 +82,8 @@ impl Compiled {
         let folder = folder_of(config);
         let whole = |message: String| Box::new(Problem::new(None, "", message));
         let base = url(&folder, config.base.as_deref().unwrap_or(INLINE))
-            .map_err(|reason| whole(format!("`base` is no relative URL: {reason}")))?;
-        // The drafts' own schemas are there, too: a schema may refer to them.
+            .map_err(|reason| whole(format!("`base` is not a relative URL: {reason}")))?;
+        // Includes the meta-schemas of all drafts, because a schema may refer to them.
         let mut builder = SPECIFICATIONS
             .add(base.as_str(), config.schema.clone())
             .map_err(|error| whole(error.to_string()))?
@@ -93,7 +93,7 @@ impl Compiled {
                 Box::new(Problem::new(
                     Some(name),
                     "",
-                    format!("`{name}` is no URL: {reason}"),
+                    format!("`{name}` is not a URL: {reason}"),
                 ))
             };
             let url = url(&folder, name).map_err(fail)?;
@@ -101,7 +101,7 @@ impl Compiled {
                 .add(url.as_str(), document.clone())
                 .map_err(|error| fail(error.to_string()))?;
         }
-        // The places of documents, by their URLs, as problems name them.
+        // Maps the URLs of documents to the names that problems show.
         let mut names = vec![(base.to_string(), None)];
         for name in config.documents.keys() {
             if let Ok(url) = url(&folder, name) {
@@ -135,26 +135,26 @@ impl Compiled {
         })
     }
 
-    /// What checks values.
+    /// Returns the compiled validator.
     pub(crate) fn validator(&self) -> &Validator {
         &self.validator
     }
 
-    /// The schema itself, and what follows the `$ref`s in it.
+    /// Returns the schema itself, with the resolver for its `$ref`s.
     pub(crate) fn root(&self) -> Option<(&Value, Resolver<'_>)> {
         let resolved = self.registry.resolver(self.base.clone()).lookup("").ok()?;
         Some((resolved.contents(), resolved.resolver().clone()))
     }
 
-    /// The part of the schema at an address (with a JSON Pointer as its fragment).
+    /// Returns the subschema at an address (a URL with a JSON Pointer as its fragment).
     pub(crate) fn at(&self, address: &str) -> Option<&Value> {
         let resolver = self.registry.resolver(self.base.clone());
         resolver.lookup(address).ok().map(|found| found.contents())
     }
 }
 
-/// Checks one document by itself: that it is a schema of a draft that we know. The draft is that of the
-/// schema that refers to it where it does not say.
+/// Checks that a single document is a schema of a supported draft. A document without `$schema`
+/// uses the draft of the schema that refers to it.
 fn check_document(
     name: Option<&str>,
     document: &Value,
@@ -162,7 +162,7 @@ fn check_document(
 ) -> Result<Draft, Box<Problem>> {
     if !matches!(document, Value::Object(_) | Value::Bool(_)) {
         return Err(Box::new(
-            Problem::new(name, "", "this is no JSON Schema")
+            Problem::new(name, "", "this is not a JSON Schema")
                 .hint("a schema is an object, or `true` or `false`"),
         ));
     }
@@ -180,7 +180,7 @@ fn check_document(
             return Err(Box::new(Problem::new(
                 name,
                 "/$schema",
-                "`$schema` must be a text: the URL of a draft",
+                "`$schema` must be a string: the URL of a draft",
             )));
         }
     };
@@ -200,17 +200,17 @@ fn check_document(
         };
         let (reason, near) = match error.instance().as_ref() {
             Value::String(found) if pointer.ends_with("/type") => (
-                format!("there is no type `{found}`"),
+                format!("unknown type `{found}`"),
                 source::similar(found, TYPES),
             ),
             _ => (clip(&error.to_string(), MAX_REASON), None),
         };
-        let message = format!("this is no valid JSON Schema{place}: {reason}");
+        let message = format!("invalid JSON Schema{place}: {reason}");
         let problem = Problem::new(name, &pointer, message);
         Box::new(match near {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None if document.get("$schema").is_none() => {
-                problem.hint("without a `$schema` a schema is of draft 2020-12")
+                problem.hint("a schema without `$schema` uses draft 2020-12")
             }
             None => problem,
         })
@@ -222,7 +222,8 @@ fn unknown_draft(uri: &str) -> String {
     format!("unknown draft `{uri}`")
 }
 
-/// A made-up folder to stand for the criteria file's: deep enough for every `../` in the names.
+/// Returns an invented folder that stands for the criteria file's folder, deep enough for every
+/// `../` in the names.
 fn folder_of(config: &SchemaConfig) -> String {
     let ups = |name: &str| name.split('/').take_while(|step| *step == "..").count();
     let depth = config
@@ -236,7 +237,7 @@ fn folder_of(config: &SchemaConfig) -> String {
     format!("file:///{}", "folder/".repeat(depth))
 }
 
-/// A name as a URL: relative to a folder, or absolute.
+/// Resolves a name, relative or absolute, to a URL.
 fn url(folder: &str, name: &str) -> Result<Url, String> {
     let folder = Url::parse(folder).map_err(|error| error.to_string())?;
     let mut url = folder.join(name).map_err(|error| error.to_string())?;

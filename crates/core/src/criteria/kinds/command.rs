@@ -3,12 +3,12 @@ use std::path::Path;
 
 use toml::{Spanned, de::DeTable};
 
-use super::regex::no_pattern;
-use super::{Kind, check_limits, origin, place_of};
+use super::regex::invalid_pattern;
+use super::{EvaluatorKind, check_limits, origin, place_of};
 use crate::source::{self, Source, SourceError};
 use crate::types::{CommandConfig, CommandVerdict, DRAFT_FILE, Evaluator, compile};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: EvaluatorKind = EvaluatorKind {
     name: "command",
     keys: source::fields::<CommandConfig>,
     schema: source::schema_of::<CommandConfig>,
@@ -24,10 +24,11 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
     checked(source, &at, config).map(Evaluator::Command)
 }
 
-/// The configuration of a command, whose keys are at these places, with its paths as they are seen from the file.
+/// Checks the configuration of a command. `places` holds the spans of its keys; paths are resolved
+/// relative to the file.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If the configuration is invalid.
 pub(in crate::criteria) fn checked(
     source: &Source,
     at: &dyn Fn(&str) -> Range<usize>,
@@ -42,7 +43,7 @@ pub(in crate::criteria) fn checked(
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+'))
     {
         let message = format!(
-            "`extension` must be the ending of a file name, not `{}`",
+            "`extension` must be a file extension, not `{}`",
             config.extension
         );
         return Err(source
@@ -65,7 +66,7 @@ pub(in crate::criteria) fn checked(
         check_variable(source, at("env"), name)?;
     }
     check_patterns(source, at, &config)?;
-    // What a file says is meant from where the file is, not from where the user happens to be.
+    // Paths in a file are relative to the file, not to the current directory.
     if let Some(folder) = source.path().and_then(Path::parent) {
         config.cwd = config.cwd.map(|cwd| folder.join(cwd));
         if let Some(program) = config.command.first_mut()
@@ -76,7 +77,7 @@ pub(in crate::criteria) fn checked(
         }
     }
     if let Some(cwd) = config.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
-        let message = format!("`cwd`: there is no folder `{}`", cwd.display());
+        let message = format!("`cwd`: the folder `{}` does not exist", cwd.display());
         return Err(source.error(at("cwd"), &message));
     }
     Ok(config)
@@ -93,19 +94,17 @@ fn check_command(
             .help("for example: command = [\"rustc\", \"--emit=metadata\", \"{draft_file}\"]"));
     };
     if program.contains(DRAFT_FILE) {
-        return Err(source
-            .error(place, "the draft itself cannot be the program")
-            .help(
-                "name the program that reads it first, for example: [\"sh\", \"{draft_file}\"]",
-            ));
+        return Err(source.error(place, "the draft cannot be the program").help(
+            "name the program that reads it first, for example: [\"sh\", \"{draft_file}\"]",
+        ));
     }
     if command.iter().any(|word| word.contains('\0')) {
-        return Err(source.error(place, "`command` holds a zero byte"));
+        return Err(source.error(place, "`command` contains a NUL byte"));
     }
     Ok(())
 }
 
-/// The patterns that grade a failed command must be valid, and of use.
+/// Checks that the patterns that grade a failed command are valid and have an effect.
 fn check_patterns(
     source: &Source,
     at: &dyn Fn(&str) -> Range<usize>,
@@ -115,15 +114,16 @@ fn check_patterns(
         let Some(pattern) = pattern else {
             continue;
         };
-        let regex = compile(pattern).map_err(|error| no_pattern(source, at(key), key, &error))?;
+        let regex =
+            compile(pattern).map_err(|error| invalid_pattern(source, at(key), key, &error))?;
         if config.output == CommandVerdict::Json {
             let message = format!("`{key}` has no effect with `output = \"json\"`");
             return Err(source
                 .error(at(key), &message)
-                .help("the score is the one that the command writes: remove one of the two keys"));
+                .help("the command writes the score itself: remove one of the two keys"));
         }
         if regex.is_match("") {
-            let message = format!("`{key}` matches an empty text, and so everywhere");
+            let message = format!("`{key}` matches the empty string, and so every text");
             return Err(source.error(at(key), &message));
         }
         let has = |name: &str| regex.capture_names().flatten().any(|group| group == name);
@@ -136,20 +136,20 @@ fn check_patterns(
     Ok(())
 }
 
-/// Names of variables that hold keys, or that are ours, are not passed on, whoever allowed the command: a
-/// criteria file that wants a key wants it for something else.
+/// Rejects names of variables that may hold keys or belong to `reflect`, even if the command itself
+/// is allowed: a check has no use for a key.
 fn check_variable(source: &Source, place: Range<usize>, name: &str) -> Result<(), SourceError> {
     let upper = name.to_ascii_uppercase();
     if upper.ends_with("API_KEY") || upper.starts_with("REFLECT_") {
         return Err(source.error(
             place,
-            &format!("`env`: `{name}` is not passed on, since it may hold a key of a model"),
+            &format!("`env`: `{name}` is not passed on, because it may hold an API key"),
         ));
     }
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err(source
-            .error(place, &format!("`env`: `{name}` is no name of a variable"))
-            .help("`env` lists names only; the values are those of the user's environment"));
+            .error(place, &format!("`env`: `{name}` is not a variable name"))
+            .help("`env` lists only names; the values come from the user's environment"));
     }
     Ok(())
 }
@@ -159,7 +159,7 @@ mod tests {
     use std::path::Path;
 
     use crate::criteria::{load, parse, schema, to_toml};
-    use crate::source::Reach;
+    use crate::source::FileAccess;
     use crate::types::{CommandConfig, Evaluator};
 
     const COMMAND: &str = "[[criteria]]\nname = 'x'\nevaluator = 'command'\n";
@@ -167,7 +167,7 @@ mod tests {
     fn read(folder: &Path, keys: &str) -> CommandConfig {
         let path = folder.join("c.toml");
         std::fs::write(&path, format!("# mine\n{COMMAND}{keys}\n")).unwrap();
-        let criteria = load(&path, &|_| Reach::Folder).unwrap();
+        let criteria = load(&path, &|_| FileAccess::Folder).unwrap();
         let again = parse(&to_toml(&criteria).unwrap(), "elsewhere").unwrap();
         assert_eq!(again, criteria, "what is written reads as the same");
         match &criteria.criteria[0].evaluator {
@@ -200,7 +200,7 @@ mod tests {
         };
         for (keys, words) in [
             ("errors = '('", "`errors` is not a valid regular expression"),
-            ("errors = 'x*'", "`errors` matches an empty text"),
+            ("errors = 'x*'", "`errors` matches the empty string"),
             (
                 "tests = '(\\d+) passed'",
                 "`tests` needs the groups `passed` and `failed`",

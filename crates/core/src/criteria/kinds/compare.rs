@@ -2,11 +2,11 @@ use std::path::Path;
 
 use toml::{Spanned, de::DeTable};
 
-use super::{Kind, place_of};
+use super::{EvaluatorKind, place_of};
 use crate::source::{self, Source, SourceError};
 use crate::types::{CompareConfig, CompareKeys, Evaluator};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: EvaluatorKind = EvaluatorKind {
     name: "compare",
     keys: source::fields::<CompareKeys>,
     schema: source::schema_of::<CompareKeys>,
@@ -21,13 +21,13 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
         let at = place_of(&places, "reference_file");
         if keys.reference.is_some() {
             return Err(source
-                .error(at, "the reference is given twice, as a file and as a text")
-                .also(place_of(&places, "reference"), "the text is here")
-                .help("leave out one of the two"));
+                .error(at, "both `reference` and `reference_file` are set")
+                .also(place_of(&places, "reference"), "`reference` is here")
+                .help("remove one of the two"));
         }
-        let file = source::read_beside(source, at, Path::new(&path))?;
+        let file = source::read_relative(source, at, Path::new(&path))?;
         keys.reference = Some(file.text().to_owned());
-        // What is wrong with the text is wrong with the file.
+        // Lets the checks below report errors in the file's text at `reference_file`.
         reference = "reference_file";
     }
     CompareConfig::try_from(keys)

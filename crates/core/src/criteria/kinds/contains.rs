@@ -5,11 +5,11 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{Kind, place_of};
+use super::{EvaluatorKind, place_of};
 use crate::source::{self, Source, SourceError};
 use crate::types::{ContainsConfig, Evaluator, MAX_TEXTS};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: EvaluatorKind = EvaluatorKind {
     name: "contains",
     keys: source::fields::<ContainsConfig>,
     schema: source::schema_of::<ContainsConfig>,
@@ -37,7 +37,7 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
     Ok(Evaluator::Contains(config))
 }
 
-/// The place of a list and of each of its items; `None` if it is not there.
+/// Returns the span of a list and of each of its items, or `None` if the key is missing.
 fn places(table: &Spanned<DeTable<'_>>, key: &str) -> Option<(Range<usize>, Vec<Range<usize>>)> {
     let DeValue::Array(items) = table.get_ref().get(key)?.get_ref() else {
         return Some((place_of(table, key), Vec::new()));
@@ -59,7 +59,7 @@ fn check_list(
     if texts.is_empty() {
         return Err(source
             .error(list.clone(), &format!("`{key}` is empty"))
-            .help("leave it out if it is not to count"));
+            .help("remove it if it should not count"));
     }
     if texts.len() > MAX_TEXTS {
         let count = texts.len();
@@ -72,13 +72,13 @@ fn check_list(
         if text.is_empty() {
             return Err(source.error(
                 at.clone(),
-                &format!("`{key}`: this text is empty, and so is in every draft"),
+                &format!("`{key}`: this text is empty, so every draft contains it"),
             ));
         }
         if let Some(first) = texts[..number].iter().position(|other| other == text) {
             return Err(source
-                .error(at.clone(), &format!("`{key}`: `{text}` is named twice"))
-                .also(items[first].clone(), "first named here"));
+                .error(at.clone(), &format!("`{key}`: `{text}` is listed twice"))
+                .also(items[first].clone(), "first listed here"));
         }
         if config.finder(text).is_err() {
             return Err(source.error(at.clone(), &format!("`{key}`: this text is too long")));
@@ -87,7 +87,7 @@ fn check_list(
     Ok(())
 }
 
-/// What must be there must not hold what must not be there.
+/// Checks that no required text contains a forbidden one.
 fn check_contradictions(
     source: &Source,
     config: &ContainsConfig,
@@ -103,9 +103,7 @@ fn check_contradictions(
             return Err(source
                 .error(
                     at.clone(),
-                    &format!(
-                        "`none`: `{text}` must not be there, and `{whole}` in `all` contains it"
-                    ),
+                    &format!("`none` forbids `{text}`, but `{whole}` in `all` contains it"),
                 )
                 .also(place.clone(), "required here"));
         }

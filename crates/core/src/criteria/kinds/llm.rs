@@ -2,19 +2,19 @@ use std::ops::Range;
 
 use toml::{Spanned, de::DeTable};
 
-use super::{Kind, origin, place_of};
+use super::{EvaluatorKind, origin, place_of};
 use crate::prompt;
 use crate::source::{self, Source, SourceError};
 use crate::types::{Evaluator, LlmConfig};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: EvaluatorKind = EvaluatorKind {
     name: "llm",
     keys: source::fields::<LlmConfig>,
     schema: source::schema_of::<LlmConfig>,
     read,
 };
 
-/// The most questions of a criterion: a judge that answers more loses count.
+/// The maximum number of questions per criterion. A judge that answers more loses count.
 const MAX_CHECKS: usize = 20;
 
 fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError> {
@@ -24,16 +24,13 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
     let mut config: LlmConfig = source::table_into(source, table)?;
     config.origin = origin(source, &whole);
     if outline.get_ref().get("checks").is_some() && config.checks.is_empty() {
-        return Err(source.error(
-            at("checks"),
-            "`checks` is empty: there is nothing to answer",
-        ));
+        return Err(source.error(at("checks"), "`checks` is empty: add at least one question"));
     }
     check(source, &at, &config)?;
     Ok(Evaluator::Llm(config))
 }
 
-/// Finds what is wrong with the configuration of a judge, whose keys are at these places.
+/// Checks the configuration of a judge. `places` holds the spans of its keys.
 pub(in crate::criteria) fn check(
     source: &Source,
     at: &dyn Fn(&str) -> Range<usize>,
@@ -51,10 +48,10 @@ pub(in crate::criteria) fn check(
         return Err(source
             .error(
                 at(second),
-                &format!("`{first}` and `{second}` are two ways to give a score"),
+                &format!("`{first}` and `{second}` are different ways to give a score"),
             )
             .also(at(first), format!("`{first}` is here"))
-            .help("keep one of them, or make two criteria of it"));
+            .help("keep one of them, or split the criterion in two"));
     }
     if config.checks.len() > MAX_CHECKS {
         return Err(source
@@ -62,7 +59,7 @@ pub(in crate::criteria) fn check(
                 at("checks"),
                 &format!("more than {MAX_CHECKS} questions in one criterion"),
             )
-            .help("make several criteria of it"));
+            .help("split it into several criteria"));
     }
     if config.checks.iter().any(|check| check.trim().is_empty()) {
         return Err(source.error(at("checks"), "a question is empty"));
@@ -81,7 +78,7 @@ pub(in crate::criteria) fn check(
     Ok(())
 }
 
-/// What is wrong with an example, in words that follow "example 1".
+/// Describes what is wrong with an example, in words that continue "example 1 …".
 fn example_problem(config: &LlmConfig, example: &crate::types::JudgeExample) -> Option<String> {
     if example.draft.trim().is_empty() {
         return Some("has an empty `draft`".to_owned());
@@ -102,24 +99,23 @@ fn example_problem(config: &LlmConfig, example: &crate::types::JudgeExample) -> 
     }
 }
 
-/// A prompt of one's own must be a template that can be filled in. Its error is shown where it is, as far as
-/// the text in the file is the template, letter by letter.
+/// Checks that a custom prompt is a template that renders. The error points into the file if the
+/// quoted text there equals the template character by character.
 fn check_prompt(source: &Source, span: Range<usize>, template: &str) -> Result<(), SourceError> {
     if template.trim().is_empty() {
-        return Err(source.error(span, "`prompt` is empty: the judge is asked nothing"));
+        return Err(source.error(span, "`prompt` is empty"));
     }
-    prompt::check_own(template).map_err(|fault| {
+    prompt::check_own(template).map_err(|template_error| {
         let written = source.text().get(span.clone()).unwrap_or_default();
-        let place =
-            written
-                .find(template)
-                .zip(fault.span)
-                .map_or(span.clone(), |(begin, within)| {
-                    let begin = span.start + begin;
-                    begin + within.start..begin + within.end
-                });
+        let place = written.find(template).zip(template_error.span).map_or(
+            span.clone(),
+            |(begin, within)| {
+                let begin = span.start + begin;
+                begin + within.start..begin + within.end
+            },
+        );
         source
-            .error(place, &format!("`prompt`: {}", fault.message))
-            .help_if(fault.hint)
+            .error(place, &format!("`prompt`: {}", template_error.message))
+            .help_if(template_error.hint)
     })
 }

@@ -1,4 +1,4 @@
-//! How each evaluator's own keys are read from a criteria file, one file each.
+//! Parsers for the evaluator-specific keys of a criterion, one file per evaluator.
 
 pub(super) mod command;
 mod compare;
@@ -11,7 +11,7 @@ mod script;
 
 use std::ops::{Range, RangeInclusive};
 
-pub(super) use self::schema::{Manner, assemble};
+pub(super) use self::schema::{SchemaOptions, assemble};
 
 use schemars::Schema;
 use toml::{
@@ -19,27 +19,27 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::file::Common;
+use super::file::CommonKeys;
 use crate::text::plural;
 use crate::{
     source::{self, Source, SourceError},
     types::{Evaluator, HumanDuration, HumanSize, Origin},
 };
 
-/// How an evaluator's own keys are read. A new evaluator is a row in [`KINDS`].
-pub(super) struct Kind {
-    /// As written in `evaluator = "..."`.
+/// How the keys of one evaluator are parsed. A new evaluator needs a row in [`KINDS`].
+pub(super) struct EvaluatorKind {
+    /// The value of `evaluator = "..."`.
     pub name: &'static str,
-    /// Its own keys.
+    /// The names of its keys.
     pub keys: fn() -> &'static [&'static str],
-    /// The JSON Schema of its own keys.
+    /// The JSON Schema of its keys.
     pub schema: fn() -> Schema,
-    /// Reads its own keys from what is left of a criterion's table.
+    /// Parses its keys from what remains of a criterion's table after the common keys.
     pub read: fn(&Source, Spanned<DeTable<'_>>) -> Result<Evaluator, SourceError>,
 }
 
 /// All evaluators; the first is the default.
-pub(super) const KINDS: &[Kind] = &[
+pub(super) const KINDS: &[EvaluatorKind] = &[
     llm::KIND,
     regex::KIND,
     length::KIND,
@@ -50,23 +50,26 @@ pub(super) const KINDS: &[Kind] = &[
     command::KIND,
 ];
 
-/// The evaluator that a criterion's table asks for.
-pub(super) fn of_table(source: &Source, table: &DeTable<'_>) -> Result<&'static Kind, SourceError> {
+/// Returns the evaluator that a criterion's table names.
+pub(super) fn of_table(
+    source: &Source,
+    table: &DeTable<'_>,
+) -> Result<&'static EvaluatorKind, SourceError> {
     let Some(value) = table.get("evaluator") else {
         return Ok(&KINDS[0]);
     };
     let DeValue::String(name) = value.get_ref() else {
-        return Err(source.error(value.span(), "`evaluator`: expected a text in quotes"));
+        return Err(source.error(value.span(), "`evaluator`: expected a string"));
     };
     named(source, name, value.span())
 }
 
-/// The evaluator of this name; the place is where it is asked for.
+/// Returns the evaluator called `name`. `place` is the span of the name.
 pub(super) fn named(
     source: &Source,
     name: &str,
     place: Range<usize>,
-) -> Result<&'static Kind, SourceError> {
+) -> Result<&'static EvaluatorKind, SourceError> {
     if let Some(kind) = KINDS.iter().find(|k| k.name == name) {
         return Ok(kind);
     }
@@ -78,15 +81,15 @@ pub(super) fn named(
         .help(format!("known evaluators: {}", source::list(names()))))
 }
 
-/// Each key must be one of the evaluator's own. One that is another evaluator's is told apart from one
-/// that nobody knows.
+/// Checks that each key belongs to the evaluator. The error distinguishes keys of another evaluator
+/// from unknown keys.
 pub(super) fn check_keys(
     source: &Source,
-    kind: &Kind,
+    kind: &EvaluatorKind,
     config: &DeTable<'_>,
 ) -> Result<(), SourceError> {
     let own = (kind.keys)();
-    // The first in the file, not in the alphabet.
+    // Report the first unknown key in file order, not in alphabetical order.
     let unknown = config
         .keys()
         .filter(|key| !own.contains(&key.get_ref().as_ref()))
@@ -105,7 +108,7 @@ pub(super) fn check_keys(
             .error(
                 key.span(),
                 &format!(
-                    "the key `{name}` belongs to the evaluator{} {}, and this criterion's evaluator is `{}`",
+                    "the key `{name}` belongs to the evaluator{} {}, but this criterion's evaluator is `{}`",
                     plural(others.len(), "", "s"),
                     source::list(others.iter().copied()),
                     kind.name
@@ -113,7 +116,7 @@ pub(super) fn check_keys(
             )
             .help(format!("add `evaluator = \"{other}\"` if that is meant")));
     }
-    let known: Vec<&str> = source::fields::<Common>()
+    let known: Vec<&str> = source::fields::<CommonKeys>()
         .iter()
         .chain(own)
         .copied()
@@ -121,12 +124,12 @@ pub(super) fn check_keys(
     Err(source::unknown_key(source, key.span(), name, &known))
 }
 
-/// The place of a key's value, or of the table's head if it is not there.
+/// Returns the span of a key's value, or of the table header if the key is missing.
 fn place_of(table: &Spanned<DeTable<'_>>, key: &str) -> Range<usize> {
     source::value_span(table.get_ref(), &[key]).unwrap_or_else(|| table.span())
 }
 
-/// Where a criterion begins; `table` is the place of its head.
+/// Returns the file and line where a criterion begins. `table` is the span of its header.
 pub(super) fn origin(source: &Source, table: &Range<usize>) -> Origin {
     match source.path() {
         Some(path) => Origin {
@@ -138,8 +141,8 @@ pub(super) fn origin(source: &Source, table: &Range<usize>) -> Origin {
     }
 }
 
-/// The limits of code are bounded, for criteria files are not ours: a time with its longest, and an amount
-/// of memory with its range.
+/// Checks the limits of code, because criteria files are untrusted: `timeout` against its maximum
+/// and `memory` against its range.
 fn check_limits(
     source: &Source,
     at: &dyn Fn(&str) -> Range<usize>,

@@ -3,11 +3,11 @@ use std::ops::Range;
 use regex::Regex;
 use toml::{Spanned, de::DeTable};
 
-use super::{Kind, place_of};
+use super::{EvaluatorKind, place_of};
 use crate::source::{self, Source, SourceError};
 use crate::types::{Evaluator, Expect, Piece, RegexConfig, WHOLE_MATCH};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: EvaluatorKind = EvaluatorKind {
     name: "regex",
     keys: source::fields::<RegexConfig>,
     schema: source::schema_of::<RegexConfig>,
@@ -20,11 +20,11 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
     let config: RegexConfig = source::table_into(source, table)?;
     check_counts(source, &config, min_count, max_count)?;
     if config.pattern.is_empty() {
-        return Err(source.error(pattern, "`pattern` is empty, and so matches every draft"));
+        return Err(source.error(pattern, "`pattern` is empty, so it matches every draft"));
     }
     match config.compile() {
         Ok(regex) => check_message(source, message, &config, &regex)?,
-        Err(error) => return Err(no_pattern(source, pattern, "pattern", &error)),
+        Err(error) => return Err(invalid_pattern(source, pattern, "pattern", &error)),
     }
     Ok(Evaluator::Regex(config))
 }
@@ -47,7 +47,7 @@ fn check_counts(
                     at,
                     &format!("`{key}` contradicts `expect = \"absent\"`, which allows no match"),
                 )
-                .help("leave out one of the two"))
+                .help("remove one of the two"))
         }
         (Expect::Present, _, Some(0)) => Err(source
             .error(max_at, "`max_count` must be at least 1")
@@ -66,7 +66,7 @@ fn check_counts(
     }
 }
 
-/// Each value in the message must be one that a match has.
+/// Checks that each placeholder in the message is a value that a match provides.
 fn check_message(
     source: &Source,
     at: Range<usize>,
@@ -94,10 +94,7 @@ fn check_message(
             let near = source::similar(value, known.iter().map(String::as_str));
             let shown: Vec<String> = known.iter().map(|name| format!("{{{name}}}")).collect();
             return Err(source
-                .error(
-                    at,
-                    &format!("`message`: `{{{value}}}` is no part of a match"),
-                )
+                .error(at, &format!("`message`: a match has no part `{{{value}}}`"))
                 .help_if(near.map(|name| format!("did you mean `{{{name}}}`?")))
                 .help(format!(
                     "known parts: {}; write `{{{{{value}}}}}` for the text `{{{value}}}`",
@@ -109,17 +106,17 @@ fn check_message(
                 .error(
                     at,
                     &format!(
-                        "`message`: `{{{value}}}` is a part of a match, and this is said where there is none"
+                        "`message`: `{{{value}}}` refers to a match, but this message is for missing matches"
                     ),
                 )
-                .help("set `max_count`, or `expect = \"absent\"`, if matches are to be named"));
+                .help("set `max_count`, or `expect = \"absent\"`, to show a message for matches"));
         }
     }
     Ok(())
 }
 
-/// What is wrong with the regular expression of a key.
-pub(super) fn no_pattern(
+/// Returns the error for an invalid regular expression in `key`.
+pub(super) fn invalid_pattern(
     source: &Source,
     at: Range<usize>,
     key: &str,
@@ -138,9 +135,7 @@ pub(super) fn no_pattern(
         error
     };
     if short.contains("look-around") || short.contains("backreference") {
-        error.help(
-            "say what must not be there in a criterion of its own, with `expect = \"absent\"`",
-        )
+        error.help("put what must not match into a separate criterion with `expect = \"absent\"`")
     } else {
         error
     }

@@ -10,15 +10,15 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{Kind, place_of};
+use super::{EvaluatorKind, place_of};
 use crate::criteria::json_schema::{self, Compiled};
-use crate::source::{self, Data, Reach, Source, SourceError};
+use crate::source::{self, Data, FileAccess, Source, SourceError};
 use crate::types::{Evaluator, SchemaConfig};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: EvaluatorKind = EvaluatorKind {
     name: "schema",
-    keys: source::fields::<Keys>,
-    schema: source::schema_of::<Keys>,
+    keys: source::fields::<SchemaKeys>,
+    schema: source::schema_of::<SchemaKeys>,
     read,
 };
 
@@ -29,36 +29,36 @@ pub(super) const KIND: Kind = Kind {
     dead_code,
     reason = "`schema` and `documents` are taken out before, with their places"
 )]
-struct Keys {
-    /// The JSON Schema itself: draft 4, 6, 7, 2019-09 or 2020-12, as its `$schema` says. This, or
-    /// `file`.
+struct SchemaKeys {
+    /// The JSON Schema: draft 4, 6, 7, 2019-09 or 2020-12, according to its `$schema`. Set
+    /// either this or `file`.
     schema: Option<Value>,
-    /// The file that the JSON Schema is in: JSON, YAML or TOML, in the criteria file's folder; elsewhere if
-    /// the user trusts the criteria file.
+    /// A file with the JSON Schema, in JSON, YAML or TOML, within the criteria file's folder. It
+    /// may be elsewhere if the user trusts the criteria file.
     file: Option<String>,
-    /// Where the inline schema is taken to stand, seen from the criteria file's folder: relative
-    /// `$ref`s start there. Default: in that folder.
+    /// The base path of the inline schema, relative to the criteria file's folder: relative `$ref`s
+    /// are resolved against it. Default: that folder.
     base: Option<String>,
-    /// Documents that `$ref`s lead to, by their URLs: the document itself, or the file that it is in.
-    /// Those that are not here are read from the criteria file's folder; from elsewhere if the user trusts
-    /// the criteria file.
+    /// Documents that `$ref`s refer to, by URL: the document itself, or a file that contains it.
+    /// Other documents are read from the criteria file's folder, or from elsewhere if the user
+    /// trusts the criteria file.
     #[serde(default)]
     documents: BTreeMap<String, Value>,
-    /// Whether a value of the wrong type is read as the right one where that is beyond doubt: "42" as
-    /// a number, "yes" as true, 7 as a text. Default: true.
+    /// Whether values of the wrong type are converted where this is unambiguous: "42" to a number,
+    /// "yes" to true, 7 to a string. Default: true.
     coerce: Option<bool>,
     /// Whether `format` is checked. Default: false.
     formats: Option<bool>,
 }
 
-/// How a schema is applied.
+/// The options for applying a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::criteria) struct Manner {
+pub(in crate::criteria) struct SchemaOptions {
     pub(in crate::criteria) coerce: bool,
     pub(in crate::criteria) formats: bool,
 }
 
-impl Default for Manner {
+impl Default for SchemaOptions {
     fn default() -> Self {
         Self {
             coerce: true,
@@ -73,19 +73,19 @@ fn read(source: &Source, mut table: Spanned<DeTable<'_>>) -> Result<Evaluator, S
     let base_span = place_of(&table, "base");
     let schema = table.get_mut().remove("schema");
     let documents = table.get_mut().remove("documents");
-    let keys: Keys = source::table_into(source, table)?;
-    let (folder, reach) = (source.folder(), source.reach());
-    let manner = Manner {
+    let keys: SchemaKeys = source::table_into(source, table)?;
+    let (folder, reach) = (source.folder(), source.file_access());
+    let options = SchemaOptions {
         coerce: keys.coerce.unwrap_or(true),
         formats: keys.formats.unwrap_or(false),
     };
-    let given = match documents {
+    let inline_documents = match documents {
         Some(documents) => read_documents(source, documents)?,
         None => IndexMap::new(),
     };
     match (schema, keys.file) {
         (Some(schema), Some(_)) => Err(source
-            .error(schema.span(), "there are both a `schema` and a `file`")
+            .error(schema.span(), "both `schema` and `file` are set")
             .also(file_span, "`file` is here")
             .help("keep one of them")),
         (None, None) => Err(source
@@ -100,16 +100,25 @@ fn read(source: &Source, mut table: Spanned<DeTable<'_>>) -> Result<Evaluator, S
                     )
                     .help(format!("to name a file, write: file = \"{text}\"")));
             }
-            let root = Data::of_toml(source, schema)?;
-            assemble(&root, keys.base, given, (folder, reach), manner)
+            let root = Data::from_toml(source, schema)?;
+            assemble(&root, keys.base, inline_documents, (folder, reach), options)
         }
         (None, Some(_)) if keys.base.is_some() => Err(source
-            .error(base_span, "`base` is for a schema that stands in this file")
-            .help("a schema of a file stands where the file is; leave `base` out")),
+            .error(
+                base_span,
+                "`base` applies only to a schema written in this file",
+            )
+            .help("the base of a schema file is the file itself; remove `base`")),
         (None, Some(file)) => {
             let place = |message: &str| source.error(file_span.clone(), message);
             let (base, root) = json_schema::open(&file, folder, reach, &place)?;
-            assemble(&root, Some(base), given, (folder, reach), manner)
+            assemble(
+                &root,
+                Some(base),
+                inline_documents,
+                (folder, reach),
+                options,
+            )
         }
     }
 }
@@ -129,24 +138,24 @@ fn read_documents(
             let data = match document.get_ref() {
                 DeValue::String(file) => {
                     let place = |message: &str| source.error(span.clone(), message);
-                    json_schema::open(file, source.folder(), source.reach(), &place)?.1
+                    json_schema::open(file, source.folder(), source.file_access(), &place)?.1
                 }
-                _ => Data::of_toml(source, document)?,
+                _ => Data::from_toml(source, document)?,
             };
             Ok((name.into_inner().into_owned(), data))
         })
         .collect()
 }
 
-/// Makes the evaluator of a schema: reads what it refers to, and checks all of it.
+/// Builds the evaluator of a schema: loads what it refers to and checks everything.
 pub(in crate::criteria) fn assemble(
     root: &Data,
     base: Option<String>,
-    given: IndexMap<String, Data>,
-    (folder, reach): (Option<&Path>, Reach),
-    manner: Manner,
+    inline_documents: IndexMap<String, Data>,
+    (folder, reach): (Option<&Path>, FileAccess),
+    options: SchemaOptions,
 ) -> Result<Evaluator, SourceError> {
-    let documents = json_schema::gather(root, base.as_deref(), given, folder, reach)?;
+    let documents = json_schema::gather(root, base.as_deref(), inline_documents, folder, reach)?;
     let config = SchemaConfig {
         schema: root.value().clone(),
         base,
@@ -154,8 +163,8 @@ pub(in crate::criteria) fn assemble(
             .iter()
             .map(|(name, data)| (name.clone(), data.value().clone()))
             .collect(),
-        coerce: manner.coerce,
-        formats: manner.formats,
+        coerce: options.coerce,
+        formats: options.formats,
     };
     Compiled::new(&config).map_err(|problem| {
         let data = problem

@@ -4,33 +4,34 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::{Spanned, de::DeTable};
 
-use super::{Kind, check_limits, origin, place_of};
+use super::{EvaluatorKind, check_limits, origin, place_of};
 use crate::source::{self, Source, SourceError};
 use crate::types::{Evaluator, HumanDuration, HumanSize, Origin, ScriptConfig, ScriptLanguage};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: EvaluatorKind = EvaluatorKind {
     name: "script",
-    keys: source::fields::<Keys>,
-    schema: source::schema_of::<Keys>,
+    keys: source::fields::<ScriptKeys>,
+    schema: source::schema_of::<ScriptKeys>,
     read,
 };
 
-/// The `script` evaluator's keys: either `code` or `file`.
+/// The keys of the `script` evaluator: either `code` or `file`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{ "required": ["code"] }, { "required": ["file"] }]))]
-struct Keys {
-    /// What the script is written in. Python and Prolog run only where the user allowed it. Default: lua.
+struct ScriptKeys {
+    /// The language of the script. Python and Prolog run only with the user's permission. Default:
+    /// lua.
     #[serde(default)]
     language: ScriptLanguage,
-    /// The script. It sees `output` (the draft) and `state`, and returns a boolean, a number from 0 to
-    /// 1, or a table with `valid`, `score`, `errors` and `suggestions`.
+    /// The script. It receives `output` (the draft) and `state`, and returns a boolean, a number
+    /// from 0 to 1, or a table with `valid`, `score`, `errors` and `suggestions`.
     code: Option<String>,
     /// A file with the script, in the criteria file's folder.
     file: Option<PathBuf>,
-    /// How long one evaluation may take, at most `10m`. Default: 10s.
+    /// The time limit of one evaluation, at most `10m`. Default: 10s.
     timeout: Option<HumanDuration>,
-    /// How much memory one evaluation may use, `16MB` to `4GB`. Default: 256MB.
+    /// The memory limit of one evaluation, `16MB` to `4GB`. Default: 256MB.
     memory: Option<HumanSize>,
 }
 
@@ -38,17 +39,20 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
     let whole = table.span();
     let outline = table.clone();
     let place = |key: &str| place_of(&outline, key);
-    let keys: Keys = source::table_into(source, table)?;
+    let keys: ScriptKeys = source::table_into(source, table)?;
     let (code, script, code_place) = match (keys.code, keys.file) {
         (Some(code), None) => (code, None, place("code")),
         (None, Some(file)) => {
-            let text = source::read_beside(source, place("file"), &file)?;
+            let text = source::read_relative(source, place("file"), &file)?;
             let path = text.path().map(Into::into);
             (text.text().to_owned(), path, place("file"))
         }
         (Some(_), Some(_)) => {
             return Err(source
-                .error(place("file"), "a script has either `code` or `file`")
+                .error(
+                    place("file"),
+                    "a script needs either `code` or `file`, not both",
+                )
                 .also(place("code"), "`code` is here"));
         }
         (None, None) => {
@@ -58,7 +62,7 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
         }
     };
     if code.trim().is_empty() {
-        return Err(source.error(code_place, "there is nothing in this script"));
+        return Err(source.error(code_place, "this script is empty"));
     }
     let config = ScriptConfig {
         language: keys.language,
@@ -79,7 +83,7 @@ fn read(source: &Source, table: Spanned<DeTable<'_>>) -> Result<Evaluator, Sourc
 #[cfg(test)]
 mod tests {
     use crate::criteria::{load, parse, schema, to_toml};
-    use crate::source::Reach;
+    use crate::source::FileAccess;
     use crate::types::{Evaluator, ScriptLanguage};
 
     const SCRIPT: &str = "[[criteria]]\nname = 'x'\nevaluator = 'script'\n";
@@ -94,7 +98,7 @@ mod tests {
         )
         .unwrap();
         std::fs::write(folder.path().join("a.py"), "return True\n").unwrap();
-        let criteria = load(&path, &|_| Reach::Folder).unwrap();
+        let criteria = load(&path, &|_| FileAccess::Folder).unwrap();
         let Evaluator::Script(config) = &criteria.criteria[0].evaluator else {
             panic!("{criteria:?}");
         };
@@ -111,7 +115,7 @@ mod tests {
     #[test]
     fn what_does_not_come_from_a_file_reads_none() {
         let error = parse(&format!("{SCRIPT}file = 'a.lua'\n"), "built-in").unwrap_err();
-        assert!(error.message().contains("this is no file"), "{error}");
+        assert!(error.message().contains("this text has no file"), "{error}");
     }
 
     #[test]

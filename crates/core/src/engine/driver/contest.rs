@@ -1,23 +1,26 @@
-//! A version that is chosen from several candidates: they are written at the same time, then judged at the same
-//! time, and the best one becomes the version.
+//! A version that is chosen from several candidates: they are written concurrently, then judged concurrently, and the
+//! best
+//! one becomes the version.
 //!
-//! A candidate that comes to nothing takes none of the others with it. The step fails only if all do: with a reply
-//! that was no draft if there was one, else with the first failure of a model. Each step of each candidate is an
-//! event before the next one begins, so that nothing is lost that was paid for.
+//! A candidate that fails does not affect the others. The step fails only if all of them fail: with a rejected reply
+//! if
+//! there was one, else with the first model error. Each step of a candidate is recorded before the next one begins,
+//! so
+//! that nothing that was paid for is lost.
 
 use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 
 use super::super::candidates::{Variation, best, variations, why};
-use super::{Draft, How, Lost, Made, Run, Turns, Work, describe, issues_of};
-use crate::engine::machine::Happened;
+use super::{Draft, DraftError, DraftMethod, DraftResult, Run, Turns, Work, describe, issues_of};
+use crate::engine::machine::Input;
 use crate::model::Message;
 use crate::revise::Revision;
 use crate::types::{CandidateStep, Evaluation, Event, Issue, Phase, Rank, Strategy, Version};
 
 impl Work {
-    /// The same as a candidate of this number.
+    /// The same work as the candidate with this number.
     fn varied(&self, variation: Variation, number: u32) -> Self {
         Self {
             candidate: Some(number),
@@ -30,9 +33,8 @@ impl Work {
     }
 }
 
-/// The version as a reviser sees it who is told only these of its issues, and nothing of the criteria that the others
-/// belong to.
-fn told(base: &Version, issues: &[Issue]) -> Version {
+/// The version with only these of its issues, and without the criteria of the other issues.
+fn with_issues(base: &Version, issues: &[Issue]) -> Version {
     let mut base = base.clone();
     if let Some(evaluation) = &mut base.evaluation {
         let names = |issues: &[Issue], name: &str| {
@@ -48,14 +50,14 @@ fn told(base: &Version, issues: &[Issue]) -> Version {
 }
 
 impl Run<'_, '_> {
-    /// Revises a version in several ways, and takes the best.
+    /// Revises a version in several variations, and takes the best.
     pub(super) async fn contest(
         &mut self,
         work: Work,
         strategy: Strategy,
         base: &Version,
         note: Option<String>,
-    ) -> Happened {
+    ) -> Input {
         let begin = |strategy, base: &Version| {
             Revision::new(strategy, self.history, &self.prompts, base, note.clone())
         };
@@ -63,55 +65,63 @@ impl Run<'_, '_> {
         let issues = issues_of(base);
         let severities: Vec<_> = issues.iter().map(|issue| issue.severity).collect();
         let temperature = self.plan.writer_sampling.temperature;
-        let ways = variations(self.candidates, usual.strategy(), &severities, temperature)
+        let entries = variations(self.candidates, usual.strategy(), &severities, temperature)
             .into_iter()
             .zip(1..)
             .map(|(variation, number)| {
-                let base = told(base, variation.told(issues));
+                let base = with_issues(base, variation.issues(issues));
                 let strategy = match variation {
                     Variation::Rewrite => Strategy::FullRewrite,
                     _ => strategy,
                 };
-                let how = How::Revise(Box::new(begin(strategy, &base)), base.iteration);
+                let method = DraftMethod::Revise(Box::new(begin(strategy, &base)), base.iteration);
                 let work = Work {
-                    issues: variation.told(issues).to_vec(),
+                    issues: variation.issues(issues).to_vec(),
                     ..work.varied(variation, number)
                 };
-                (work, how, variation.describe(issues.len()))
+                (work, method, variation.describe(issues.len()))
             })
             .collect();
-        self.hold(ways, Some(base.iteration)).await
+        self.run_candidates(entries, Some(base.iteration)).await
     }
 
-    /// Writes several drafts anew, and takes the best.
-    pub(super) async fn fresh_contest(&mut self, work: Work, messages: &[Message]) -> Happened {
+    /// Writes several new drafts, and takes the best.
+    pub(super) async fn fresh_contest(&mut self, work: Work, messages: &[Message]) -> Input {
         let temperature = self.plan.writer_sampling.temperature;
-        // Nothing is edited, and nothing is fixed: only the temperature can differ.
-        let ways = variations(self.candidates, Strategy::FullRewrite, &[], temperature)
+        // There is nothing to edit or fix: only the temperature can differ.
+        let entries = variations(self.candidates, Strategy::FullRewrite, &[], temperature)
             .into_iter()
             .zip(1..)
             .map(|(variation, number)| {
                 let work = work.varied(variation, number);
-                (work, How::Anew(messages.to_vec()), variation.describe(0))
+                (
+                    work,
+                    DraftMethod::Anew(messages.to_vec()),
+                    variation.describe(0),
+                )
             })
             .collect();
-        self.hold(ways, None).await
+        self.run_candidates(entries, None).await
     }
 
-    /// Has the candidates written and judged, each as it says and with how it differs.
-    async fn hold(&mut self, ways: Vec<(Work, How, String)>, based_on: Option<u32>) -> Happened {
+    /// Writes and judges the candidates, each with its method and a description of how it differs.
+    async fn run_candidates(
+        &mut self,
+        entries: Vec<(Work, DraftMethod, String)>,
+        based_on: Option<u32>,
+    ) -> Input {
         let before = self.history;
-        let of = u32::try_from(ways.len()).unwrap_or(u32::MAX);
-        for (work, _, difference) in &ways {
+        let of = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        for (work, _, difference) in &entries {
             let difference = difference.clone();
             self.candidate(work, CandidateStep::Begun { of, difference });
         }
-        let made = self.make_all(ways).await;
+        let made = self.make_all(entries).await;
         for history in made.iter().filter_map(|made| made.history) {
             self.history = self.history.and(history, before);
         }
         if made.iter().all(|made| made.output.is_err()) {
-            return self.all_lost(made);
+            return self.all_failed(made);
         }
         let verdicts = self.verdicts(&made, based_on).await;
         let ranks: Vec<Option<Rank>> = verdicts
@@ -119,7 +129,7 @@ impl Run<'_, '_> {
             .map(|evaluation| evaluation.as_ref().and_then(Evaluation::rank))
             .collect();
         let chosen = best(&ranks);
-        // Where no candidate could be judged, the first draft is a version as any other, and is judged again.
+        // If no candidate could be judged, the first draft becomes the version and is judged again.
         let place = chosen.or_else(|| made.iter().position(|made| made.output.is_ok()));
         let winner = place.and_then(|place| {
             let made = made.into_iter().nth(place)?;
@@ -127,7 +137,7 @@ impl Run<'_, '_> {
         });
         let Some((work, output, place)) = winner else {
             self.error = Some("no candidate is there".to_owned());
-            return Happened::ModelFailed;
+            return Input::ModelFailed;
         };
         let reason = match chosen {
             Some(chosen) => why(&ranks, chosen),
@@ -138,7 +148,7 @@ impl Run<'_, '_> {
         self.drafted(&work, output.clone());
         let evaluation = chosen.and_then(|_| verdicts.into_iter().nth(place).flatten());
         let Some(evaluation) = evaluation else {
-            return Happened::Written(strategy);
+            return Input::Written(strategy);
         };
         let text = Draft {
             iteration: work.iteration,
@@ -147,40 +157,46 @@ impl Run<'_, '_> {
             attempt: 0,
         };
         match self.judged(&text, &evaluation) {
-            Happened::Judged(verdict) => Happened::Chosen(strategy, verdict),
+            Input::Judged(verdict) => Input::Chosen(strategy, verdict),
             other => other,
         }
     }
 
-    /// Has the candidates written, in turns. What had become of some before the run was resumed comes first, so that
-    /// nothing new comes between.
-    async fn make_all(&self, ways: Vec<(Work, How, String)>) -> Vec<Made> {
-        let (first, of) = (self.written.load(Ordering::Relaxed), ways.len() as u64);
-        let ways = ways.into_iter().zip(first..).map(|((work, how, _), next)| {
-            let work = Work {
-                turns: Some(Turns { next, of }),
-                ..work
-            };
-            let recorded = self.recorded(&work);
-            (work, how, recorded)
-        });
-        let (known, new): (Vec<_>, Vec<_>) = ways.partition(|(_, _, recorded)| recorded.is_some());
-        let mut all = Vec::with_capacity(known.len() + new.len());
-        for ways in [known, new] {
-            let made = ways.into_iter().map(|(work, how, recorded)| async move {
-                let made = match recorded {
-                    Some(CandidateStep::Lost {
-                        reason, text: None, ..
-                    }) => Made {
-                        work,
-                        output: Err(Lost::Failed(reason)),
-                        history: None,
-                    },
-                    _ => self.make(work, how).await,
+    /// Writes the candidates, in turns. Candidates with recorded steps come first, so that no new event comes
+    /// between.
+    async fn make_all(&self, entries: Vec<(Work, DraftMethod, String)>) -> Vec<DraftResult> {
+        let (first, of) = (self.written.load(Ordering::Relaxed), entries.len() as u64);
+        let entries = entries
+            .into_iter()
+            .zip(first..)
+            .map(|((work, method, _), next)| {
+                let work = Work {
+                    turns: Some(Turns { next, of }),
+                    ..work
                 };
-                self.say(&made);
-                made
+                let recorded = self.recorded(&work);
+                (work, method, recorded)
             });
+        let (known, new): (Vec<_>, Vec<_>) =
+            entries.partition(|(_, _, recorded)| recorded.is_some());
+        let mut all = Vec::with_capacity(known.len() + new.len());
+        for entries in [known, new] {
+            let made = entries
+                .into_iter()
+                .map(|(work, method, recorded)| async move {
+                    let made = match recorded {
+                        Some(CandidateStep::Lost {
+                            reason, text: None, ..
+                        }) => DraftResult {
+                            work,
+                            output: Err(DraftError::Failed(reason)),
+                            history: None,
+                        },
+                        _ => self.make(work, method).await,
+                    };
+                    self.report(&made);
+                    made
+                });
             all.extend(join_all(made).await);
         }
         all.sort_by_key(|made| made.work.candidate);
@@ -193,16 +209,16 @@ impl Run<'_, '_> {
         all
     }
 
-    /// What became of a candidate next, before the run was resumed.
+    /// The next recorded step of a candidate.
     fn recorded(&self, work: &Work) -> Option<CandidateStep> {
         let number = work.candidate?;
         self.log.recorded_step(work.iteration, number)
     }
 
-    /// The verdicts on those candidates that are drafts, by their places; `None` where there is none.
+    /// The evaluations of the candidates that are drafts, by position; `None` where there is none.
     async fn verdicts<'a>(
         &self,
-        made: &'a [Made],
+        made: &'a [DraftResult],
         based_on: Option<u32>,
     ) -> Vec<Option<Evaluation>> {
         let Some(panel) = &self.panel else {
@@ -214,15 +230,16 @@ impl Run<'_, '_> {
                 iteration: first.work.iteration,
             });
         }
-        let text = |made: &'a Made| made.output.as_deref().ok();
+        let text = |made: &'a DraftResult| made.output.as_deref().ok();
         let live = made.iter().position(|made| text(made).is_some());
         let lost = |reason: String| CandidateStep::Lost {
             reason,
             text: None,
             stopped_early: false,
         };
-        // What is recorded is not judged again: a command might judge otherwise today. It comes before all that is new.
-        let recorded = |this: &'a Made| {
+        // A recorded evaluation is not repeated: a command might return something else today. It precedes all that is
+        // new.
+        let recorded = |this: &'a DraftResult| {
             let step = text(this).and_then(|_| self.recorded(&this.work));
             let step = step.filter(|step| {
                 matches!(
@@ -274,20 +291,20 @@ impl Run<'_, '_> {
         .await
     }
 
-    /// Says what was written.
-    fn say(&self, made: &Made) {
+    /// Records what was written.
+    fn report(&self, made: &DraftResult) {
         let step = match &made.output {
             Ok(output) => CandidateStep::Written {
                 output: output.clone(),
                 strategy: made.work.from.map(|(_, strategy)| strategy),
                 edits: made.work.edits,
             },
-            Err(Lost::Failed(why)) => CandidateStep::Lost {
+            Err(DraftError::Failed(why)) => CandidateStep::Lost {
                 reason: why.clone(),
                 text: None,
                 stopped_early: false,
             },
-            Err(Lost::NoDraft {
+            Err(DraftError::NoDraft {
                 why,
                 text,
                 stopped_early,
@@ -300,18 +317,18 @@ impl Run<'_, '_> {
         self.candidate(&made.work, step);
     }
 
-    /// No candidate is a draft.
-    fn all_lost(&mut self, made: Vec<Made>) -> Happened {
+    /// All candidates failed.
+    fn all_failed(&mut self, made: Vec<DraftResult>) -> Input {
         let (mut rejected, mut failure) = (None, None);
         for made in made {
             match made.output {
-                // The model answers: what it wrote counts more than a call that failed.
-                Err(Lost::NoDraft {
+                // A rejected reply shows that the model answers, so it counts more than a failed call.
+                Err(DraftError::NoDraft {
                     why,
                     text,
                     stopped_early,
                 }) => rejected = Some(self.reject(&made.work, why, &text, stopped_early)),
-                Err(Lost::Failed(why)) => {
+                Err(DraftError::Failed(why)) => {
                     failure.get_or_insert(why);
                 }
                 Ok(_) => {}
@@ -320,7 +337,7 @@ impl Run<'_, '_> {
         match (rejected, failure) {
             (Some(rejected), _) => rejected,
             (None, Some(why)) => self.failed_so(why),
-            (None, None) => Happened::ModelFailed,
+            (None, None) => Input::ModelFailed,
         }
     }
 

@@ -1,5 +1,5 @@
-//! What becomes of a reply that the token limit cut off: one more call goes on with it; if that does not end either, the
-//! reply is cut back to its last whole sentence.
+//! Truncated replies: one more call continues the reply; if it is truncated again, the reply is cut back to its last
+//! complete sentence.
 
 use std::sync::atomic::Ordering;
 
@@ -9,22 +9,22 @@ use crate::model::{ChatRequest, EndReason, Reply, call_until};
 use crate::prompt::Prompts;
 use crate::types::Event;
 
-/// The end of a text that is looked at for what the continuation repeats, in bytes.
+/// How much of a text's end is compared with the continuation, in bytes.
 const MOST_OVERLAP: usize = 400;
-/// A shorter overlap is chance, in bytes.
+/// A shorter overlap is coincidence, in bytes.
 const LEAST_OVERLAP: usize = 12;
-/// The least share of a reply that is left where it is cut back, in percent: less would be another text.
+/// The smallest share of a reply that may remain after it is cut back, in percent.
 const LEAST_KEPT: usize = 60;
-/// A continuation that begins like the text, for so many bytes, is the text from its beginning.
+/// A continuation that starts with this many bytes of the text's beginning repeats the text from the start.
 const BEGINNING: usize = 60;
 
 impl Run<'_, '_> {
-    /// The reply with its rest; as it is if the rest does not end either, or is no text. A writer whose rest did not end
-    /// is not asked for one again in this run.
+    /// The reply with its continuation; unchanged if the continuation is truncated, too, or not a valid text.
+    /// After a truncated continuation, no reply of this run is continued.
     pub(super) async fn continued(&self, work: &Work, request: ChatRequest, reply: Reply) -> Reply {
         if reply.end != Some(EndReason::Length)
             || reply.text.trim().is_empty()
-            // More of a loop is of no use.
+            // A continued loop is useless.
             || gate::without_loop(&reply.text).len() < reply.text.len()
             || self.endless.load(Ordering::Relaxed)
             || !self.within_limits()
@@ -41,7 +41,7 @@ impl Run<'_, '_> {
         let most = self.early.longest(self.task, work.base.as_deref());
         let stop = |rest: &str| head.len() + rest.len() > most;
         let rest = call_until(writer, request, &observer, stop).await;
-        // Candidates are written at the same time: none may depend on what another one came to.
+        // Candidates are written concurrently: none may depend on the result of another.
         if work.candidate.is_none()
             && rest
                 .as_ref()
@@ -49,7 +49,7 @@ impl Run<'_, '_> {
         {
             self.endless.store(true, Ordering::Relaxed);
         }
-        // A rest that does not end either is still more of the text.
+        // A truncated continuation is still more text.
         let is_text = |rest: &Reply| {
             let cut = rest.end == Some(EndReason::Length) && !rest.text.trim().is_empty();
             (cut || gate::check_reply(rest).is_ok()) && !gate::is_refusal(&rest.text)
@@ -60,15 +60,15 @@ impl Run<'_, '_> {
                 end: rest.end,
                 ..reply
             },
-            // What there is stands without it.
+            // The reply stands without a continuation.
             _ => reply,
         }
     }
 }
 
 impl Run<'_, '_> {
-    /// The reply up to its last whole sentence if the token limit cut it off; as it is if little would be left, or if
-    /// it is code or data, which would be broken.
+    /// The reply up to its last complete sentence if it was truncated; unchanged if little would be left, or if it
+    /// is code or data, which would be broken.
     pub(super) fn cut_back(&self, work: &Work, reply: Reply) -> Reply {
         let loops = gate::without_loop(&reply.text).len() < reply.text.len();
         if reply.end != Some(EndReason::Length) || loops {
@@ -93,8 +93,8 @@ impl Run<'_, '_> {
     }
 }
 
-/// The text up to the end of its last whole sentence or line; `None` if that is less than [`LEAST_KEPT`], or if the text
-/// is code or data.
+/// The text up to the end of its last complete sentence or line; `None` if that is less than [`LEAST_KEPT`], or if
+/// the text is code or data.
 fn whole_sentences(text: &str) -> Option<&str> {
     if text.trim_start().starts_with(['{', '[', '<']) || text.contains("```") {
         return None;
@@ -103,7 +103,7 @@ fn whole_sentences(text: &str) -> Option<&str> {
     let ends_sentence = |part: &str| {
         let part = part.trim_end_matches(closing);
         part.ends_with(['!', '?', '…', '。', '！', '？'])
-            // The number of a list item ends no sentence.
+            // The number of a list item does not end a sentence.
             || part.strip_suffix('.').is_some_and(|rest| !rest.ends_with(|c: char| c.is_ascii_digit()))
     };
     let sentence = text
@@ -116,7 +116,7 @@ fn whole_sentences(text: &str) -> Option<&str> {
         .unwrap_or_default();
     let line = text.rfind('\n').unwrap_or_default();
     let mut kept = text[..sentence.max(line)].trim_end();
-    // A heading or an introduction without what it introduces.
+    // A heading or an introduction without its content.
     while let Some((before, last)) = kept.rsplit_once('\n')
         && (last.trim_start().starts_with('#') || last.trim_end().ends_with(':'))
     {
@@ -125,7 +125,7 @@ fn whole_sentences(text: &str) -> Option<&str> {
     (!kept.is_empty() && kept.len() * 100 >= text.len() * LEAST_KEPT).then_some(kept)
 }
 
-/// The text up to its last whole word, and the space behind that.
+/// The text up to its last complete word and the space after it.
 fn whole_words(text: &str) -> (&str, &str) {
     let end = text.rfind(char::is_whitespace).map_or(text.len(), |at| {
         at + text[at..].chars().next().map_or(0, char::len_utf8)
@@ -138,7 +138,7 @@ fn whole_words(text: &str) -> (&str, &str) {
     }
 }
 
-/// Both parts of a text, with what the second repeats of the first only once.
+/// Joins both parts of a text, without what the second repeats of the first.
 fn join(head: &str, gap: &str, rest: &str) -> String {
     let begins_anew = head
         .get(..BEGINNING)

@@ -1,26 +1,26 @@
-//! The next call of the writer, begun while somebody decides.
+//! The writer's next call, started while the user decides.
 
 use jiff::Timestamp;
 
 use super::Run;
-use crate::engine::ahead::Ahead;
-use crate::engine::machine::{Happened, Next, State, step};
+use crate::engine::machine::{Effect, Input, State, step};
+use crate::engine::prefetched::PrefetchedCall;
 use crate::types::{Event, Phase, Stamped, UserDecision};
 
 impl<'a> Run<'a, '_> {
-    /// Begins the call that is made next if somebody wants to go on after this version: the next one of a run over the
-    /// journal of this one, with that decision. Only the revision of a version is begun, and only where the writer
-    /// makes a single one; programs of the user's run only for a version that is written. Nothing is begun while what
-    /// was recorded happens again: it may be decided already, and answered.
-    pub(super) fn prefetch(&self, state: &State, judged: u32) -> Option<Ahead<'a>> {
+    /// Starts the call that follows if the user continues after this version: the next call of a run over the
+    /// journal of this one, with that decision. Only revisions are prefetched, only single ones, and never with
+    /// tools, which must run only for a version that is written. Nothing is prefetched during a replay: the
+    /// decision and the reply may be recorded.
+    pub(super) fn prefetch(&self, state: &State, judged: u32) -> Option<PrefetchedCall<'a>> {
         if !self.plan.writer_tools.is_empty() || self.log.replays() {
             return None;
         }
         let mut journal = self.log.journal()?;
         let decision = UserDecision::Continue;
-        let wanted = Happened::Decided(decision.clone());
+        let wanted = Input::Decided(decision.clone());
         let (then, next, _) = step(state.clone(), wanted, &self.settings, self.log.spent());
-        let Next::Revise { iteration, .. } = next else {
+        let Effect::Revise { iteration, .. } = next else {
             return None;
         };
         if then.candidates(&self.settings) > 1 {
@@ -34,7 +34,7 @@ impl<'a> Run<'a, '_> {
             },
         });
         let call = self.plan.next_call(self.task, journal)?;
-        // A call that failed, and did not end the run, is not in the journal and comes before.
+        // A call that failed without ending the run is not in the journal, and would come first.
         if (call.phase, call.iteration) != (Phase::Revise, iteration) {
             return None;
         }
@@ -42,19 +42,22 @@ impl<'a> Run<'a, '_> {
             .into_iter()
             .flatten();
         let writer = writers.find(|model| *model.id() == call.model)?;
-        Some(Ahead::begin(&**writer, call.request))
+        Some(PrefetchedCall::begin(&**writer, call.request))
     }
 
-    /// Keeps a call that was begun ahead until it is made; gives the one that was kept before.
-    pub(super) fn keep(&self, ahead: Option<Ahead<'a>>) -> Option<Ahead<'a>> {
-        let mut kept = self.ahead.lock();
-        std::mem::replace(&mut *kept, ahead)
+    /// Stores a prefetched call until it is needed, and returns the one that was stored.
+    pub(super) fn swap_prefetched(
+        &self,
+        prefetched: Option<PrefetchedCall<'a>>,
+    ) -> Option<PrefetchedCall<'a>> {
+        let mut kept = self.prefetched.lock();
+        std::mem::replace(&mut *kept, prefetched)
     }
 
-    /// Ends a call that was begun ahead, if there is one: it is paid for all the same.
-    pub(super) fn unwanted(&self, ahead: Option<Ahead<'_>>, iteration: u32) {
-        if let Some(ahead) = ahead {
-            ahead.end(&self.log.calls(Phase::Revise, iteration));
+    /// Ends a prefetched call, if there is one. Its usage counts.
+    pub(super) fn discard(&self, prefetched: Option<PrefetchedCall<'_>>, iteration: u32) {
+        if let Some(prefetched) = prefetched {
+            prefetched.end(&self.log.calls(Phase::Revise, iteration));
         }
     }
 }

@@ -1,37 +1,37 @@
-//! Looking back before the next draft: a call of its own, whose answer the writer is told.
+//! Reflection before the next draft: a separate call, whose answer the writer receives.
 
 use super::Run;
 use crate::engine::lessons;
-use crate::engine::machine::Happened;
+use crate::engine::machine::Input;
 use crate::engine::triggers::{self, Setback};
 use crate::model::{ChatRequest, Message, Purpose, call_until};
 use crate::prompt::{Feedback, guidance};
 use crate::types::{Event, Phase, Reflection, Trigger, Version};
 
-/// The most characters of a reply that was no draft that are shown again.
+/// The most characters of a rejected reply that are shown again.
 const SHOWN: usize = 4000;
 
 impl Run<'_, '_> {
-    /// Looks back at what went wrong, before version `iteration` is written.
-    pub(super) async fn reflect(&mut self, iteration: u32, on: Setback) -> Happened {
+    /// Reflects on what went wrong, before version `iteration` is written.
+    pub(super) async fn reflect(&mut self, iteration: u32, on: Setback) -> Input {
         let messages = match on {
             Setback::Drop { best, worse } => self.ask_about_drop(best, worse),
             Setback::Failure => self.ask_about_failure(),
         };
         let Some(messages) = messages else {
-            return Happened::Reflected;
+            return Input::Reflected;
         };
-        match self.look_back(iteration, on.trigger(), messages).await {
+        match self.ask_to_reflect(iteration, on.trigger(), messages).await {
             Ok(text) => {
                 self.guidance = text;
-                Happened::Reflected
+                Input::Reflected
             }
-            Err(happened) => happened,
+            Err(input) => input,
         }
     }
 
     fn ask_about_drop(&self, best: u32, worse: u32) -> Option<Vec<Message>> {
-        // As the reviser will see it, so that both prompts begin with the same bytes.
+        // As the reviser will see it, so that both prompts start with the same bytes.
         let best = self.log.with(|record| {
             let version = record.version(best)?;
             Some(lessons::to_revise(version, self.ledger.issues_of(best)))
@@ -53,14 +53,14 @@ impl Run<'_, '_> {
         })
     }
 
-    /// Asks the writer to look back; `None` if the answer is of no use, since a draft without it is better than
-    /// none.
-    pub(super) async fn look_back(
+    /// Asks the writer to reflect; `None` if the answer is unusable, because a draft without reflection is better
+    /// than none.
+    pub(super) async fn ask_to_reflect(
         &mut self,
         iteration: u32,
         trigger: Trigger,
         messages: Vec<Message>,
-    ) -> Result<Option<String>, Happened> {
+    ) -> Result<Option<String>, Input> {
         let phase = Phase::Reflect;
         self.log.emit(Event::Phase { phase, iteration });
         let mut request = ChatRequest::new(Purpose::Write, messages);
@@ -89,11 +89,11 @@ impl Run<'_, '_> {
         Ok(text)
     }
 
-    /// What the writer is told with its next call besides the prompt: why its last reply was no draft, and what it
-    /// said when it looked back.
-    pub(super) fn told(&mut self) -> Option<String> {
+    /// What the writer receives with its next call in addition to the prompt: why its last reply was rejected, and
+    /// its reflection.
+    pub(super) fn notes_for_writer(&mut self) -> Option<String> {
         let guidance = self.guidance.take().map(|text| guidance(&text));
-        let tools = self.consulted.told();
+        let tools = self.tool_notes.for_writer();
         let told: Vec<String> = tools.chain(self.note.take()).chain(guidance).collect();
         (!told.is_empty()).then(|| told.join(" "))
     }

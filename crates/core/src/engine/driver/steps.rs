@@ -1,25 +1,21 @@
-//! A first draft that is written in steps: an outline, then section by section.
+//! A first draft in steps: an outline, then section by section.
 
-use super::{Lost, Made, Run, Work};
+use super::{DraftError, DraftResult, Run, Work};
 use crate::engine::gate::{self, NotADraft};
-use crate::engine::machine::Happened;
+use crate::engine::machine::Input;
 use crate::engine::outline::{self, Section};
 use crate::engine::steps::{Steps, Todo};
 use crate::model::Message;
 use crate::revise::Ask;
 use crate::types::{Event, Phase, Trigger};
 
-/// How often a section is asked for.
+/// How many times a section is requested.
 const TRIES: usize = 2;
 
 impl Run<'_, '_> {
-    /// A draft in steps; as a whole where no outline can be had. A draft in steps that came to nothing is not
-    /// tried in steps again.
-    pub(super) async fn draft_in_steps(
-        &mut self,
-        iteration: u32,
-        told: Option<String>,
-    ) -> Happened {
+    /// Writes a draft in steps, or as a whole if there is no outline. After a failed draft, no further draft is
+    /// written in steps.
+    pub(super) async fn draft_in_steps(&mut self, iteration: u32, told: Option<String>) -> Input {
         let told = told.as_deref();
         let sections = match self.outline(iteration, told).await {
             Ok(Some(sections)) => sections,
@@ -30,51 +26,51 @@ impl Run<'_, '_> {
                         .to_owned(),
                 });
                 if !self.within_limits() {
-                    return Happened::OutOfBudget;
+                    return Input::OutOfBudget;
                 }
                 let messages = self.prompts.draft(told);
                 return self.draft(iteration, messages, Vec::new()).await;
             }
-            Err(happened) => return happened,
+            Err(input) => return input,
         };
         let work = Work::new(Phase::Draft, iteration);
         let interval = self.settings.reflection_interval();
         let steps = Steps::new(&self.prompts, sections, interval, told);
         match self.sections(&work, steps).await {
             Ok(text) => {
-                let checked = gate::check_text(&text, &self.occasion(&work));
+                let checked = gate::check_text(&text, &self.draft_context(&work));
                 self.in_steps = checked.is_ok();
                 let output = match checked {
                     Ok(()) => Ok(text),
                     Err(why) => Err(no_draft(why, text, false)),
                 };
                 let history = None;
-                self.made(Made {
+                self.take_result(DraftResult {
                     work,
                     output,
                     history,
                 })
             }
-            Err(happened) => {
+            Err(input) => {
                 self.in_steps = false;
-                happened
+                input
             }
         }
     }
 
-    /// The sections of the draft; `None` if the reply is no outline.
+    /// The sections of the draft; `None` if the reply is not an outline.
     async fn outline(
         &mut self,
         iteration: u32,
         told: Option<&str>,
-    ) -> Result<Option<Vec<Section>>, Happened> {
+    ) -> Result<Option<Vec<Section>>, Input> {
         let phase = Phase::Outline;
         self.log.emit(Event::Phase { phase, iteration });
         let messages = self.prompts.outline(outline::MOST, told);
         let asked = part(messages);
         let work = Work::new(phase, iteration);
         let reply = self.write(&work, asked).await;
-        let reply = reply.map_err(|lost| self.lost(&work, lost))?;
+        let reply = reply.map_err(|lost| self.draft_failed(&work, lost))?;
         let sections = match gate::check_reply(&reply) {
             Ok(()) => outline::read(&reply.text),
             Err(_) => None,
@@ -88,16 +84,16 @@ impl Run<'_, '_> {
         Ok(sections)
     }
 
-    /// The text of all sections; of fewer where a limit is reached.
-    async fn sections(&mut self, work: &Work, mut steps: Steps) -> Result<String, Happened> {
+    /// The text of all sections; of fewer if a limit is reached.
+    async fn sections(&mut self, work: &Work, mut steps: Steps) -> Result<String, Input> {
         let iteration = work.iteration;
-        // Whether the phase that was begun last is the one that writes.
+        // Whether the last phase is the one that writes.
         let mut writing = false;
         loop {
             let todo = steps.next();
             if todo != Todo::Done && !self.within_limits() {
                 if steps.written() == 0 {
-                    return Err(Happened::OutOfBudget);
+                    return Err(Input::OutOfBudget);
                 }
                 self.log.emit(Event::Warning {
                     message: format!(
@@ -133,7 +129,9 @@ impl Run<'_, '_> {
                 Todo::LookBack(messages) => {
                     writing = false;
                     let trigger = Trigger::StepInterval;
-                    let said = self.look_back(iteration, trigger, messages.clone()).await?;
+                    let said = self
+                        .ask_to_reflect(iteration, trigger, messages.clone())
+                        .await?;
                     steps.looked_back(messages, said.as_deref());
                 }
                 Todo::Done => return Ok(steps.text()),
@@ -141,22 +139,22 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Writes one section: once more with what was wrong where the reply is none, then the draft has failed.
+    /// Writes one section. A rejected reply is retried once with the reason; then the draft fails.
     async fn section(
         &mut self,
         work: &Work,
         (number, of): (usize, usize),
         messages: Vec<Message>,
         steps: &mut Steps,
-    ) -> Result<(), Happened> {
+    ) -> Result<(), Input> {
         let iteration = work.iteration;
         let mut messages = messages;
         for left in (0..TRIES).rev() {
             let reply = self.write(work, part(messages.clone())).await;
-            let reply = reply.map_err(|lost| self.lost(work, lost))?;
+            let reply = reply.map_err(|lost| self.draft_failed(work, lost))?;
             let checked = gate::check_reply(&reply).and_then(|()| {
                 let text = self.clean(work, &reply.text);
-                gate::check_text(&text, &self.occasion(work)).map(|()| text)
+                gate::check_text(&text, &self.draft_context(work)).map(|()| text)
             });
             let no_section = match checked {
                 Ok(text) => {
@@ -168,7 +166,7 @@ impl Run<'_, '_> {
             let reason = format!("section {number} of {of}: {}", no_section.reason);
             if left == 0 || !self.within_limits() {
                 let failed = NotADraft::new(reason, no_section.note);
-                return Err(self.lost(work, no_draft(failed, reply.text, false)));
+                return Err(self.draft_failed(work, no_draft(failed, reply.text, false)));
             }
             self.log.emit(Event::Rejected {
                 iteration,
@@ -187,8 +185,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Ends a draft early of which so much is written that it can no longer become one of use.
-    fn check_so_far(&mut self, work: &Work, text: &str) -> Result<(), Happened> {
+    /// Stops a draft early once it cannot become a valid one.
+    fn check_so_far(&mut self, work: &Work, text: &str) -> Result<(), Input> {
         let mut reading = self.reading(work);
         if !reading.is_hopeless(text) {
             return Ok(());
@@ -196,24 +194,24 @@ impl Run<'_, '_> {
         let Some(why) = reading.verdict(text) else {
             return Ok(());
         };
-        Err(self.lost(work, no_draft(why, text.to_owned(), true)))
+        Err(self.draft_failed(work, no_draft(why, text.to_owned(), true)))
     }
 
-    /// Whether another call may be made.
+    /// Whether the limits allow another call.
     pub(super) fn within_limits(&self) -> bool {
         self.log.spent().limit(&self.settings).is_none()
     }
 }
 
-fn no_draft(why: NotADraft, text: String, stopped_early: bool) -> Lost {
-    Lost::NoDraft {
+fn no_draft(why: NotADraft, text: String, stopped_early: bool) -> DraftError {
+    DraftError::NoDraft {
         why,
         text,
         stopped_early,
     }
 }
 
-/// Asks for a part of a draft.
+/// A request for a part of a draft.
 fn part(messages: Vec<Message>) -> Ask {
     Ask {
         messages,

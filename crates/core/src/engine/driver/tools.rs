@@ -1,43 +1,43 @@
-//! Asking the user's programs before a text is written.
+//! Running the user's programs before a text is written.
 
 use super::Run;
-use crate::engine::machine::Happened;
+use crate::engine::machine::Input;
 use crate::engine::tool::{ToolOutput, WriterTool, problem};
 use crate::engine::triggers;
 use crate::prompt::{ToolResult, tool_note};
 use crate::types::{Event, Phase};
 
-/// What the tools of a run have said.
+/// The results of a run's tools.
 #[derive(Debug, Default)]
-pub(super) struct Consulted {
-    /// The version they were last run for; 0 for none.
+pub(super) struct ToolNotes {
+    /// The version they last ran for; 0 for none.
     iteration: u32,
-    /// What the writer of that version is told.
+    /// What the writer of that version receives.
     notes: Vec<String>,
-    /// What was learned from which result, so that nothing is reflected on twice.
+    /// What was learned from each result, so that no result is reflected on twice.
     known: Vec<(String, ToolOutput, Option<String>)>,
 }
 
-impl Consulted {
-    /// What the writer is told of it.
-    pub(super) fn told(&self) -> impl Iterator<Item = String> {
+impl ToolNotes {
+    /// The notes for the writer.
+    pub(super) fn for_writer(&self) -> impl Iterator<Item = String> {
         self.notes.iter().cloned()
     }
 }
 
 impl Run<'_, '_> {
-    /// Runs the tools for a version that is to be written: on the draft that it revises, else on the prompt. Once,
-    /// however often the version is asked for.
-    pub(super) async fn consult(
+    /// Runs the tools for the next version, on the draft that it revises or else on the prompt. They run once for
+    /// each version, even if it is requested several times.
+    pub(super) async fn run_tools(
         &mut self,
         iteration: u32,
         draft: Option<&str>,
-    ) -> Result<(), Happened> {
-        if self.consulted.iteration == iteration {
+    ) -> Result<(), Input> {
+        if self.tool_notes.iteration == iteration {
             return Ok(());
         }
-        self.consulted.iteration = iteration;
-        self.consulted.notes.clear();
+        self.tool_notes.iteration = iteration;
+        self.tool_notes.notes.clear();
         let plan = self.plan;
         for tool in &plan.writer_tools {
             if draft.is_none() && tool.needs_draft() {
@@ -45,7 +45,7 @@ impl Run<'_, '_> {
             }
             let phase = Phase::Tool;
             self.log.emit(Event::Phase { phase, iteration });
-            // What a tool has said is recorded: today it might say something else.
+            // A recorded result is not repeated: a tool might return something else today.
             let output = match self.log.recorded_tool(iteration, tool.name()) {
                 Some(recorded) => recorded,
                 None => tool.run(draft.unwrap_or(&self.task.prompt)).await,
@@ -68,24 +68,24 @@ impl Run<'_, '_> {
             });
             let guidance = self.learned(iteration, tool, draft, &output).await?;
             let note = tool_note(&result(tool, draft, &output), guidance.as_deref());
-            self.consulted.notes.push(note);
+            self.tool_notes.notes.push(note);
         }
         if self.within_limits() {
             Ok(())
         } else {
-            Err(Happened::OutOfBudget)
+            Err(Input::OutOfBudget)
         }
     }
 
-    /// What matters in a result, if it is to be reflected on.
+    /// What matters in a result, if the settings ask for reflection.
     async fn learned(
         &mut self,
         iteration: u32,
         tool: &WriterTool,
         draft: Option<&str>,
         output: &ToolOutput,
-    ) -> Result<Option<String>, Happened> {
-        let known = self.consulted.known.iter();
+    ) -> Result<Option<String>, Input> {
+        let known = self.tool_notes.known.iter();
         let mut same = known.filter(|(name, known, _)| name == tool.name() && known == output);
         if let Some((.., guidance)) = same.next() {
             return Ok(guidance.clone());
@@ -97,14 +97,14 @@ impl Run<'_, '_> {
         let messages = self
             .prompts
             .reflect_on_tool(&result(tool, draft, output), draft);
-        let guidance = self.look_back(iteration, trigger, messages).await?;
+        let guidance = self.ask_to_reflect(iteration, trigger, messages).await?;
         let learned = (tool.name().to_owned(), output.clone(), guidance.clone());
-        self.consulted.known.push(learned);
+        self.tool_notes.known.push(learned);
         Ok(guidance)
     }
 }
 
-/// A result as prompts show it.
+/// A tool's result in the form that prompts use.
 fn result<'a>(tool: &'a WriterTool, draft: Option<&str>, output: &'a ToolOutput) -> ToolResult<'a> {
     ToolResult {
         tool: tool.name(),

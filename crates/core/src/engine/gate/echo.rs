@@ -1,8 +1,7 @@
-use std::collections::HashSet;
-
-use super::{NotADraft, Occasion, Removed, raw_words, words};
+use super::{DraftContext, NotADraft, Removed, raw_words, words};
 use crate::engine::similarity::similarity;
 use crate::model::{Message, Role};
+use crate::prompt::PromptRuns;
 
 /// A prompt of fewer words may well be the text it asks for.
 const FEWEST_WORDS: usize = 5;
@@ -25,14 +24,14 @@ const OURS: &[&str] = &[
 ];
 /// The line over the task in our prompts, and the form in which small models repeat it.
 const LABELS: &[&str] = &["the task was:", "the task is:"];
+/// How the last instruction of every prompt for a text begins.
+const LAST_INSTRUCTION: &str = "reply with only the";
 /// Blocks of our prompts that are about the text; all others are material, which a text may quote.
 const FRAME: &[&str] = &["<criteria", "<feedback"];
-/// So many words in a row are compared with the frame.
-const RUN: usize = 4;
 /// A text of which so much is the frame's is made of it.
 const OF_FRAME: f64 = 0.6;
 
-/// Takes away a tag around everything, as in our prompts.
+/// Removes a tag around everything, as in our prompts.
 pub(super) fn unwrap_tag<'a>(text: &'a str, removed: &mut Vec<Removed>) -> &'a str {
     for tag in TAGS {
         let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
@@ -51,6 +50,40 @@ pub(super) fn unwrap_tag<'a>(text: &'a str, removed: &mut Vec<Removed>) -> &'a s
     text
 }
 
+/// Removes our last instruction where the reply begins or ends with it.
+pub(super) fn without_instruction<'a>(
+    text: &'a str,
+    context: &DraftContext<'_>,
+    removed: &mut Vec<Removed>,
+) -> &'a str {
+    if context.prompt_has(&[LAST_INSTRUCTION]) {
+        return text;
+    }
+    let mut rest = text;
+    loop {
+        let (first, after) = rest.split_once('\n').unwrap_or(("", rest));
+        let (before, last) = rest.rsplit_once('\n').unwrap_or((rest, ""));
+        let (line, left) = if is_instruction(first) {
+            (first, after)
+        } else if is_instruction(last) {
+            (last, before)
+        } else {
+            return rest;
+        };
+        removed.push(Removed {
+            what: "an instruction of the prompt",
+            text: line.trim().to_owned(),
+        });
+        rest = left.trim();
+    }
+}
+
+fn is_instruction(line: &str) -> bool {
+    let line = line.trim_start_matches(|c: char| !c.is_alphanumeric());
+    line.get(..LAST_INSTRUCTION.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(LAST_INSTRUCTION))
+}
+
 /// Whether a text begins with a tag that may stand around everything.
 pub(super) fn begins_with_tag(text: &str) -> bool {
     let rest = text.strip_prefix('<').unwrap_or_default();
@@ -64,25 +97,12 @@ pub(super) fn begins_with_tag(text: &str) -> bool {
 pub(in crate::engine) fn check_frame(
     reply: &str,
     asked: &[Message],
-    occasion: &Occasion<'_>,
+    context: &DraftContext<'_>,
 ) -> Result<(), NotADraft> {
-    let said = words(reply);
-    let runs = said.windows(RUN);
-    if runs.len() == 0 {
-        return Ok(());
-    }
-    let mut frame = Vec::new();
-    for message in asked.iter().filter(|it| it.role != Role::Assistant) {
-        frame.extend(words(&frame_of(
-            &message.content.replace(occasion.prompt, " "),
-        )));
-    }
-    let known: HashSet<&[String]> = frame.windows(RUN).collect();
-    let all = runs.len();
-    let copied = runs.filter(|run| known.contains(run)).count();
-    #[expect(clippy::cast_precision_loss, reason = "texts have fewer words")]
-    let share = copied as f64 / all as f64;
-    if share < OF_FRAME {
+    let sent = asked.iter().filter(|it| it.role != Role::Assistant);
+    let frame = sent.map(|it| frame_of(&it.content.replace(context.prompt, " ")));
+    let frame: Vec<String> = frame.flat_map(|text| words(&text)).collect();
+    if PromptRuns::new([frame]).share_of(&words(reply)) < OF_FRAME {
         return Ok(());
     }
     Err(NotADraft::new(
@@ -122,13 +142,13 @@ fn frame_of(prompt: &str) -> String {
     frame
 }
 
-/// Whether the text is what the model was told: the prompt, our own layout, or the critique.
-pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
+/// Whether the text repeats the model's input: the prompt, the layout of our prompts, or the critique.
+pub(super) fn check(text: &str, context: &DraftContext<'_>) -> Result<(), NotADraft> {
     let ours = OURS.iter().find(|tag| {
         text.lines()
             .any(|line| line.trim_start().starts_with(**tag))
-            && !occasion.prompt.contains(**tag)
-            && !occasion.base_has(tag)
+            && !context.prompt.contains(**tag)
+            && !context.base_has(tag)
     });
     if let Some(tag) = ours {
         return Err(NotADraft::new(
@@ -136,21 +156,32 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
             "The last reply repeated the material. Write the text itself.",
         ));
     }
+    if text.lines().any(is_instruction)
+        && !context.prompt_has(&[LAST_INSTRUCTION])
+        && !context
+            .base
+            .is_some_and(|base| base.lines().any(is_instruction))
+    {
+        return Err(NotADraft::new(
+            "the reply repeats the instructions instead of following them",
+            "The last reply repeated the instructions. Write the text that the task asks for.",
+        ));
+    }
     let label = LABELS.iter().find(|label| {
         text.lines()
             .any(|line| line.trim().eq_ignore_ascii_case(label))
-            && ![Some(occasion.prompt), occasion.base]
+            && ![Some(context.prompt), context.base]
                 .into_iter()
                 .flatten()
                 .any(|known| known.to_lowercase().contains(**label))
     });
-    if label.is_some() || is_prompt(text, occasion.prompt) {
+    if label.is_some() || is_prompt(text, context.prompt) {
         return Err(NotADraft::new(
             "the reply is the prompt again",
             "The last reply repeated the task. Write the text that the task asks for.",
         ));
     }
-    if is_critique(text, occasion) {
+    if is_critique(text, context) {
         return Err(NotADraft::new(
             "the reply is the critique again",
             "The last reply repeated the feedback. Write the revised text itself.",
@@ -193,9 +224,9 @@ fn only_words(text: &str) -> (String, usize) {
 }
 
 /// Whether the text is a verdict in JSON, or most of its words are those of the issues.
-fn is_critique(text: &str, occasion: &Occasion<'_>) -> bool {
+fn is_critique(text: &str, context: &DraftContext<'_>) -> bool {
     if text.starts_with('{')
-        && !occasion.prompt_has(&["json", "review", "critique"])
+        && !context.prompt_has(&["json", "review", "critique"])
         && let Ok(serde_json::Value::Object(object)) = serde_json::from_str(text)
         && object.contains_key("scores")
         && (object.contains_key("to_fix") || object.contains_key("issues"))
@@ -203,7 +234,7 @@ fn is_critique(text: &str, occasion: &Occasion<'_>) -> bool {
         return true;
     }
     // A fix may be the very words to write, so a short one says nothing.
-    let parts: Vec<(String, usize)> = occasion
+    let parts: Vec<(String, usize)> = context
         .issues
         .iter()
         .flat_map(|issue| [Some(&issue.description), issue.suggested_fix.as_ref()])
@@ -224,9 +255,9 @@ fn is_critique(text: &str, occasion: &Occasion<'_>) -> bool {
     }
     #[expect(clippy::cast_precision_loss, reason = "texts have fewer words")]
     let share = told as f64 / all.max(1) as f64;
-    let said_before = occasion
+    let said_before = context
         .issues
         .iter()
-        .any(|issue| occasion.base_has(&issue.description));
+        .any(|issue| context.base_has(&issue.description));
     share >= CRITIQUE && !said_before
 }

@@ -1,17 +1,17 @@
-use super::{Occasion, Removed};
+use super::{DraftContext, Removed};
 use crate::model::{fence_marker, inside_fence};
 
-/// Takes away one code fence around everything, unless a fence is wanted: the task or a criterion speaks of one, or
-/// the version that was revised has one around everything, too.
+/// Removes one code fence around everything, unless a fence is requested: the task or a criterion speaks of one,
+/// or the revised version has one around everything, too.
 pub(super) fn unwrap<'a>(
     text: &'a str,
-    occasion: &Occasion<'_>,
+    context: &DraftContext<'_>,
     removed: &mut Vec<Removed>,
 ) -> &'a str {
     let Some(inner) = inside_fence(text) else {
         return text;
     };
-    if is_wanted(occasion) || inner.trim().is_empty() {
+    if is_wanted(context) || inner.trim().is_empty() {
         return text;
     }
     let first = text.lines().next().unwrap_or_default();
@@ -36,16 +36,16 @@ pub(super) fn is_end(line: &str) -> bool {
     line.len() >= 3 && (line.bytes().all(|b| b == b'`') || line.bytes().all(|b| b == b'~'))
 }
 
-fn is_wanted(occasion: &Occasion<'_>) -> bool {
-    asks_for_one(occasion.prompt)
-        || occasion.criteria.criteria.iter().any(|criterion| {
+fn is_wanted(context: &DraftContext<'_>) -> bool {
+    asks_for_one(context.prompt)
+        || context.criteria.criteria.iter().any(|criterion| {
             asks_for_one(&criterion.description)
                 || criterion
                     .evaluator
                     .describe()
                     .is_some_and(|rule| asks_for_one(&rule))
         })
-        || occasion
+        || context
             .base
             .is_some_and(|base| inside_fence(base.trim()).is_some())
 }

@@ -1,4 +1,4 @@
-use super::{NotADraft, Occasion};
+use super::{DraftContext, NotADraft};
 use crate::types::{Evaluator, IssueType};
 
 /// A shorter draft may become anything.
@@ -56,19 +56,19 @@ const LONGER: &[&str] = &[
     "thin",
 ];
 
-/// Whether a revision has become much shorter or longer than the version that it revises, though nobody asked for
-/// that: less than 40 % or more than 2.5 times its characters, of at least 200.
+/// Whether a revision became much shorter or longer than the version that it revises without being asked to: less
+/// than 40 % or more than 2.5 times its characters, of at least 200.
 ///
-/// A length is asked for by a `length` criterion in whose direction the base was wrong, or by an issue in so many
-/// words; an issue about something that is missing asks for more.
-pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
-    let Some(base) = occasion.base else {
+/// A change of length is requested by a `length` criterion that the base misses in that direction, or by an issue
+/// in so many words; an issue about something missing asks for more.
+pub(super) fn check(text: &str, context: &DraftContext<'_>) -> Result<(), NotADraft> {
+    let Some(base) = context.base else {
         return Ok(());
     };
     let (before, now) = (base.chars().count(), text.chars().count());
     #[expect(clippy::cast_precision_loss, reason = "texts have fewer characters")]
     let factor = now as f64 / before.max(1) as f64;
-    if before < SHORT || asked_for(occasion, if factor < 1.0 { SHORTER } else { LONGER }) {
+    if before < SHORT || asked_for(context, if factor < 1.0 { SHORTER } else { LONGER }) {
         return Ok(());
     }
     if factor < COLLAPSE {
@@ -89,7 +89,7 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
     Ok(())
 }
 
-fn asked_for(occasion: &Occasion<'_>, phrases: &[&str]) -> bool {
+fn asked_for(context: &DraftContext<'_>, phrases: &[&str]) -> bool {
     let longer = phrases == LONGER;
     let names = |text: &str| {
         let text = text.to_lowercase();
@@ -98,9 +98,9 @@ fn asked_for(occasion: &Occasion<'_>, phrases: &[&str]) -> bool {
             .chain(LENGTH)
             .any(|phrase| text.contains(phrase))
     };
-    occasion.issues.iter().any(|issue| {
+    context.issues.iter().any(|issue| {
         let of_length = issue.criterion.as_ref().is_some_and(|name| {
-            occasion.criteria.criteria.iter().any(|criterion| {
+            context.criteria.criteria.iter().any(|criterion| {
                 criterion.name == *name && matches!(criterion.evaluator, Evaluator::Length(_))
             })
         });

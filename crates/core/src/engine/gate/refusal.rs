@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 
 use super::phrase::phrase;
-use super::{NotADraft, Occasion, words};
+use super::{DraftContext, NotADraft, words};
 
 /// A refusal is short: longer texts that begin like one are letters and stories.
 const MOST_WORDS: usize = 120;
@@ -15,7 +15,7 @@ macro_rules! opener {
     };
 }
 
-/// How refusals begin, the model speaking of itself as the one who was asked.
+/// How refusals begin: the model speaks of itself.
 static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
     phrase(concat!(
         r"^(?:(?:",
@@ -36,9 +36,9 @@ pub(in crate::engine) fn is_refusal(text: &str) -> bool {
     REFUSAL.is_match(plain.as_bytes()) && words(&plain).len() <= MOST_WORDS
 }
 
-/// Whether the text refuses or asks back instead of being what was asked for. A task that is itself about
-/// refusing or excusing is believed.
-pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
+/// Whether the text refuses or asks back instead of being what was requested. Tasks that are about refusing or
+/// excusing are exempt.
+pub(super) fn check(text: &str, context: &DraftContext<'_>) -> Result<(), NotADraft> {
     const ABOUT_IT: &[&str] = &[
         "refus",
         "declin",
@@ -56,7 +56,7 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
         "questionnaire",
         "say no",
     ];
-    if !is_refusal(text) || occasion.prompt_has(ABOUT_IT) || occasion.base_has(text) {
+    if !is_refusal(text) || context.prompt_has(ABOUT_IT) || context.base_has(text) {
         return Ok(());
     }
     let first: String = text

@@ -1,4 +1,4 @@
-use super::{NotADraft, Occasion};
+use super::{DraftContext, NotADraft};
 use crate::model::repetition::loop_start;
 
 /// A loop has at least so many words.
@@ -8,13 +8,13 @@ const KNOWN: f64 = 0.95;
 /// A loop of which less is known, or that is shorter, is only cut from the end of a text that is flawed anyway.
 const LEAST_OF_FLAWED: usize = 60;
 
-/// Whether the text ends in a loop. What is noticed while the text is written is caught there; this is for units that
-/// are longer.
-pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft> {
+/// Whether the text ends in a loop. Short loops are detected while the text is written; this one detects longer
+/// units.
+pub(super) fn check(text: &str, context: &DraftContext<'_>) -> Result<(), NotADraft> {
     let loops = |text: &str| loop_start(text, LEAST, KNOWN).is_some();
     if !loops(text)
-        || occasion.prompt_has(&["repeat", " times", "refrain", "loop"])
-        || occasion.base.is_some_and(loops)
+        || context.prompt_has(&["repeat", " times", "refrain", "loop"])
+        || context.base.is_some_and(loops)
     {
         return Ok(());
     }
@@ -24,7 +24,7 @@ pub(super) fn check(text: &str, occasion: &Occasion<'_>) -> Result<(), NotADraft
     ))
 }
 
-/// A flawed text without the loop that it ends in.
+/// A flawed text without the loop at its end.
 pub(in crate::engine) fn without_loop(text: &str) -> &str {
     loop_start(text, LEAST_OF_FLAWED, KNOWN).map_or(text, |start| text[..start].trim_end())
 }

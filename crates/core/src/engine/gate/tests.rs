@@ -50,13 +50,13 @@ const POEM: &str = "Old pond, green and still,\na frog leaps into the dusk:\nthe
 
 fn cleaned_for(prompt: &str, reply: &str) -> String {
     let criteria = criteria("");
-    let occasion = Occasion {
+    let context = DraftContext {
         prompt,
         criteria: &criteria,
         base: None,
         issues: &[],
     };
-    clean(reply, &occasion).0
+    clean(reply, &context).0
 }
 
 fn cleaned(reply: &str) -> String {
@@ -65,13 +65,13 @@ fn cleaned(reply: &str) -> String {
 
 fn refused(prompt: &str, base: Option<&str>, issues: &[Issue], text: &str) -> Option<String> {
     let criteria = criteria("");
-    let occasion = Occasion {
+    let context = DraftContext {
         prompt,
         criteria: &criteria,
         base,
         issues,
     };
-    check_text(text, &occasion).err().map(|no| no.reason)
+    check_text(text, &context).err().map(|no| no.reason)
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn one_fence_around_everything_is_taken_away_where_none_is_wanted() {
     }
     let prompt = "No introduction, in a fenced code block.";
     assert_eq!(cleaned_for(prompt, &fenced), fenced);
-    let forbidden = Occasion {
+    let forbidden = DraftContext {
         prompt: "Write a function.",
         criteria: &criteria("Only the source file itself: no code fences, no introduction."),
         base: None,
@@ -216,13 +216,13 @@ fn one_fence_around_everything_is_taken_away_where_none_is_wanted() {
     };
     assert_eq!(clean(&fenced, &forbidden).0, code);
     let wanted = criteria("The code stands in a code block.");
-    let occasion = Occasion {
+    let context = DraftContext {
         prompt: "Write a function.",
         criteria: &wanted,
         base: None,
         issues: &[],
     };
-    assert_eq!(clean(&fenced, &occasion).0, fenced);
+    assert_eq!(clean(&fenced, &context).0, fenced);
     let two = format!("{fenced}\n\nAnd then:\n\n{fenced}");
     assert_eq!(
         cleaned_for("Explain it.", &two),
@@ -234,7 +234,7 @@ fn one_fence_around_everything_is_taken_away_where_none_is_wanted() {
         cleaned_for("Explain it.", &format!("```markdown\n{nested}\n```")),
         nested
     );
-    let kept = Occasion {
+    let kept = DraftContext {
         prompt: "Write a function.",
         criteria: &criteria(""),
         base: Some(&fenced),
@@ -309,6 +309,14 @@ fn echoes_are_no_drafts() {
         )
         .is_some()
     );
+    // Our last instruction is removed from the ends, and a reply that has it inside is rejected.
+    let ended = format!("{POEM}\n\n*Reply with only the text.*");
+    assert_eq!(cleaned(&ended), POEM);
+    let begun = format!("Reply with only the whole revised text:\n\n{POEM}");
+    assert_eq!(cleaned(&begun), POEM);
+    let inside = format!("{POEM}\n\nReply with only the whole edited text:\n\n{POEM}");
+    assert!(refused(prompt, None, &[], &inside).is_some());
+    assert_eq!(refused(prompt, Some(&inside), &[], &inside), None);
     let theirs = format!("{POEM}\n\nThe task was:\nto write of frogs.");
     assert_eq!(refused(prompt, Some(&theirs), &[], &theirs), None);
     // A text to be corrected comes back nearly as it was.
@@ -434,7 +442,7 @@ proptest! {
 fn a_reply_made_of_the_instructions_is_not_a_draft() {
     let task = "Describe the frog in the old pond in two sentences.";
     let criteria = criteria("");
-    let occasion = Occasion {
+    let context = DraftContext {
         prompt: task,
         criteria: &criteria,
         base: None,
@@ -446,7 +454,7 @@ fn a_reply_made_of_the_instructions_is_not_a_draft() {
          Reply with the text alone: no introduction, no comment. It must meet every criterion. Write it now."
     );
     let asked = [Message::new(Role::User, prompt)];
-    let rejected = |reply: &str| check_frame(reply, &asked, &occasion).is_err();
+    let rejected = |reply: &str| check_frame(reply, &asked, &context).is_err();
     assert!(rejected(
         "- `clear`: A reader understands it at once.\n- `short`: It has at most fifty words."
     ));

@@ -14,69 +14,69 @@ use crate::prompt::Prompts;
 use crate::text::clip;
 use crate::types::{CHARACTERS_PER_TOKEN, MAX_SAMPLES};
 
-/// A reply that reaches its limit is asked for once more with so many times as much, for reasoning models spend
-/// many tokens before the first one of the answer.
+/// The factor for the token limit when a reply that reached it is requested again. Reasoning models
+/// spend many tokens before the answer begins.
 const CAP_FACTOR: u32 = 4;
 
-/// How often an answer is asked for: once, and once more if the reply cannot be used.
+/// The number of attempts per answer: the first, and one retry if the reply is unusable.
 const TRIES: u32 = 2;
 
-/// How much of an unreadable reply is shown to people, in characters.
+/// The length of the excerpt of an unparseable reply in messages, in characters.
 const SHOWN: usize = 200;
 
-/// The temperature of a judge that is asked several times, where it would always take the likeliest token: the
-/// answers would all be the same, and their spread nothing.
+/// The minimum temperature of a judge that is sampled several times. At temperature 0 all samples
+/// would be equal and their spread 0.
 pub(super) const SAMPLING_TEMPERATURE: f64 = 0.7;
 
-/// Tokens that a judge that reasons may spend on it, next to its verdict; more where a reply has shown that it needs
-/// more.
+/// The number of tokens that a reasoning judge may spend before its verdict. Grows if a reply shows
+/// that more are needed.
 const REASONING_ROOM: u32 = 4096;
 
-/// A model that answers in JSON, and how it is asked.
+/// A model that answers in JSON, with its request settings.
 #[derive(Clone)]
-pub(super) struct Asker {
+pub(super) struct JudgeClient {
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) sampling: Sampling,
     pub(super) think: Think,
-    /// See [`REASONING_ROOM`]; 0 as long as no reply came with reasoning.
+    /// See [`REASONING_ROOM`]. 0 until a reply contains reasoning.
     pub(super) reasoning_room: Arc<AtomicU32>,
-    /// Keeps what it said.
+    /// Stores its replies.
     pub(super) cache: Option<Arc<dyn VerdictCache>>,
-    /// Whether an answer came that its server should not have let through.
+    /// Whether the server has let through a reply that violates its schema.
     pub(super) ignores_schemas: Arc<AtomicBool>,
 }
 
-/// A question to it.
-pub(super) struct Inquiry {
+/// A request to the judge.
+pub(super) struct JudgeRequest {
     pub(super) messages: Vec<Message>,
     pub(super) schema: Arc<ResponseSchema>,
-    /// Whether the messages leave the form of the answer to the schema.
+    /// Whether the server enforces the schema, so that the messages need not describe the form.
     pub(super) enforced: bool,
-    /// The most tokens of an answer, at first.
+    /// The initial token limit of a reply.
     pub(super) cap: u32,
-    /// How many alternatives to each token are asked for, with their probabilities.
+    /// The number of alternatives per token to request, with their probabilities.
     pub(super) alternatives: Option<u8>,
-    /// The criteria, in the order of their questions.
+    /// The names of the criteria, in the order of their questions.
     pub(super) names: Vec<String>,
-    /// Which of several answers to the same question, from 0.
+    /// The index of this sample of the same question, from 0.
     pub(super) sample: u32,
-    /// Whether there are several.
+    /// Whether several samples are taken.
     pub(super) sampled: bool,
 }
 
-/// What a judge said, as far as it is kept: its own words, so that they are read by the rules of today.
+/// A stored reply of a judge. Keeps the original text, so that later versions of the parser apply.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Said {
+pub(super) struct StoredReply {
     pub(super) text: String,
-    /// The expected score of each criterion, where the probabilities tell.
+    /// The expected score of each criterion, where the token probabilities determine it.
     #[serde(default)]
     pub(super) expected: Vec<Option<f64>>,
-    /// Whether the server gave probabilities.
+    /// Whether the server returned probabilities.
     #[serde(default)]
     pub(super) has_probabilities: bool,
 }
 
-impl Said {
+impl StoredReply {
     fn new(reply: &Reply, names: &[String]) -> Self {
         let only = names.len() == 1;
         Self {
@@ -85,7 +85,7 @@ impl Said {
                 .map(|name| expected(&reply.logprobs, name, only))
                 .collect(),
             has_probabilities: !reply.logprobs.is_empty(),
-            // Where a server takes the whole reply for reasoning, the verdict is in there.
+            // Some servers return the whole reply as reasoning; the verdict is then in there.
             text: if reply.text.trim().is_empty() {
                 reply.reasoning.clone()
             } else {
@@ -95,41 +95,42 @@ impl Said {
     }
 }
 
-impl Asker {
-    /// Whether its server holds an answer to a JSON Schema, as far as that is known by now: some take one and ignore it.
+impl JudgeClient {
+    /// Returns whether the server enforces a JSON Schema, as far as known: some accept one and
+    /// ignore it.
     pub(super) fn enforces(&self) -> bool {
         self.model.structured_output() == Some(StructuredOutput::JsonSchema)
             && !self.ignores_schemas.load(Relaxed)
     }
 
-    /// What was answered before, if that was kept and can be read.
+    /// Returns the stored reply if there is one and it can be parsed.
     pub(super) fn recall<T>(
         &self,
-        inquiry: &Inquiry,
-        read: impl Fn(&Said) -> Result<T, String>,
+        inquiry: &JudgeRequest,
+        read: impl Fn(&StoredReply) -> Result<T, String>,
+        observer: &dyn CallObserver,
     ) -> Option<T> {
         let cache = self.cache.as_ref()?;
         let request = self.request(inquiry, inquiry.messages.clone(), 0);
-        let journal = self.model.journal();
-        if journal.is_some_and(|journal| journal.holds(self.model.id(), &request)) {
-            // In this very run it was asked, and is taken from there as an answer of its own.
+        if observer.is_recorded(self.model.id(), &request) {
+            // The reply was given in this run, where it counts as a reply, not as a cached one.
             return None;
         }
-        let kept = cache.get(&self.key(inquiry, &request))?;
-        read(&serde_json::from_str(&kept).ok()?).ok()
+        let entries = cache.get(&self.key(inquiry, &request))?;
+        read(&serde_json::from_str(&entries).ok()?).ok()
     }
 
-    /// Asks: one call; one more if the reply was cut off or cannot be read; then there is no answer, for the
-    /// reason in the inner error.
+    /// Sends the request, and retries once if the reply is truncated or unparseable. The inner
+    /// error is the reason why there is no answer.
     ///
     /// # Errors
-    /// If the model fails for good.
+    /// If the model fails permanently.
     pub(super) async fn ask<T>(
         &self,
-        inquiry: &Inquiry,
+        inquiry: &JudgeRequest,
         attempt: u32,
-        read: impl Fn(&Said) -> Result<T, String>,
-        observer: &CallObserver<'_>,
+        read: impl Fn(&StoredReply) -> Result<T, String>,
+        observer: &dyn CallObserver,
     ) -> Result<Result<T, String>, ModelError> {
         let mut conversation = inquiry.messages.clone();
         let mut cap = self.sampling.max_tokens.unwrap_or(inquiry.cap);
@@ -140,7 +141,7 @@ impl Asker {
             let limit = cap.saturating_add(self.reasoning_room());
             request.sampling.max_tokens = Some(limit);
             if try_number > 0 && conversation == inquiry.messages {
-                // Nothing in the prompt differs, and without chance the reply would be the same.
+                // The prompt is the same, so at temperature 0 the reply would be the same, too.
                 let temperature = request.sampling.temperature;
                 request.sampling.temperature = temperature.map(|it| it.max(SAMPLING_TEMPERATURE));
             }
@@ -148,7 +149,7 @@ impl Asker {
             self.learn_reasoning(&reply);
             problem = match &reply.end {
                 Some(EndReason::Length) => {
-                    // What is left of a verdict that was cut off must not be pieced together.
+                    // A truncated verdict must not be parsed from its pieces.
                     cap = cap.saturating_mul(CAP_FACTOR);
                     let characters = reply.text.chars().count();
                     let written = reply.usage.completion.unwrap_or(u64::MAX);
@@ -168,10 +169,10 @@ impl Asker {
                     return Ok(Err(format!("the judge refused: {why}")));
                 }
                 _ => {
-                    let said = Said::new(&reply, &inquiry.names);
-                    match read(&said) {
+                    let stored = StoredReply::new(&reply, &inquiry.names);
+                    match read(&stored) {
                         Ok(answer) => {
-                            self.keep(inquiry, &said);
+                            self.keep(inquiry, &stored);
                             return Ok(Ok(answer));
                         }
                         Err(problem) => {
@@ -196,7 +197,7 @@ impl Asker {
         )))
     }
 
-    /// How many tokens a reply may have beyond its verdict.
+    /// Returns the number of tokens that a reply may use in addition to its verdict.
     fn reasoning_room(&self) -> u32 {
         match self.reasoning_room.load(Relaxed) {
             0 if self.think.is_requested() => REASONING_ROOM,
@@ -204,7 +205,7 @@ impl Asker {
         }
     }
 
-    /// Makes room for twice the reasoning of this reply in those to come.
+    /// Allows later replies twice the reasoning of this one.
     fn learn_reasoning(&self, reply: &Reply) {
         let tokens = reply.reasoning.len() / CHARACTERS_PER_TOKEN;
         if tokens > 0 {
@@ -214,18 +215,19 @@ impl Asker {
         }
     }
 
-    fn keep(&self, inquiry: &Inquiry, said: &Said) {
+    fn keep(&self, inquiry: &JudgeRequest, stored: &StoredReply) {
         if let Some(cache) = &self.cache
-            && let Ok(text) = serde_json::to_string(said)
+            && let Ok(text) = serde_json::to_string(stored)
         {
             let request = self.request(inquiry, inquiry.messages.clone(), 0);
             cache.put(&self.key(inquiry, &request), &text);
         }
     }
 
-    /// The key under which an answer to the first request is kept. With a server that has no seeds, the requests of several samples
-    /// do not differ, and their answers do.
-    fn key(&self, inquiry: &Inquiry, first: &ChatRequest) -> String {
+    /// Returns the cache key for an answer to the first request. On servers without seeds the
+    /// requests of several samples are equal although their answers differ, so the key includes the
+    /// sample.
+    fn key(&self, inquiry: &JudgeRequest, first: &ChatRequest) -> String {
         let key = cache::key(&*self.model, first);
         match inquiry.sample {
             0 => key,
@@ -233,7 +235,7 @@ impl Asker {
         }
     }
 
-    fn request(&self, inquiry: &Inquiry, messages: Vec<Message>, offset: u32) -> ChatRequest {
+    fn request(&self, inquiry: &JudgeRequest, messages: Vec<Message>, offset: u32) -> ChatRequest {
         let mut request = ChatRequest::new(Purpose::Judge, messages);
         let offset = u64::from(inquiry.sample * TRIES) + u64::from(offset);
         request.sampling = Sampling {

@@ -1,4 +1,4 @@
-//! Verdicts that were given already.
+//! The cache of verdicts.
 
 use std::collections::HashMap;
 
@@ -7,35 +7,36 @@ use parking_lot::Mutex;
 use crate::model::{ChatModel, ChatRequest};
 use crate::prompt::PROMPT_VERSION;
 
-/// Keeps verdicts, so that the same draft is not judged twice. Given from above: this room knows no disk.
+/// Stores verdicts, so that the same draft is not judged twice. The caller provides the storage;
+/// this crate does not access the disk.
 ///
-/// A cache that fails has nothing and keeps nothing: a verdict can always be asked for again.
+/// A failing cache behaves like an empty one: a verdict can always be requested again.
 pub trait VerdictCache: Send + Sync {
-    /// What was kept under a key.
+    /// Returns the value stored under `key`.
     fn get(&self, key: &str) -> Option<String>;
 
-    /// Keeps a verdict.
+    /// Stores a verdict under `key`.
     fn put(&self, key: &str, verdict: &str);
 }
 
-/// Keeps verdicts for as long as it lives.
+/// A cache that keeps verdicts in memory.
 #[derive(Debug, Default)]
 pub struct MemoryCache(Mutex<HashMap<String, String>>);
 
 impl VerdictCache for MemoryCache {
     fn get(&self, key: &str) -> Option<String> {
-        let kept = self.0.lock();
-        kept.get(key).cloned()
+        let entries = self.0.lock();
+        entries.get(key).cloned()
     }
 
     fn put(&self, key: &str, verdict: &str) {
-        let mut kept = self.0.lock();
-        kept.insert(key.to_owned(), verdict.to_owned());
+        let mut entries = self.0.lock();
+        entries.insert(key.to_owned(), verdict.to_owned());
     }
 }
 
-/// The key of what a model answers to a request. The messages hold the task, its context, the criteria, the draft
-/// and every word of the prompt, so nothing of these can change unnoticed.
+/// Returns the cache key for a model's answer to a request. The messages contain the task, its
+/// context, the criteria, the draft and the full prompt, so any change to these changes the key.
 pub(super) fn key(model: &dyn ChatModel, request: &ChatRequest) -> String {
     let address = model.address().unwrap_or_default();
     format!(

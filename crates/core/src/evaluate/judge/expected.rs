@@ -1,19 +1,20 @@
-//! The expected score: the mean of all steps that a judge might have written, weighted by their probabilities.
-//! A judge that always writes the same step still wavers between the steps, and that shows here
-//! (`reflection-anchors.md` §0.5).
+//! The expected score: the mean of all steps that a judge might have written, weighted by their
+//! probabilities. It distinguishes drafts between two steps even if the judge always writes the
+//! same step.
 
 use crate::model::TokenLogprob;
 use crate::prompt::SCALE;
 
-/// How many alternatives to each token are asked for: the steps, in the forms that they come in.
+/// The number of alternatives per token to request. Covers all steps in their usual forms.
 pub(super) const ALTERNATIVES: u8 = 10;
 
-/// The least probability that all steps have together. Below it, the model was about to write something else,
-/// and what is left says little.
+/// The minimum total probability of all steps. Below it, the model was about to write something
+/// else, and the rest is not reliable.
 const LEAST_MASS: f64 = 0.5;
 
-/// The expected score of a criterion, 0 to 1; `None` if its step is not found among the tokens, or its
-/// probabilities say too little. `only`: it is the only criterion of the reply, which need not name it.
+/// Returns the expected score of a criterion, 0 to 1. `None` if its step is not found among the
+/// tokens, or the steps have too little probability. `only` means that the reply is about this
+/// criterion alone and need not name it.
 pub(super) fn expected(tokens: &[TokenLogprob], name: &str, only: bool) -> Option<f64> {
     let text: String = tokens.iter().map(|token| token.token.as_str()).collect();
     let at = place_of_step(&text, name, only)?;
@@ -26,7 +27,7 @@ pub(super) fn expected(tokens: &[TokenLogprob], name: &str, only: bool) -> Optio
         }
         found
     })?;
-    // What stands in the token before the step: a space, a colon.
+    // The part of the token before the step, such as a space or a colon.
     let before = &token.token[..at - begin];
     let mut mass = 0.0;
     let mut sum = 0.0;
@@ -46,7 +47,7 @@ pub(super) fn expected(tokens: &[TokenLogprob], name: &str, only: bool) -> Optio
     (mass.is_finite() && mass >= LEAST_MASS).then(|| sum / mass)
 }
 
-/// The score of the step that a token begins with.
+/// Returns the score of the step that a token begins with.
 fn step(token: &str) -> Option<f64> {
     let mut chars = token.trim_start().chars();
     let step = chars.next()?.to_digit(10)?;
@@ -59,10 +60,10 @@ fn step(token: &str) -> Option<f64> {
         .map(|anchor| anchor.score)
 }
 
-/// Where the digit of a criterion's step stands in the JSON that a judge wrote.
+/// Returns the offset of the digit of a criterion's step in the judge's JSON.
 fn place_of_step(text: &str, name: &str, only: bool) -> Option<usize> {
     let key = serde_json::to_string(name).ok()?;
-    // Backwards, since the last verdict counts.
+    // Search backwards, because the last verdict counts.
     let from = keys(text, &key).last();
     let at = match from {
         Some(from) => {
@@ -82,13 +83,13 @@ fn place_of_step(text: &str, name: &str, only: bool) -> Option<usize> {
         }
         None => return None,
     };
-    // 4.5 is no step.
+    // 4.5 is not a step.
     let next = text[at + 1..].chars().next();
     (!next.is_some_and(|c| c == '.' || c.is_ascii_digit())).then_some(at)
 }
 
-/// The ends of a key wherever it stands as a key: followed by a colon, and not within a text, where its quotes
-/// would be escaped.
+/// Returns the end offset of every occurrence of a key: followed by a colon and outside of strings,
+/// where its quotes would be escaped.
 fn keys<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = usize> + 'a {
     text.match_indices(key)
         .filter(|(at, _)| !text[..*at].ends_with('\\'))
@@ -96,7 +97,7 @@ fn keys<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = usize> + 'a {
         .filter(|end| text[*end..].trim_start().starts_with(':'))
 }
 
-/// Where the digit stands in `: 4` or `: "4"`.
+/// Returns the offset of the digit in `: 4` or `: "4"`.
 fn bare_step(rest: &str) -> Option<usize> {
     let value = rest.trim_start().strip_prefix(':')?.trim_start();
     let value = value.strip_prefix('"').unwrap_or(value);

@@ -1,21 +1,22 @@
-//! The `llm` evaluator: a model that judges.
+//! The `llm` evaluator: a model as judge.
 //!
-//! A call asks about some criteria at once (`question`), a bench makes all calls of one model (`bench`), their
-//! replies are read (`reply`, `verdict`), what they quote is looked up in the draft (`evidence`), and several
-//! verdicts come to one (`samples`). What was said before is remembered (`cache`). Whether the judge is any good
-//! can be tried (`probe`).
+//! A call asks about some criteria at once (`question`). A `JudgeRunner` makes all calls of one
+//! model (`runner`). Replies are parsed (`reply`, `verdict`), quotes are verified against the draft
+//! (`evidence`), and several verdicts are combined into one (`samples`). Replies are cached
+//! (`cache`). `probe` tests whether the judge is reliable.
 
 mod ask;
-mod bench;
 mod cache;
-mod evidence;
+mod copied;
 mod expected;
 pub(super) mod pairwise;
+mod parse_verdict;
 mod probe;
 mod question;
+mod quotes;
 mod reply;
+mod runner;
 mod samples;
-mod verdict;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,31 +25,32 @@ use std::sync::atomic::AtomicU32;
 use futures_util::future::try_join_all;
 use tokio::sync::OnceCell;
 
-use self::ask::Asker;
-use self::bench::{Bench, Call, Told};
+use self::ask::JudgeClient;
 pub use self::cache::{MemoryCache, VerdictCache};
 use self::probe::Probe;
 use self::question::Question;
+use self::runner::{Call, JudgeRunner, SampleResult};
 use super::Finding;
 use crate::model::{CallEvent, CallObserver, ChatEvent, ChatModel, ModelError, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Criterion, Evaluator, Issue, JudgeMode, ModelId};
 
-/// The model that judges, and how it is asked. The rest is said by the criteria
+/// The judge's model and its request settings. The criteria hold the other settings
 /// ([`Criteria::judge_settings`]).
 #[derive(Clone)]
 pub struct JudgeModel {
     /// The model.
     pub model: Arc<dyn ChatModel>,
-    /// How it chooses tokens.
+    /// Its sampling settings.
     pub sampling: Sampling,
     /// How much it reasons.
     pub think: Think,
-    /// The models that criteria name for themselves (`model = "..."`), by what they write there.
+    /// The models that criteria name (`model = "..."`), by that name.
     pub others: BTreeMap<String, OtherModel>,
-    /// Keeps verdicts; `None` to ask each time.
+    /// Stores verdicts. `None` asks the model every time.
     pub cache: Option<Arc<dyn VerdictCache>>,
-    /// Tokens that a reply is allowed for reasoning, next to its verdict, once a model has been seen to reason.
+    /// The number of reasoning tokens that a reply may use in addition to its verdict, once the
+    /// model has been seen to reason.
     pub reasoning_room: Arc<AtomicU32>,
 }
 
@@ -57,14 +59,14 @@ pub struct JudgeModel {
 pub struct OtherModel {
     /// The model.
     pub model: Arc<dyn ChatModel>,
-    /// How it chooses tokens.
+    /// Its sampling settings.
     pub sampling: Sampling,
     /// How much it reasons.
     pub think: Think,
 }
 
 impl JudgeModel {
-    /// A judge of all criteria, which keeps nothing.
+    /// Returns a judge of all criteria, without a cache.
     pub fn new(model: Arc<dyn ChatModel>, sampling: Sampling, think: Think) -> Self {
         Self {
             model,
@@ -76,7 +78,7 @@ impl JudgeModel {
         }
     }
 
-    /// The same judge, each of whose models stands behind something.
+    /// Returns the same judge with each of its models wrapped by `behind`.
     #[must_use]
     pub fn behind(self, mut behind: impl FnMut(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>) -> Self {
         let others = self.others.into_iter().map(|(name, other)| {
@@ -90,12 +92,12 @@ impl JudgeModel {
         }
     }
 
-    /// The model that judges a criterion with this configuration.
-    fn asker(&self, other: Option<&OtherModel>) -> Asker {
+    /// Returns the model that judges a criterion with this configuration.
+    fn asker(&self, other: Option<&OtherModel>) -> JudgeClient {
         let own = (&self.model, &self.sampling, self.think);
         let (model, sampling, think) =
             other.map_or(own, |other| (&other.model, &other.sampling, other.think));
-        Asker {
+        JudgeClient {
             model: Arc::clone(model),
             sampling: sampling.clone(),
             think,
@@ -106,25 +108,26 @@ impl JudgeModel {
     }
 }
 
-/// The most tokens that a verdict on these criteria may take, at first.
+/// Returns the initial token limit for a verdict on these criteria.
 pub fn verdict_tokens(criteria: &Criteria) -> u32 {
     let scored = |criterion: &&Criterion| matches!(criterion.evaluator, Evaluator::Llm(_));
-    // A choice between two texts takes as much as a verdict on one criterion.
-    bench::cap(criteria.criteria.iter().filter(scored).count().max(1))
+    // A choice between two texts takes as many tokens as a verdict on one criterion.
+    runner::cap(criteria.criteria.iter().filter(scored).count().max(1))
 }
 
-/// A call that a judge is asked with, each time a draft is judged.
+/// A call to the judge that is made for each draft.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerdictCall<'c> {
-    /// The model that the criteria name for themselves; `None` for the judge of the run.
+    /// The model that the criteria name, or `None` for the judge of the run.
     pub model: Option<&'c str>,
-    /// What it is asked about.
+    /// The criteria that the call is about.
     pub criteria: Vec<&'c Criterion>,
-    /// How often it is made. More often where probabilities are asked for and do not come.
+    /// The number of samples. More are taken if probabilities are requested but not returned.
     pub samples: u32,
 }
 
-/// The calls for verdicts on the `llm` criteria of a set, for one draft. Comparisons are not among them.
+/// Returns the calls for verdicts on the `llm` criteria of a set, for one draft. Excludes
+/// comparisons.
 pub fn verdict_calls(criteria: &Criteria) -> Vec<VerdictCall<'_>> {
     let settings = &criteria.judge_settings;
     let scored = |criterion: &&Criterion| matches!(criterion.evaluator, Evaluator::Llm(_));
@@ -140,14 +143,14 @@ pub fn verdict_calls(criteria: &Criteria) -> Vec<VerdictCall<'_>> {
         .collect()
 }
 
-/// The criteria of one model, as its calls are about them; each with its place among those of the judge.
+/// The criteria of one model, grouped by call, each with its index among the judge's criteria.
 struct Group<'a> {
-    /// As the criteria name it; `None` for the judge of the run.
+    /// The model that the criteria name, or `None` for the judge of the run.
     model: Option<&'a str>,
     calls: Vec<Vec<(usize, &'a Criterion)>>,
 }
 
-/// Which criteria are judged by which model in which call.
+/// Groups the criteria by model and call.
 fn groups<'a>(judged: impl Iterator<Item = &'a Criterion>, mode: JudgeMode) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     let has_own_prompt = |criterion: &Criterion| matches!(&criterion.evaluator, Evaluator::Llm(config) if config.prompt.is_some());
@@ -165,7 +168,7 @@ fn groups<'a>(judged: impl Iterator<Item = &'a Criterion>, mode: JudgeMode) -> V
                 groups.len() - 1
             });
         let calls = &mut groups[at].calls;
-        // A prompt of its own is about nothing else.
+        // A custom prompt covers only its own criterion.
         let alone = mode == JudgeMode::Separate || has_own_prompt(criterion);
         let joint = calls
             .iter_mut()
@@ -178,39 +181,39 @@ fn groups<'a>(judged: impl Iterator<Item = &'a Criterion>, mode: JudgeMode) -> V
     groups
 }
 
-/// What judges the `llm` criteria of a set.
+/// The judge for the `llm` criteria of a set.
 pub(super) struct Judge {
     id: ModelId,
-    benches: Arc<[Bench]>,
-    /// In the order of the criteria, each with the criterion's weight.
+    runners: Arc<[JudgeRunner]>,
+    /// The questions in the order of the criteria, each with the criterion's weight.
     questions: Arc<[(Question, f64)]>,
-    /// What came of the probe, once it was made in this run; `None` if none is wanted.
+    /// The result of the probe once it has run, or `None` if it is disabled.
     probe: Option<OnceCell<Probe>>,
 }
 
-/// What a draft is judged with.
-pub(super) struct Case<'a> {
+/// The input of a judgement.
+pub(super) struct JudgeCase<'a> {
     pub(super) prompts: &'a Prompts,
     pub(super) draft: &'a str,
-    /// How often it was judged before without a readable verdict.
+    /// How often the draft was judged before without a parseable verdict.
     pub(super) attempt: u32,
-    pub(super) observer: &'a CallObserver<'a>,
+    pub(super) observer: &'a dyn CallObserver,
 }
 
-/// What the judge says.
+/// The judge's result for a draft.
 pub(super) struct Judgement {
-    /// One for each of its criteria, in their order.
+    /// One finding per criterion, in order.
     pub(super) findings: Vec<Finding>,
     pub(super) issues: Vec<Issue>,
-    /// The lowest of its calls.
+    /// The lowest confidence of its calls.
     pub(super) confidence: Option<f64>,
 }
 
 impl Judge {
-    /// A judge for the `llm` criteria of a set; `None` if it has none.
+    /// Returns a judge for the `llm` criteria of a set, or `None` if it has none.
     ///
     /// # Errors
-    /// If a criterion names a model that is not there.
+    /// If a criterion names an unknown model.
     pub(super) fn for_criteria(
         criteria: &Criteria,
         judge: &JudgeModel,
@@ -229,18 +232,18 @@ impl Judge {
         if questions.is_empty() {
             return Ok(None);
         }
-        let benches = groups
+        let runners = groups
             .into_iter()
             .map(|group| {
                 let other = group
                     .model
                     .map(|name| {
                         judge.others.get(name).ok_or_else(|| {
-                            format!("a criterion is to be judged by the model `{name}`, which is not there")
+                            format!("a criterion names the model `{name}`, which is not configured")
                         })
                     })
                     .transpose()?;
-                Ok(Bench::new(
+                Ok(JudgeRunner::new(
                     judge.asker(other),
                     settings.samples(),
                     settings.score(),
@@ -250,51 +253,56 @@ impl Judge {
             .collect::<Result<_, String>>()?;
         Ok(Some(Self {
             id: judge.model.id().clone(),
-            benches,
+            runners,
             questions,
             probe: settings.probe().then(OnceCell::new),
         }))
     }
 
-    /// The same judge for another run, which has not been tried in it.
-    pub(super) fn untried(&self) -> Self {
+    /// Returns the same judge for another run, in which it has not been probed.
+    pub(super) fn without_probe(&self) -> Self {
         Self {
             id: self.id.clone(),
-            benches: Arc::clone(&self.benches),
+            runners: Arc::clone(&self.runners),
             questions: Arc::clone(&self.questions),
             probe: self.probe.as_ref().map(|_| OnceCell::new()),
         }
     }
 
-    /// Judges a draft; once more if the judgement is `doubtful`. A verdict that cannot be read is `unparsed`, which is
-    /// neither a pass nor a zero.
+    /// Judges a draft, and once more if the judgement is `doubtful`. An unparseable verdict has the
+    /// status `unparsed`, which counts as neither pass nor fail.
     ///
     /// # Errors
-    /// If a model fails for good.
+    /// If a model fails permanently.
     pub(super) async fn judge(
         &self,
-        case: &Case<'_>,
+        case: &JudgeCase<'_>,
         doubtful: impl Fn(&Judgement) -> bool,
     ) -> Result<Judgement, ModelError> {
-        let mut told = try_join_all(self.benches.iter().map(|bench| bench.judge(case))).await?;
-        let judgement = self.combine(&told);
+        let mut samples_taken =
+            try_join_all(self.runners.iter().map(|bench| bench.judge(case))).await?;
+        let judgement = self.combine(&samples_taken);
         if !doubtful(&judgement) {
             return Ok(judgement);
         }
-        let again = try_join_all(self.benches.iter().map(|bench| bench.again(case))).await?;
-        for ((_, told), again) in told.iter_mut().flatten().zip(again.into_iter().flatten()) {
-            told.push(again);
+        let again = try_join_all(self.runners.iter().map(|bench| bench.again(case))).await?;
+        for ((_, samples_taken), again) in samples_taken
+            .iter_mut()
+            .flatten()
+            .zip(again.into_iter().flatten())
+        {
+            samples_taken.push(again);
         }
-        Ok(self.combine(&told))
+        Ok(self.combine(&samples_taken))
     }
 
-    /// One judgement of all that was said.
-    fn combine(&self, told: &[Vec<(&Call, Vec<Told>)>]) -> Judgement {
+    /// Combines all samples into one judgement.
+    fn combine(&self, samples_taken: &[Vec<(&Call, Vec<SampleResult>)>]) -> Judgement {
         let mut findings: Vec<Option<Finding>> = vec![None; self.questions.len()];
         let mut issues = Vec::new();
         let mut confidence: Option<f64> = None;
-        for (call, told) in told.iter().flatten() {
-            let combined = samples::combine(call.questions.len(), told);
+        for (call, samples_taken) in samples_taken.iter().flatten() {
+            let combined = samples::combine(call.questions.len(), samples_taken);
             for (place, finding) in call.places.iter().zip(combined.findings) {
                 findings[*place] = Some(finding);
             }
@@ -305,23 +313,24 @@ impl Judge {
             };
         }
         Judgement {
-            // Every question is in one call.
+            // Every question is in exactly one call.
             findings: findings.into_iter().flatten().collect(),
             issues,
             confidence,
         }
     }
 
-    /// What the weights of its criteria are multiplied with: 1, or less for a judge that cannot tell good from
-    /// bad, which is also said to the observer. The first time, it may be tried for that.
+    /// Returns the factor for the weights of the judge's criteria: 1, or less for a judge that
+    /// cannot tell good from bad, which the observer also receives as a warning. Runs the probe on
+    /// first use, if enabled.
     ///
     /// # Errors
-    /// If a model fails for good.
+    /// If a model fails permanently.
     pub(super) async fn weight(
         &self,
         criteria: &Criteria,
         prompts: &Prompts,
-        observer: &CallObserver<'_>,
+        observer: &dyn CallObserver,
     ) -> Result<f64, ModelError> {
         let Some(cell) = &self.probe else {
             return Ok(1.0);
@@ -334,25 +343,25 @@ impl Judge {
         };
         let weight = probe::capped(criteria);
         let so = if weight < 1.0 {
-            "its criteria count for no more than a quarter of the score"
+            "its criteria count for at most a quarter of the score"
         } else {
-            "let another one judge with `--judge-model`"
+            "use another judge with `--judge-model`"
         };
         let message = format!("do not trust the judge {}: {problem}; {so}", self.id);
-        observer(CallEvent::Chat(&ChatEvent::Notice(message)));
+        observer.on_event(CallEvent::Chat(&ChatEvent::Notice(message)));
         Ok(weight)
     }
 
-    /// That a good text is not good enough for it, in words, if it was tried and the probe says so.
-    pub(super) fn harshness(&self) -> Option<String> {
-        self.probe.as_ref()?.get()?.harshness()
+    /// Returns a message if the probe found that the judge rejects a good text.
+    pub(super) fn over_strict(&self) -> Option<String> {
+        self.probe.as_ref()?.get()?.over_strict()
     }
 
     fn questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.iter().map(|(question, _)| question)
     }
 
-    /// The weighted mean of a value of each criterion.
+    /// Returns the weighted mean of a value per criterion.
     fn mean(&self, values: &[f64]) -> Option<f64> {
         let weights = self.questions.iter().map(|(_, weight)| weight);
         let sum: f64 = weights.clone().zip(values).map(|(w, v)| w * v).sum();

@@ -1,50 +1,50 @@
-//! Which of two texts is better.
+//! Pairwise comparison of two texts.
 
 use std::sync::Arc;
 
 use futures_util::future::try_join;
 use serde_json::{Map, Value};
 
-use super::ask::{Inquiry, Said};
+use super::ask::{JudgeRequest, StoredReply};
 use super::question::{closed, object, one_of, text};
 use super::reply::{any, objects, the_one};
-use super::{JudgeModel, bench};
+use super::{JudgeModel, runner};
 use crate::model::{CallObserver, ModelError, ResponseSchema};
 use crate::prompt::Prompts;
 
-/// Which of two texts meets the criteria better.
+/// The text that meets the criteria better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preference {
-    /// The first.
+    /// The first text.
     First,
-    /// The second.
+    /// The second text.
     Second,
-    /// Neither, or the judge does not know: asked in the other order, it says something else.
+    /// Neither, or the answer depends on the order of the texts.
     Tie,
 }
 
 /// Two texts to choose between.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair<'a> {
-    /// One.
+    /// The first text.
     pub first: &'a str,
-    /// The other.
+    /// The second text.
     pub second: &'a str,
-    /// The name of the one criterion that decides; `None` if all do.
+    /// The name of the criterion that decides, or `None` for all.
     pub criterion: Option<&'a str>,
-    /// How often it was asked before without a readable answer, so that a repeatable judge does not
-    /// repeat itself.
+    /// How often the pair was compared before without a parseable answer. Varies the seed, so that
+    /// a deterministic judge does not repeat its reply.
     pub attempt: u32,
 }
 
 /// A judge's choice between two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
-    /// Which it prefers.
+    /// The preferred text.
     pub preference: Preference,
-    /// Why, in its words: as asked with the first text in front, then with the second.
+    /// The judge's reasons: first with the first text in front, then with the second.
     pub reasons: [String; 2],
-    /// Whether both answers were remembered.
+    /// Whether both answers came from the cache.
     pub cached: bool,
 }
 
@@ -52,15 +52,15 @@ pub struct Comparison {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComparisonError {
-    /// The model failed for good.
+    /// The model failed permanently.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// What it said could not be read. That is no tie.
+    /// The reply could not be parsed. This does not count as a tie.
     #[error("{0}")]
     Unparsed(String),
 }
 
-/// The JSON Schema of a choice; its keys stand in alphabetical order, as those of a verdict do.
+/// Returns the JSON Schema of a choice. The keys are in alphabetical order, as in a verdict.
 pub(super) fn schema() -> Value {
     closed(object([
         ("analysis", text(400)),
@@ -68,33 +68,34 @@ pub(super) fn schema() -> Value {
     ]))
 }
 
-/// Asks a judge which of two texts meets the criteria, or one of them, better, in both orders at the same time: many judges
-/// prefer the text that stands first (`reflection-anchors.md` §0.6), and a choice that depends on the order is a
-/// tie. The task and the criteria are in the server's prompt cache already if the judge has judged before.
+/// Asks a judge which of two texts better meets the criteria, or one of them. Asks in both orders
+/// concurrently, because many judges prefer the text that comes first; a choice that depends on the
+/// order is a tie. If the judge has scored a draft before, the task and the criteria are already in
+/// the server's prompt cache.
 ///
 /// # Errors
-/// If the model fails, or its answer cannot be read in one of the orders.
+/// If the model fails, or its answer in one of the orders cannot be parsed.
 pub async fn prefer(
     judge: &JudgeModel,
     prompts: &Prompts,
     pair: &Pair<'_>,
-    observer: &CallObserver<'_>,
+    observer: &dyn CallObserver,
 ) -> Result<Comparison, ComparisonError> {
     let asker = judge.asker(None);
     let schema = Arc::new(ResponseSchema::new("preference", schema()));
     let ask = async |a: &str, b: &str| {
         let enforced = asker.enforces();
-        let inquiry = Inquiry {
+        let inquiry = JudgeRequest {
             messages: prompts.compare(a, b, pair.criterion, enforced),
             schema: Arc::clone(&schema),
             enforced,
-            cap: bench::cap(1),
+            cap: runner::cap(1),
             alternatives: None,
             names: Vec::new(),
             sample: 0,
             sampled: false,
         };
-        match asker.recall(&inquiry, read) {
+        match asker.recall(&inquiry, read, observer) {
             Some(choice) => Ok((Ok(choice), true)),
             None => asker
                 .ask(&inquiry, pair.attempt, read, observer)
@@ -107,8 +108,8 @@ pub async fn prefer(
     let forth = forth.map_err(ComparisonError::Unparsed)?;
     let back = back.map_err(ComparisonError::Unparsed)?;
     let preference = match (forth.better, back.better) {
-        (Better::A, Better::B) => Preference::First,
-        (Better::B, Better::A) => Preference::Second,
+        (Preferred::A, Preferred::B) => Preference::First,
+        (Preferred::B, Preferred::A) => Preference::Second,
         _ => Preference::Tie,
     };
     Ok(Comparison {
@@ -118,24 +119,24 @@ pub async fn prefer(
     })
 }
 
-/// Which of two texts stands better, by its place.
+/// The position of the preferred text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Better {
+enum Preferred {
     A,
     B,
     Neither,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Choice {
-    better: Better,
+struct PairChoice {
+    better: Preferred,
     reason: String,
 }
 
-/// Reads a choice: the one object that has one.
-fn read(said: &Said) -> Result<Choice, String> {
+/// Parses a choice: the only object in the reply that contains one.
+fn read(stored: &StoredReply) -> Result<PairChoice, String> {
     const KEYS: [&str; 5] = ["better", "winner", "preference", "preferred", "choice"];
-    let found = objects(&said.text)?;
+    let found = objects(&stored.text)?;
     let chooses = |object: &&Map<String, Value>| KEYS.iter().any(|key| object.contains_key(*key));
     let object = the_one(found.iter().filter(chooses))?
         .ok_or("it holds no JSON object with the key `better`")?;
@@ -148,9 +149,9 @@ fn read(said: &Said) -> Result<Choice, String> {
         .find_map(|before| plain.strip_prefix(before))
         .unwrap_or(&plain);
     let better = match letter {
-        "a" => Better::A,
-        "b" => Better::B,
-        "tie" | "neither" | "both" | "equal" | "none" => Better::Neither,
+        "a" => Preferred::A,
+        "b" => Preferred::B,
+        "tie" | "neither" | "both" | "equal" | "none" => Preferred::Neither,
         _ => {
             return Err(format!(
                 "`better` is `{written}`, but only `A`, `B` and `tie` are answers"
@@ -160,7 +161,7 @@ fn read(said: &Said) -> Result<Choice, String> {
     let reason = ["analysis", "reason", "explanation", "feedback"]
         .iter()
         .find_map(|key| object.get(*key)?.as_str());
-    Ok(Choice {
+    Ok(PairChoice {
         better,
         reason: reason.unwrap_or_default().trim().to_owned(),
     })

@@ -1,52 +1,54 @@
-//! Whether a judge can tell good from bad: it judges texts of known quality without being told.
+//! Tests whether a judge can tell good from bad, by letting it judge texts of known quality.
 //!
-//! The texts are those of the criteria (`[probe]`); the built-in sets have a pair each. Examples that the judge
-//! is shown are not taken, since it knows the verdict on them. A set that has no good text of its own is tried
-//! with words without sense alone, which must not reach the floors. Only scores are tried; what comes of it holds
+//! The texts come from the criteria (`[probe]`); each built-in set has a pair. Few-shot examples
+//! are not used, because the judge sees their verdicts. A set without a good text is probed with a
+//! meaningless text only, which must not reach the floors. Only scores are probed; the result
+//! applies to comparisons as well.
 //! for the judge's comparisons, too.
 
-use super::{Case, Judge};
+use super::{Judge, JudgeCase};
 use crate::model::{CallObserver, ModelError};
 use crate::prompt::Prompts;
 use crate::types::{Criteria, Task};
 
-/// The planted bad text where the criteria have none: no sentence of it means anything.
+/// The bad text for criteria without their own: no sentence has a meaning.
 const WITHOUT_SENSE: &str = "\
 Seventeen of the under purple, because window. Therefore the, as was not shown, eleven spoons eleven. \
 Quickly table table, however asdf: blue is the opposite of Tuesday and so on and so on.
 
 TODO lorem. Which whereas Whereas it had. In conclusion, banana.";
 
-/// The least by which a good text's score must be above a bad one's: a step of the scale, almost.
+/// The minimum by which a good text's score must exceed a bad one's: almost one step of the scale.
 const LEAST_DIFFERENCE: f64 = 0.2;
 
-/// The most that a judge which failed the probe weighs among all criteria, where others speak as well.
+/// The maximum share of the total weight for a judge that failed the probe, if there are other
+/// evaluators.
 const CAPPED_SHARE: f64 = 0.25;
 
-/// What a judge made of the planted texts.
+/// The judge's scores for the probe texts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Probe {
-    /// The mean score of the good text; `None` without one, or without a readable verdict.
+    /// The mean score of the good text, or `None` without a good text or a parseable verdict.
     good: Option<f64>,
-    /// That of the bad one; `None` without a readable verdict.
+    /// The mean score of the bad text, or `None` without a parseable verdict.
     bad: Option<f64>,
     /// The mean of the floors.
     floor: f64,
 }
 
 impl Probe {
-    /// Lets the judge judge the planted texts, as any other.
+    /// Lets the judge score the probe texts like any other draft.
     pub(super) async fn run(
         judge: &Judge,
         criteria: &Criteria,
         prompts: &Prompts,
-        observer: &CallObserver<'_>,
+        observer: &dyn CallObserver,
     ) -> Result<Self, ModelError> {
         let texts = &criteria.probe;
         let task = Task::new(texts.prompt.as_deref().unwrap_or_default());
         let prompts = prompts.for_task(&task, criteria);
         let mean = async |text: &str| -> Result<Option<f64>, ModelError> {
-            let case = Case {
+            let case = JudgeCase {
                 prompts: &prompts,
                 draft: text,
                 attempt: 0,
@@ -69,8 +71,9 @@ impl Probe {
         })
     }
 
-    /// That a good text is not good enough for the judge, in words; `None` if it is, or none was tried.
-    pub(super) fn harshness(&self) -> Option<String> {
+    /// Returns a message if the judge rejects the good text. `None` if it accepts it or there is
+    /// none.
+    pub(super) fn over_strict(&self) -> Option<String> {
         let (good, floor) = (self.good?, self.floor);
         (good < floor).then(|| {
             format!(
@@ -79,7 +82,8 @@ impl Probe {
         })
     }
 
-    /// What is wrong with the judge, in words; `None` if it can tell good from bad, as far as that was tried.
+    /// Returns what is wrong with the judge, or `None` if it can tell good from bad as far as
+    /// probed.
     pub(super) fn problem(&self) -> Option<String> {
         let floor = self.floor;
         match (self.good, self.bad) {
@@ -98,8 +102,9 @@ impl Probe {
     }
 }
 
-/// What the weight of each criterion of a failed judge is multiplied with, so that all of them together have at
-/// most [`CAPPED_SHARE`] of the whole. 1 where nobody else speaks: then there is nothing else to go by.
+/// Returns the factor for the weight of each criterion of a failed judge, so that together they
+/// have at most [`CAPPED_SHARE`] of the total. 1 if there are no other evaluators, because there is
+/// nothing else to rely on.
 pub(super) fn capped(criteria: &Criteria) -> f64 {
     let (mut judged, mut hard) = (0.0, 0.0);
     for criterion in &criteria.criteria {
@@ -148,7 +153,7 @@ mod tests {
                 bad,
                 floor: 0.7,
             };
-            probe.harshness().is_some()
+            probe.over_strict().is_some()
         };
         assert!(is_harsh(Some(0.6), Some(0.0)));
         assert!(is_harsh(Some(0.6), Some(0.55)), "blind and harsh");

@@ -3,7 +3,7 @@ use serde_json::{Map, Value};
 use crate::prompt::{ASKED_ISSUES, SCALE};
 use crate::types::{Criterion, Evaluator, ScoreRange};
 
-/// What a judge is asked about one criterion, as far as its reply depends on it.
+/// The parts of a criterion that determine the judge's reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Question {
     pub(super) name: String,
@@ -12,19 +12,19 @@ pub(super) struct Question {
     pub(super) scale: Scale,
 }
 
-/// How its score is given.
+/// The form of the score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
     /// A step from 1 to 5.
     Steps,
-    /// A number of the criterion's own scale.
+    /// A number on the criterion's own scale.
     Range(ScoreRange),
-    /// So many answers of yes or no.
+    /// This number of yes/no answers.
     Checks(usize),
 }
 
 impl Question {
-    /// What the judge is asked about a criterion; `None` if it is not the judge's.
+    /// Returns the question about a criterion, or `None` if the judge does not evaluate it.
     pub(super) fn of(criterion: &Criterion) -> Option<Self> {
         let Evaluator::Llm(config) = &criterion.evaluator else {
             return None;
@@ -62,12 +62,13 @@ impl Question {
     }
 }
 
-/// The JSON Schema of a verdict; of the strict kind, so that every server that enforces schemas takes it. The
-/// limits on lengths keep a small model from rambling; adapters leave out what their server does not know.
+/// Returns the JSON Schema of a verdict, in the strict form that every schema-enforcing server
+/// accepts. The length limits keep a small model from rambling; adapters remove keywords that their
+/// server does not support.
 ///
-/// The keys of every object stand in alphabetical order, and their names are chosen so that this is the order in which
-/// a judge should write them (the analysis before the score). Some servers sort them: Ollama does, for models whose
-/// own chat template it uses.
+/// The keys of every object are in alphabetical order, and their names are chosen so that this is
+/// the order in which a judge should write them (the analysis before the score). Some servers sort
+/// them, for example Ollama for models whose own chat template it uses.
 pub(super) fn schema(questions: &[Question]) -> Value {
     let scores: Map<String, Value> = questions
         .iter()
@@ -93,22 +94,22 @@ pub(super) fn schema(questions: &[Question]) -> Value {
     ]))
 }
 
-/// A value of this type.
+/// Returns the schema of a plain type.
 fn plain(kind: &str) -> Value {
     object([("type", kind.into())]).into()
 }
 
-/// A text of at most so many characters.
+/// Returns the schema of a string of at most `limit` characters.
 pub(super) fn text(limit: u32) -> Value {
     object([("type", "string".into()), ("maxLength", limit.into())]).into()
 }
 
-/// One of these texts.
+/// Returns the schema of one of these strings.
 pub(super) fn one_of(texts: &[&str]) -> Value {
     object([("type", "string".into()), ("enum", texts.into())]).into()
 }
 
-/// An object with these properties, all of them, and no other.
+/// Returns the schema of an object with exactly these properties, all required.
 pub(super) fn closed(properties: Map<String, Value>) -> Value {
     let required: Vec<&str> = properties.keys().map(String::as_str).collect();
     let required = required.into();
@@ -121,7 +122,7 @@ pub(super) fn closed(properties: Map<String, Value>) -> Value {
     .into()
 }
 
-/// These members. `json!` would copy what it is given at each level.
+/// Builds an object from its members without copying the values, unlike nested `json!` calls.
 pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     let mut object = Map::with_capacity(N);
     for (name, value) in members {

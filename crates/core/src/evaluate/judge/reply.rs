@@ -1,19 +1,19 @@
-//! Finding JSON in what a model writes.
+//! Finds JSON in a judge's reply.
 
 use serde_json::{Map, Value};
 
-use crate::evaluate::answer;
-use crate::evaluate::json_text::{Found, Scan, begins_json, lenient, scan};
-use crate::evaluate::unique::Unique;
+use crate::evaluate::json_text::{FoundValue, Scan, begins_json, lenient, scan};
+use crate::evaluate::script_verdict;
+use crate::evaluate::unique_keys::UniqueKeys;
 
-/// Tags that models put around their reasoning. What stands between them is no answer.
+/// Tags that models put around their reasoning. Text between them is not part of the answer.
 const REASONING: [&str; 3] = ["think", "thinking", "reasoning"];
 
-/// The outermost JSON objects in a reply, in order. Text in a block of reasoning does not count.
+/// Returns the outermost JSON objects in a reply, in order. Ignores text in reasoning blocks.
 ///
 /// # Errors
-/// If any JSON in the reply is broken beyond what [`lenient`] reads, or the objects are pieces of a value whose rest
-/// is elsewhere: a piece may be a complete verdict while the issues are lost.
+/// If any JSON in the reply is broken beyond what [`lenient`] accepts, or the objects are pieces of
+/// a larger value: a piece may be a complete verdict while the issues are lost.
 pub(super) fn objects(reply: &str) -> Result<Vec<Map<String, Value>>, String> {
     let text = without_reasoning(reply);
     let Scan { mut found, broken } = scan(text);
@@ -23,10 +23,10 @@ pub(super) fn objects(reply: &str) -> Result<Vec<Map<String, Value>>, String> {
         let value = lenient(&text[start..end])
             .ok_or_else(|| format!("it holds no complete JSON object: {}", broken.reason))?;
         found.retain(|it| it.start < start);
-        found.push(Found { value, start, end });
+        found.push(FoundValue { value, start, end });
     }
     let mut objects = Vec::new();
-    for Found { value, start, end } in found {
+    for FoundValue { value, start, end } in found {
         let (before, after) = (text[..start].trim_end(), text[end..].trim_start());
         match value {
             Value::Object(object) => {
@@ -37,8 +37,9 @@ pub(super) fn objects(reply: &str) -> Result<Vec<Map<String, Value>>, String> {
                 {
                     return Err("it holds a part of a JSON object, not all of it".to_owned());
                 }
-                // What was read leniently has been checked already, and may not be JSON here.
-                if let Err(error) = serde_json::from_str::<Unique>(&text[start..end])
+                // Values that needed the lenient parser are checked there and may be invalid JSON
+                // here.
+                if let Err(error) = serde_json::from_str::<UniqueKeys>(&text[start..end])
                     && error.is_data()
                 {
                     return Err(format!("its JSON contradicts itself: {error}"));
@@ -54,8 +55,9 @@ pub(super) fn objects(reply: &str) -> Result<Vec<Map<String, Value>>, String> {
     Ok(objects)
 }
 
-/// The reply after its blocks of reasoning. Servers leave them out, most of the time. Only blocks before the
-/// first object count: later, a tag is text of the verdict, which may be about a draft that has such tags.
+/// Returns the reply after its reasoning blocks, which most servers remove. Only blocks before the
+/// first object count: later, a tag is text of the verdict, which may be about a draft that
+/// contains such tags.
 fn without_reasoning(reply: &str) -> &str {
     let mut rest = reply.trim_start();
     while let Some(tag) = REASONING
@@ -65,11 +67,11 @@ fn without_reasoning(reply: &str) -> &str {
         let closing = format!("</{tag}>");
         match find(rest, &closing) {
             Some(end) => rest = rest[end + closing.len()..].trim_start(),
-            // It never came to an answer.
+            // The reasoning never ended.
             None => return "",
         }
     }
-    // The opening tag may have been part of the prompt.
+    // The opening tag may be part of the prompt.
     for tag in REASONING {
         let closing = format!("</{tag}>");
         if !rest.starts_with(['{', '`'])
@@ -89,14 +91,14 @@ fn starts_with(text: &str, start: &str) -> bool {
 }
 
 fn find(text: &str, wanted: &str) -> Option<usize> {
-    // Lower-casing ASCII letters moves no byte.
+    // Lower-casing ASCII letters keeps byte offsets.
     text.to_ascii_lowercase().find(wanted)
 }
 
-/// The value under any of these names; null counts as absent.
+/// Returns the value under any of these names. Null counts as absent.
 ///
 /// # Errors
-/// If it has several of these names, with different values.
+/// If several of these names have different values.
 pub(super) fn any<'a>(
     object: &'a Map<String, Value>,
     keys: &[&str],
@@ -121,19 +123,20 @@ pub(super) fn any<'a>(
     Ok(found.map(|(_, value)| value))
 }
 
-/// A truth value, also as text.
+/// Parses a boolean, also from a string.
 pub(super) fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(value) => Some(*value),
-        Value::String(text) if !text.trim().is_empty() => answer::truth(text),
+        Value::String(text) if !text.trim().is_empty() => script_verdict::truth(text),
         _ => None,
     }
 }
 
-/// The one object of a reply that answers; `None` if none does. The same object twice is one.
+/// Returns the only object of a reply that answers, or `None` if none does. Equal objects count as
+/// one.
 ///
 /// # Errors
-/// If two differ: nobody knows which one is meant.
+/// If two answers differ, because it is unclear which one is meant.
 pub(super) fn the_one<'a>(
     answers: impl IntoIterator<Item = &'a Map<String, Value>>,
 ) -> Result<Option<&'a Map<String, Value>>, String> {
@@ -146,7 +149,7 @@ pub(super) fn the_one<'a>(
     }
 }
 
-/// A number, also as text.
+/// Parses a number, also from a string.
 pub(super) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),

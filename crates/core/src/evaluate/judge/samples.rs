@@ -1,40 +1,34 @@
-//! One verdict from several.
+//! Combines several verdicts into one.
 
-use super::bench::Told;
-use super::verdict::Verdict;
+use super::Judgement;
+use super::parse_verdict::ParsedVerdict;
+use super::runner::SampleResult;
 use crate::evaluate::Finding;
-use crate::types::{Issue, Status};
+use crate::types::Status;
 
-/// Scores that differ by less are the same.
+/// Scores that differ by less are equal.
 const SAME: f64 = 1e-9;
 
-/// What several verdicts on the same criteria come to.
-pub(super) struct Combined {
-    /// One for each criterion.
-    pub(super) findings: Vec<Finding>,
-    pub(super) issues: Vec<Issue>,
-    pub(super) confidence: Option<f64>,
-}
-
-/// The median of each criterion's scores; reasons and issues are those of the verdict that is nearest to it.
-/// Where less than half of the verdicts could be read there is none.
-pub(super) fn combine(criteria: usize, told: &[Told]) -> Combined {
-    let verdicts: Vec<&Verdict> = told
+/// Takes the median of each criterion's scores, with the reasons and issues of the verdict closest
+/// to it. Returns no verdict if fewer than half of the verdicts could be parsed.
+pub(super) fn combine(criteria: usize, samples_taken: &[SampleResult]) -> Judgement {
+    let verdicts: Vec<&ParsedVerdict> = samples_taken
         .iter()
-        .filter_map(|told| told.verdict.as_ref().ok())
+        .filter_map(|samples_taken| samples_taken.verdict.as_ref().ok())
         .collect();
     let medians: Vec<f64> = (0..criteria)
         .map(|place| median(verdicts.iter().map(|verdict| score(verdict, place))))
         .collect();
-    let distance = |verdict: &Verdict| -> f64 {
+    let distance = |verdict: &ParsedVerdict| -> f64 {
         let scores = medians.iter().enumerate();
         scores
             .map(|(place, median)| (score(verdict, place) - median).abs())
             .sum()
     };
-    let sum = |verdict: &Verdict| -> f64 { (0..criteria).map(|place| score(verdict, place)).sum() };
-    // Of two that are as near, the stricter one: it names the issues.
-    let order = |a: &Verdict, b: &Verdict| {
+    let sum =
+        |verdict: &ParsedVerdict| -> f64 { (0..criteria).map(|place| score(verdict, place)).sum() };
+    // Between two equally close verdicts, take the stricter one, because it names the issues.
+    let order = |a: &ParsedVerdict, b: &ParsedVerdict| {
         let difference = distance(a) - distance(b);
         if difference.abs() < SAME {
             sum(a).total_cmp(&sum(b))
@@ -45,13 +39,15 @@ pub(super) fn combine(criteria: usize, told: &[Told]) -> Combined {
     let typical = verdicts
         .iter()
         .min_by(|a, b| order(a, b))
-        .filter(|_| verdicts.len() * 2 >= told.len());
+        .filter(|_| verdicts.len() * 2 >= samples_taken.len());
     let Some(typical) = typical else {
-        let why = told.iter().find_map(|told| told.verdict.as_ref().err());
+        let why = samples_taken
+            .iter()
+            .find_map(|samples_taken| samples_taken.verdict.as_ref().err());
         let (status, problem) = why
             .cloned()
             .unwrap_or((Status::Failed, "the judge was not asked".to_owned()));
-        return Combined {
+        return Judgement {
             findings: vec![Finding::none(status, problem); criteria],
             issues: Vec::new(),
             confidence: None,
@@ -63,29 +59,31 @@ pub(super) fn combine(criteria: usize, told: &[Told]) -> Combined {
         .zip(&typical.answers)
         .map(|((place, median), answer)| Finding {
             valid: answer.valid,
-            samples: told
+            samples: samples_taken
                 .iter()
-                .map(|told| told.verdict.as_ref().ok().map(|v| score(v, place)))
+                .map(|samples_taken| samples_taken.verdict.as_ref().ok().map(|v| score(v, place)))
                 .collect(),
-            cached: told.iter().all(|told| told.cached),
+            cached: samples_taken
+                .iter()
+                .all(|samples_taken| samples_taken.cached),
             ..Finding::graded(*median, answer.reason.clone())
         })
         .collect();
-    Combined {
+    Judgement {
         findings,
         issues: typical.issues.clone(),
         confidence: typical.confidence,
     }
 }
 
-fn score(verdict: &Verdict, place: usize) -> f64 {
+fn score(verdict: &ParsedVerdict, place: usize) -> f64 {
     verdict
         .answers
         .get(place)
         .map_or(0.0, |answer| answer.score)
 }
 
-/// The middle one; the mean of the two middle ones of an even number. 0 of none.
+/// Returns the median: the middle value, or the mean of the two middle ones. 0 for an empty list.
 fn median(scores: impl Iterator<Item = f64>) -> f64 {
     let mut scores: Vec<f64> = scores.collect();
     scores.sort_by(f64::total_cmp);
@@ -101,15 +99,15 @@ fn median(scores: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::verdict::Answer;
+    use super::super::parse_verdict::CriterionVerdict;
     use super::*;
 
-    fn told(scores: &[f64], reason: &str) -> Told {
-        Told {
-            verdict: Ok(Verdict {
+    fn samples_taken(scores: &[f64], reason: &str) -> SampleResult {
+        SampleResult {
+            verdict: Ok(ParsedVerdict {
                 answers: scores
                     .iter()
-                    .map(|score| Answer {
+                    .map(|score| CriterionVerdict {
                         score: *score,
                         valid: None,
                         reason: reason.to_owned(),
@@ -123,8 +121,8 @@ mod tests {
         }
     }
 
-    fn unread() -> Told {
-        Told {
+    fn unread() -> SampleResult {
+        SampleResult {
             verdict: Err((Status::Unparsed, "no JSON".to_owned())),
             cached: false,
         }
@@ -132,12 +130,12 @@ mod tests {
 
     #[test]
     fn the_median_counts_and_the_nearest_verdict_speaks() {
-        let told = [
-            told(&[0.0, 0.3], "low"),
-            told(&[0.85, 0.6], "middle"),
-            told(&[1.0, 0.6], "high"),
+        let samples_taken = [
+            samples_taken(&[0.0, 0.3], "low"),
+            samples_taken(&[0.85, 0.6], "middle"),
+            samples_taken(&[1.0, 0.6], "high"),
         ];
-        let combined = combine(2, &told);
+        let combined = combine(2, &samples_taken);
         assert_eq!(combined.findings[0].score, Some(0.85));
         assert_eq!(combined.findings[1].score, Some(0.6));
         assert_eq!(combined.findings[0].evidence, "middle");
@@ -150,9 +148,9 @@ mod tests {
 
     #[test]
     fn half_of_the_verdicts_must_be_readable() {
-        let one_of_two = combine(1, &[unread(), told(&[0.6], "")]);
+        let one_of_two = combine(1, &[unread(), samples_taken(&[0.6], "")]);
         assert_eq!(one_of_two.findings[0].score, Some(0.6));
-        let one_of_three = combine(1, &[unread(), told(&[0.6], ""), unread()]);
+        let one_of_three = combine(1, &[unread(), samples_taken(&[0.6], ""), unread()]);
         assert_eq!(one_of_three.findings[0].status, Status::Unparsed);
         assert_eq!(one_of_three.findings[0].evidence, "no JSON");
         assert_eq!(combine(1, &[]).findings[0].status, Status::Failed);
@@ -160,12 +158,12 @@ mod tests {
 
     #[test]
     fn only_what_was_remembered_throughout_is_cached() {
-        let cached = Told {
+        let cached = SampleResult {
             cached: true,
-            ..told(&[1.0], "")
+            ..samples_taken(&[1.0], "")
         };
         assert!(combine(1, &[cached.clone(), cached.clone()]).findings[0].cached);
-        assert!(!combine(1, &[cached, told(&[1.0], "")]).findings[0].cached);
+        assert!(!combine(1, &[cached, samples_taken(&[1.0], "")]).findings[0].cached);
     }
 
     proptest! {

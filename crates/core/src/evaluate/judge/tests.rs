@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 use super::ask::SAMPLING_TEMPERATURE;
 use super::pairwise::{Comparison, ComparisonError, Pair, Preference, prefer};
 use super::*;
-use crate::evaluate::{Panel, Subject, Tools};
+use crate::evaluate::{EvaluatorSet, Subject, Tools};
 use crate::model::{ChatRequest, ChatStream, EndReason, ModelInfo, TokenLogprob};
 use crate::prompt::Prompts;
 use crate::types::{Evaluation, Status, Task};
 
-/// What the model answers, from the text of the last message and the number of the call.
+/// Maps the text of the last message and the number of the call to a reply.
 type Answers = dyn Fn(&str, usize) -> String + Send + Sync;
 
-struct Fake {
+struct FakeJudge {
     id: ModelId,
     answers: Box<Answers>,
     probabilities: Vec<(&'static str, f64)>,
-    asked: Mutex<Vec<ChatRequest>>,
-    /// Calls that have begun when a call ends.
+    requests: Mutex<Vec<ChatRequest>>,
+    /// The number of calls begun at the time each call ended.
     begun_at_end: Mutex<Vec<usize>>,
     begun: AtomicUsize,
 }
 
-impl Fake {
+impl FakeJudge {
     fn new(answers: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             id: ModelId {
@@ -36,23 +36,23 @@ impl Fake {
             },
             answers: Box::new(answers),
             probabilities: Vec::new(),
-            asked: Mutex::default(),
+            requests: Mutex::default(),
             begun_at_end: Mutex::default(),
             begun: AtomicUsize::new(0),
         })
     }
 
     fn calls(&self) -> usize {
-        self.asked.lock().unwrap().len()
+        self.requests.lock().unwrap().len()
     }
 
     fn requests(&self) -> Vec<ChatRequest> {
-        self.asked.lock().unwrap().clone()
+        self.requests.lock().unwrap().clone()
     }
 }
 
 #[async_trait::async_trait]
-impl ChatModel for Fake {
+impl ChatModel for FakeJudge {
     fn id(&self) -> &ModelId {
         &self.id
     }
@@ -61,7 +61,7 @@ impl ChatModel for Fake {
         let text = request.messages.last().unwrap().content.clone();
         let logprobs = request.top_logprobs.is_some();
         let number = self.begun.fetch_add(1, Ordering::SeqCst);
-        self.asked.lock().unwrap().push(request);
+        self.requests.lock().unwrap().push(request);
         stream::once(async move {
             tokio::time::sleep(Duration::from_millis(5)).await;
             let begun = self.begun.load(Ordering::SeqCst);
@@ -86,7 +86,7 @@ impl ChatModel for Fake {
     }
 }
 
-/// The answer as tokens of one letter, each with these alternatives.
+/// Returns the answer as single-letter tokens, each with these alternatives.
 fn tokens(answer: &str, top: &[(&str, f64)]) -> Vec<TokenLogprob> {
     answer
         .chars()
@@ -107,18 +107,18 @@ fn criteria(text: &str) -> Arc<Criteria> {
     Arc::new(crate::criteria::parse(text, "c.toml").unwrap())
 }
 
-/// A verdict that gives all criteria that the prompt asks about the same step.
+/// Returns a verdict that scores all criteria in the prompt with the same step.
 fn step(prompt: &str, step: u8) -> String {
-    let asked = prompt.lines().find(|line| line.contains("and no other:"));
+    let line = prompt.lines().find(|line| line.contains("and no other:"));
     let scores: serde_json::Map<String, Value> = ["clear", "short"]
         .into_iter()
-        .filter(|name| asked.is_some_and(|asked| asked.contains(name)))
+        .filter(|name| line.is_some_and(|line| line.contains(name)))
         .map(|name| (name.to_owned(), json!({ "reason": "r", "score": step })))
         .collect();
     json!({ "scores": scores, "issues": [], "confidence": 0.5 }).to_string()
 }
 
-fn judge(model: &Arc<Fake>) -> JudgeModel {
+fn judge(model: &Arc<FakeJudge>) -> JudgeModel {
     let sampling = Sampling {
         temperature: Some(0.0),
         seed: Some(7),
@@ -133,11 +133,11 @@ struct Judged {
 }
 
 async fn evaluate(criteria: &Arc<Criteria>, judge: JudgeModel, draft: &str) -> Judged {
-    let panel = Panel::new(Arc::clone(criteria), Some(judge), &Tools::none()).unwrap();
+    let panel = EvaluatorSet::new(Arc::clone(criteria), Some(judge), &Tools::none()).unwrap();
     evaluate_with(&panel, criteria, draft).await
 }
 
-async fn evaluate_with(panel: &Panel, criteria: &Criteria, draft: &str) -> Judged {
+async fn evaluate_with(panel: &EvaluatorSet, criteria: &Criteria, draft: &str) -> Judged {
     let notices = Mutex::new(Vec::new());
     let prompts = Prompts::new(&Task::new("Write."), criteria);
     let subject = Subject::of(draft);
@@ -157,7 +157,7 @@ fn silent(_: CallEvent<'_>) {}
 
 #[tokio::test]
 async fn separate_calls_go_out_together_after_one_that_warms_the_cache() {
-    let model = Fake::new(|prompt, _| step(prompt, 4));
+    let model = FakeJudge::new(|prompt, _| step(prompt, 4));
     let three = format!("judge.mode = 'separate'\njudge.samples = 2\n{TWO}");
     let judged = evaluate(&criteria(&three), judge(&model), "x").await;
     assert!(judged.evaluation.satisfactory, "{:?}", judged.evaluation);
@@ -177,7 +177,7 @@ async fn separate_calls_go_out_together_after_one_that_warms_the_cache() {
 
 #[tokio::test]
 async fn one_call_judges_all_but_those_with_a_prompt_of_their_own() {
-    let model = Fake::new(|prompt, _| {
+    let model = FakeJudge::new(|prompt, _| {
         if prompt.contains("Judge it.") {
             r#"{"valid": true, "score": 0.75}"#.to_owned()
         } else {
@@ -205,11 +205,11 @@ async fn a_narrow_pass_needs_a_second_verdict() {
         ([4, 4], true, 0.85, 2),
         ([4, 3], false, 0.725, 2),
         ([4, 5], true, 0.925, 2),
-        // Clear either way.
+        // A clear pass or fail needs one sample.
         ([5, 1], true, 1.0, 1),
         ([3, 5], false, 0.6, 1),
     ] {
-        let model = Fake::new(move |prompt, number| step(prompt, steps[number]));
+        let model = FakeJudge::new(move |prompt, number| step(prompt, steps[number]));
         let judged = evaluate(&criteria(TWO), judge(&model), "x")
             .await
             .evaluation;
@@ -218,7 +218,7 @@ async fn a_narrow_pass_needs_a_second_verdict() {
         assert_eq!(model.calls(), calls);
     }
     for never in ["confirm = 0.0", "samples = 3", "score = 'expected'"] {
-        let model = Fake::new(|prompt, _| step(prompt, 4));
+        let model = FakeJudge::new(|prompt, _| step(prompt, 4));
         let text = format!("judge.{never}\n{TWO}");
         evaluate(&criteria(&text), judge(&model), "x").await;
         assert_eq!(model.calls(), if never.starts_with('c') { 1 } else { 3 });
@@ -227,7 +227,7 @@ async fn a_narrow_pass_needs_a_second_verdict() {
 
 #[tokio::test]
 async fn the_median_counts_and_the_spread_is_shown() {
-    let model = Fake::new(|prompt, number| step(prompt, [5, 1, 4][number]));
+    let model = FakeJudge::new(|prompt, number| step(prompt, [5, 1, 4][number]));
     let text = format!("judge.samples = 3\n{TWO}");
     let judged = evaluate(&criteria(&text), judge(&model), "x").await;
     assert_eq!(judged.evaluation.overall_score, Some(0.85));
@@ -237,7 +237,7 @@ async fn the_median_counts_and_the_spread_is_shown() {
 
 #[tokio::test]
 async fn what_was_judged_before_is_not_judged_again() {
-    let model = Fake::new(|prompt, number| match number {
+    let model = FakeJudge::new(|prompt, number| match number {
         1 | 2 => "no JSON".to_owned(),
         _ => step(prompt, 4),
     });
@@ -252,12 +252,12 @@ async fn what_was_judged_before_is_not_judged_again() {
     assert_eq!(model.calls(), 1);
     assert!(again.criteria.iter().all(|result| result.cached));
     assert_eq!(again.overall_score, first.overall_score);
-    // What could not be read is asked for again.
+    // Unparseable replies are requested again.
     let unread = evaluate(&set, cached.clone(), "two").await.evaluation;
     assert_eq!((unread.status, model.calls()), (Status::Unparsed, 3));
     let read = evaluate(&set, cached.clone(), "two").await.evaluation;
     assert_eq!((read.status, model.calls()), (Status::Ok, 4));
-    // Another criterion, another way of sampling: another verdict.
+    // Another criterion or other sampling settings need another verdict.
     let other = criteria(&format!(
         "judge.confirm = 0.0\n{TWO}description = 'Short.'\n"
     ));
@@ -272,30 +272,30 @@ async fn what_was_judged_before_is_not_judged_again() {
 #[tokio::test]
 async fn expected_scores_come_from_probabilities_where_the_server_gives_them() {
     let text = format!("judge.score = 'expected'\n{TWO}");
-    let mut model = Fake::new(|prompt, _| step(prompt, 4));
+    let mut model = FakeJudge::new(|prompt, _| step(prompt, 4));
     Arc::get_mut(&mut model).unwrap().probabilities = vec![("4", 0.5), ("5", 0.5)];
     let judged = evaluate(&criteria(&text), judge(&model), "x").await;
     assert_eq!(judged.evaluation.criteria_scores["clear"], Some(0.925));
     assert_eq!((model.calls(), judged.notices.len()), (1, 0));
 
-    let without = Fake::new(|prompt, number| step(prompt, [4, 3, 5][number]));
+    let without = FakeJudge::new(|prompt, number| step(prompt, [4, 3, 5][number]));
     let judged = evaluate(&criteria(&text), judge(&without), "x").await;
     assert_eq!(judged.evaluation.criteria_scores["clear"], Some(0.85));
     assert_eq!(without.calls(), 3, "samples instead");
     assert_eq!(judged.notices.len(), 1);
     assert!(
-        judged.notices[0].contains("no probabilities"),
+        judged.notices[0].contains("no token probabilities"),
         "{:?}",
         judged.notices
     );
 }
 
-/// The samples that stand in for probabilities are asked in another way than the first verdict was; they are
-/// found again all the same.
+/// The samples that replace probabilities use different settings from the first verdict and must
+/// still be found in the cache.
 #[tokio::test]
 async fn what_stood_in_for_probabilities_is_remembered_too() {
     let text = format!("judge.score = 'expected'\njudge.mode = 'separate'\n{TWO}");
-    let model = Fake::new(|prompt, _| step(prompt, 4));
+    let model = FakeJudge::new(|prompt, _| step(prompt, 4));
     let cached = JudgeModel {
         cache: Some(Arc::new(MemoryCache::default())),
         ..judge(&model)
@@ -314,7 +314,7 @@ async fn what_stood_in_for_probabilities_is_remembered_too() {
 
 #[tokio::test]
 async fn quotes_are_looked_up_in_the_draft() {
-    let model = Fake::new(|_, _| {
+    let model = FakeJudge::new(|_, _| {
         json!({
             "scores": { "clear": { "reason": "r", "score": 3 }, "short": { "reason": "r", "score": 3 } },
             "issues": [
@@ -341,11 +341,11 @@ async fn quotes_are_looked_up_in_the_draft() {
 async fn a_criterion_may_have_a_judge_of_its_own() {
     let text = format!("{TWO}model = 'strict'\n");
     let (lenient, strict) = (
-        Fake::new(|prompt, _| step(prompt, 5)),
-        Fake::new(|prompt, _| step(prompt, 2)),
+        FakeJudge::new(|prompt, _| step(prompt, 5)),
+        FakeJudge::new(|prompt, _| step(prompt, 2)),
     );
     let mut judge = judge(&lenient);
-    assert!(Panel::new(criteria(&text), Some(judge.clone()), &Tools::none()).is_err());
+    assert!(EvaluatorSet::new(criteria(&text), Some(judge.clone()), &Tools::none()).is_err());
     judge.others.insert(
         "strict".to_owned(),
         OtherModel {
@@ -367,17 +367,18 @@ async fn a_blind_judge_is_reported_and_weighs_less() {
          [[criteria]]\nname = 'length'\nevaluator = 'length'\nmax = 1\nweight = 2\nthreshold = 0.1\n"
     );
     let set = criteria(&text);
-    let blind = Fake::new(|prompt, _| step(prompt, 5));
-    let panel = Panel::new(Arc::clone(&set), Some(judge(&blind)), &Tools::none()).unwrap();
+    let blind = FakeJudge::new(|prompt, _| step(prompt, 5));
+    let panel = EvaluatorSet::new(Arc::clone(&set), Some(judge(&blind)), &Tools::none()).unwrap();
     let judged = evaluate_with(&panel, &set, "two words").await;
     assert!(judged.notices[0].contains("do not trust the judge fake:fake: it is blind"));
-    // A quarter of 1, three quarters of 0.5.
+    // A quarter of 1 plus three quarters of 0.5.
     assert_eq!(judged.evaluation.overall_score, Some(0.625));
     assert_eq!(blind.calls(), 3);
     evaluate_with(&panel, &set, "other words").await;
     assert_eq!(blind.calls(), 4, "the judge is tried once");
 
-    let seeing = Fake::new(|prompt, _| step(prompt, if prompt.contains("BAD") { 1 } else { 5 }));
+    let seeing =
+        FakeJudge::new(|prompt, _| step(prompt, if prompt.contains("BAD") { 1 } else { 5 }));
     let judged = evaluate(&set, judge(&seeing), "two words").await;
     assert_eq!(
         (judged.notices.len(), judged.evaluation.overall_score),
@@ -385,7 +386,7 @@ async fn a_blind_judge_is_reported_and_weighs_less() {
     );
 }
 
-async fn compared(model: &Arc<Fake>) -> Result<Comparison, ComparisonError> {
+async fn compared(model: &Arc<FakeJudge>) -> Result<Comparison, ComparisonError> {
     let prompts = Prompts::new(&Task::new("Write."), &criteria(TWO));
     let pair = Pair {
         first: "FIRST",
@@ -396,15 +397,15 @@ async fn compared(model: &Arc<Fake>) -> Result<Comparison, ComparisonError> {
     prefer(&judge(model), &prompts, &pair, &silent).await
 }
 
-/// Whether the first text stands in front in this prompt.
+/// Returns whether the first text is in front in this prompt.
 fn in_order(prompt: &str) -> bool {
     prompt.find("FIRST") < prompt.find("SECOND")
 }
 
 #[tokio::test]
 async fn a_choice_that_depends_on_the_order_is_a_tie() {
-    type Choice = fn(bool) -> &'static str;
-    let cases: [(Choice, Preference); 5] = [
+    type ChooseFn = fn(bool) -> &'static str;
+    let cases: [(ChooseFn, Preference); 5] = [
         (
             |in_order| if in_order { "A" } else { "B" },
             Preference::First,
@@ -421,7 +422,7 @@ async fn a_choice_that_depends_on_the_order_is_a_tie() {
         (|_| "tie", Preference::Tie),
     ];
     for (choice, preference) in cases {
-        let model = Fake::new(move |prompt, _| {
+        let model = FakeJudge::new(move |prompt, _| {
             format!(
                 r#"Well. {{"reason": "r", "better": "{}"}}"#,
                 choice(in_order(prompt))
@@ -436,7 +437,7 @@ async fn a_choice_that_depends_on_the_order_is_a_tie() {
 
 #[tokio::test]
 async fn an_unreadable_choice_is_asked_for_again_and_is_no_tie() {
-    let model = Fake::new(|prompt, _| {
+    let model = FakeJudge::new(|prompt, _| {
         let again = prompt.contains("could not be used");
         if again {
             r#"{"better": "A"}"#
@@ -447,7 +448,7 @@ async fn an_unreadable_choice_is_asked_for_again_and_is_no_tie() {
     });
     assert_eq!(compared(&model).await.unwrap().preference, Preference::Tie);
     assert_eq!(model.calls(), 4);
-    let hopeless = Fake::new(|_, _| r#"{"better": "C"}"#.to_owned());
+    let hopeless = FakeJudge::new(|_, _| r#"{"better": "C"}"#.to_owned());
     let error = compared(&hopeless).await.unwrap_err();
     assert!(
         matches!(&error, ComparisonError::Unparsed(why) if why.contains("`better` is `C`")),
@@ -455,9 +456,9 @@ async fn an_unreadable_choice_is_asked_for_again_and_is_no_tie() {
     );
 }
 
-/// A choice for the text that has this word in it; for a verdict, a step.
-fn fond_of(word: &'static str) -> Arc<Fake> {
-    Fake::new(move |prompt, _| match prompt.find("<draft-b>") {
+/// Prefers the text that contains `word`. For a verdict, returns a step.
+fn fond_of(word: &'static str) -> Arc<FakeJudge> {
+    FakeJudge::new(move |prompt, _| match prompt.find("<draft-b>") {
         None => step(prompt, 5),
         Some(behind) => {
             let better = if prompt[..behind].contains(word) {
@@ -488,8 +489,8 @@ async fn a_comparison_stands_beside_the_scores_and_is_about_its_own_criterion() 
     assert_eq!(scores, [Some(1.0); 3]);
     assert_eq!(judged.confidence, Some(0.5), "the judge's own word");
     assert_eq!(model.calls(), 3);
-    let asked = model.requests();
-    let prompts: Vec<&str> = asked
+    let requests = model.requests();
+    let prompts: Vec<&str> = requests
         .iter()
         .filter_map(|request| Some(request.messages.last()?.content.as_str()))
         .collect();
@@ -514,12 +515,12 @@ async fn the_same_text_and_a_first_draft_are_not_asked_about() {
     assert_eq!(model.calls(), 0);
 }
 
-/// A model that always says the same to the same seed is not asked with the same one again.
+/// A model that is deterministic per seed must be asked with a different seed.
 #[tokio::test]
 async fn a_comparison_that_could_not_be_read_is_asked_for_with_other_seeds() {
-    let model = Fake::new(|_, _| "I like both.".to_owned());
+    let model = FakeJudge::new(|_, _| "I like both.".to_owned());
     let set = criteria(PAIRWISE);
-    let panel = Panel::new(Arc::clone(&set), Some(judge(&model)), &Tools::none()).unwrap();
+    let panel = EvaluatorSet::new(Arc::clone(&set), Some(judge(&model)), &Tools::none()).unwrap();
     let prompts = Prompts::new(&Task::new("Write."), &set);
     for attempt in 0..2 {
         let subject = Subject {
@@ -533,35 +534,36 @@ async fn a_comparison_that_could_not_be_read_is_asked_for_with_other_seeds() {
     let seeds: Vec<_> = model.requests().iter().map(|r| r.sampling.seed).collect();
     let (first, second) = seeds.split_at(seeds.len() / 2);
     assert!(first.iter().all(|seed| !second.contains(seed)), "{seeds:?}");
-    assert!(Panel::new(set, None, &Tools::none()).is_err());
+    assert!(EvaluatorSet::new(set, None, &Tools::none()).is_err());
 }
 
-/// The same request at temperature 0 has the same reply, whatever its seed.
+/// At temperature 0 the same request has the same reply whatever the seed.
 #[tokio::test]
 async fn an_empty_reply_is_asked_for_again_with_some_chance() {
-    let model = Fake::new(|prompt, number| match number {
+    let model = FakeJudge::new(|prompt, number| match number {
         0 => String::new(),
         _ => step(prompt, 4),
     });
     let judged = evaluate(&criteria(TWO), judge(&model), "x").await;
     assert_eq!(judged.evaluation.criteria_scores["clear"], Some(0.85));
-    let temperatures: Vec<_> = (model.asked.lock().unwrap().iter())
+    let temperatures: Vec<_> = (model.requests.lock().unwrap().iter())
         .map(|request| request.sampling.temperature)
         .collect();
-    // The third confirms a narrow pass.
+    // The third request confirms a narrow pass.
     assert_eq!(temperatures[..2], [Some(0.0), Some(SAMPLING_TEMPERATURE)]);
 }
 
-/// What cannot be read is shown to the judge: the prompt differs, and the temperature stays.
+/// The retry shows the judge its unparseable reply, so the prompt differs and the temperature can
+/// stay.
 #[tokio::test]
 async fn an_unreadable_reply_is_repaired_at_the_same_temperature() {
-    let model = Fake::new(|_, number| match number {
+    let model = FakeJudge::new(|_, number| match number {
         0 => "Good!".to_owned(),
         _ => step("and no other: clear short", 4),
     });
     let judged = evaluate(&criteria(TWO), judge(&model), "x").await;
     assert_eq!(judged.evaluation.criteria_scores["clear"], Some(0.85));
-    let asked = model.asked.lock().unwrap();
-    assert_eq!(asked[1].sampling.temperature, Some(0.0));
-    assert_ne!(asked[0].messages, asked[1].messages);
+    let requests = model.requests.lock().unwrap();
+    assert_eq!(requests[1].sampling.temperature, Some(0.0));
+    assert_ne!(requests[0].messages, requests[1].messages);
 }

@@ -1,4 +1,4 @@
-//! Reading values of the wrong type as the right one, where that is beyond doubt.
+//! Converts values of the wrong type where the conversion is unambiguous.
 
 use referencing::Resolver;
 use serde_json::{Number, Value};
@@ -6,16 +6,16 @@ use serde_json::{Number, Value};
 use crate::criteria::json_schema::Compiled;
 use crate::source::pointer;
 
-/// A value that was read as one of another type.
+/// A value that was converted to another type.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Change {
-    /// JSON Pointer.
+pub(super) struct Coercion {
+    /// The JSON Pointer of the value.
     pub(super) path: String,
     pub(super) from: Value,
     pub(super) to: Value,
 }
 
-impl Change {
+impl Coercion {
     pub(super) fn describe(&self) -> String {
         let place = match self.path.as_str() {
             "" => "the value",
@@ -25,39 +25,39 @@ impl Change {
     }
 }
 
-/// Changes the values whose type is not the one type that the schema wants of them: a text that is a number or
-/// a yes or no, a number or a truth value where a text is wanted. Nothing becomes or was null.
+/// Converts values whose type is not the single type that the schema requires: a string that holds
+/// a number or a yes or no, and a number or boolean where a string is required. Null is never
+/// converted from or to.
 ///
-/// It goes where the schema says of what type everything on the way is (`type: object` with `properties`,
-/// `type: array` with `items`, and `$ref`s), and not into alternatives: among several possible readings none
-/// is beyond doubt.
-pub(super) fn coerce(compiled: &Compiled, value: &mut Value) -> Vec<Change> {
+/// Follows only unambiguous paths (`type: object` with `properties`, `type: array` with `items`,
+/// and `$ref`s). Skips alternatives, where several conversions are possible.
+pub(super) fn coerce(compiled: &Compiled, value: &mut Value) -> Vec<Coercion> {
     let mut changes = Vec::new();
     if let Some((schema, resolver)) = compiled.root() {
-        let walk = Walk { compiled };
+        let walk = Coercer { compiled };
         walk.value(schema, &resolver, value, "", &mut changes);
     }
     changes
 }
 
-struct Walk<'c> {
+struct Coercer<'c> {
     compiled: &'c Compiled,
 }
 
-impl Walk<'_> {
+impl Coercer<'_> {
     fn value(
         &self,
         schema: &Value,
         resolver: &Resolver<'_>,
         value: &mut Value,
         path: &str,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<Coercion>,
     ) {
         let draft = self.compiled.validator().draft();
         let Ok(resolver) = resolver.in_subresource(draft.create_resource_ref(schema)) else {
             return;
         };
-        // No circle: such schemas are refused.
+        // Terminates, because schemas with cyclic references are rejected.
         if let Some(target) = schema.get("$ref").and_then(Value::as_str)
             && let Ok(found) = resolver.lookup(target)
         {
@@ -93,7 +93,7 @@ impl Walk<'_> {
             _ => {
                 if let Some(to) = convert(value, wanted) {
                     let from = std::mem::replace(value, to.clone());
-                    changes.push(Change {
+                    changes.push(Coercion {
                         path: path.to_owned(),
                         from,
                         to,
@@ -104,18 +104,18 @@ impl Walk<'_> {
     }
 }
 
-/// The schema of an array's item.
+/// Returns the schema of an array's item.
 fn item_schema(schema: &Value, index: usize) -> Option<&Value> {
     let (first, rest) = match (schema.get("prefixItems"), schema.get("items")) {
         (Some(Value::Array(first)), rest) => (first.as_slice(), rest),
-        // Before draft 2020-12.
+        // The form before draft 2020-12.
         (_, Some(Value::Array(first))) => (first.as_slice(), schema.get("additionalItems")),
         (_, rest) => (&[][..], rest),
     };
     first.get(index).or(rest)
 }
 
-/// The value as one of the wanted type, if it is none and can be read as one.
+/// Converts a value to the required type, if it has another type and the conversion is unambiguous.
 fn convert(value: &Value, wanted: &str) -> Option<Value> {
     match (wanted, value) {
         ("integer", Value::String(text)) => integer(text.trim()),
@@ -136,7 +136,7 @@ fn integer(text: &str) -> Option<Value> {
 }
 
 fn number(text: &str) -> Option<Value> {
-    // Rust reads `inf` and `nan`, too, which no JSON number is.
+    // Rust also parses `inf` and `nan`, which are not JSON numbers.
     let plain = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
     if !text.chars().all(plain) {
         return None;

@@ -1,7 +1,7 @@
 //! The `schema` evaluator: the JSON value in a draft must be valid under a JSON Schema.
 
 mod coerce;
-mod fault;
+mod issue;
 mod share;
 
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use async_trait::async_trait;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
 
-use self::coerce::Change;
-use super::{Fault, Finding, HardCheck, Subject, json_text};
+use self::coerce::Coercion;
+use super::{CheckIssue, Finding, HardCheck, Subject, json_text};
 use crate::criteria::json_schema::Compiled;
 use crate::text::counted;
 use crate::types::{IssueType, Place, SchemaConfig, Status};
 
-/// The most errors that are reported: a reviser fixes no more at once.
+/// The maximum number of reported errors. A revision cannot fix more at once.
 const MAX_ERRORS: usize = 50;
-/// The most errors that the score takes into account.
+/// The maximum number of errors that enter the score.
 const MAX_SCORED: usize = 10_000;
-/// How long one check may take. A schema that refers to itself in two ways can take time without end.
+/// The time limit of one check. A schema that refers to itself in two ways can run forever.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Stack for a check, in bytes: a value of 128 levels, the most that is read, times a chain of schemas for each.
-/// It is reserved, and used only where it is needed.
+/// The stack size of a check, in bytes: enough for a value of 128 levels (the parser's limit), each
+/// with a chain of schemas. The memory is reserved, and committed only when used.
 const STACK: usize = 128 << 20;
-/// The keys of an object that is not the answer but the envelope it came in (`llm.call` of TEA, and chat
-/// servers' messages).
+/// The keys of an object that is only the envelope around the answer, such as a chat server's
+/// message.
 const ENVELOPE: [&str; 9] = [
     "content",
     "usage",
@@ -40,8 +40,8 @@ const ENVELOPE: [&str; 9] = [
     "total_delay",
 ];
 
-/// The `schema` evaluator. Whether a draft is valid is decided strictly; the score is the share of what the schema
-/// requires that holds ([`share::share`]).
+/// The `schema` evaluator. A draft passes only if it is strictly valid; the score is the share of
+/// the schema's requirements that hold ([`share::share`]).
 pub(super) struct SchemaCheck {
     checker: Arc<Checker>,
 }
@@ -57,7 +57,7 @@ impl SchemaCheck {
 
 #[async_trait]
 impl HardCheck for SchemaCheck {
-    /// On a thread of its own: with a stack that is large enough, and a limit on time.
+    /// Runs on its own thread, with a large enough stack and a time limit.
     async fn check(&self, subject: &Subject<'_>) -> Finding {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let checker = Arc::clone(&self.checker);
@@ -66,7 +66,7 @@ impl HardCheck for SchemaCheck {
             .name("schema".to_owned())
             .stack_size(STACK)
             .spawn(move || {
-                // Nobody waits any more once the limit has passed.
+                // The receiver is gone once the time limit has passed.
                 let _ = sender.send(checker.check(&draft));
             });
         if let Err(error) = started {
@@ -77,7 +77,7 @@ impl HardCheck for SchemaCheck {
         }
         match tokio::time::timeout(LIMIT, receiver).await {
             Ok(Ok(finding)) => finding,
-            Ok(Err(_)) => Finding::none(Status::Failed, "the schema check broke off"),
+            Ok(Err(_)) => Finding::none(Status::Failed, "the schema check crashed"),
             Err(_) => Finding::none(
                 Status::Failed,
                 format!(
@@ -89,18 +89,18 @@ impl HardCheck for SchemaCheck {
     }
 }
 
-/// What checks drafts.
+/// Checks drafts against a schema.
 struct Checker {
     compiled: Compiled,
     coerce: bool,
-    /// Whether neither an object nor an array can be valid: then a text without JSON in it is a value, too.
+    /// Whether only scalars can be valid. Text without JSON is then a value, too.
     scalar: bool,
 }
 
-/// A value that was found in a draft.
+/// A value found in a draft.
 struct Candidate {
     value: Value,
-    /// The byte of the draft that it begins at; `None` if the draft does not hold it as it is.
+    /// The byte offset at which it begins, or `None` if the draft does not contain it literally.
     start: Option<usize>,
 }
 
@@ -116,7 +116,7 @@ impl Checker {
         checker
     }
 
-    /// Whether a value as a whole violates one of these keywords.
+    /// Returns whether a value as a whole violates one of these keywords.
     fn refuses(&self, value: &Value, keywords: &[&str]) -> bool {
         self.compiled.validator().iter_errors(value).any(|error| {
             error.instance_path().is_empty() && keywords.contains(&error.kind().keyword())
@@ -144,7 +144,8 @@ impl Checker {
             )
         });
         if let Some(error) = undecided {
-            // Nobody knows whether the value matches: that is no error of the draft.
+            // Whether the value matches is unknown, so this does not count as an error of the
+            // draft.
             let reason = format!(
                 "the schema's pattern at `{}` takes too long on this draft",
                 error.evaluation_path()
@@ -152,25 +153,25 @@ impl Checker {
             return Finding::none(Status::Failed, reason);
         }
         let shown = errors.iter().take(MAX_ERRORS);
-        let faults = shown.map(|error| fault::fault(error, &self.compiled, found, first_line));
+        let issues = shown.map(|error| issue::issue(error, &self.compiled, found, first_line));
         let score = share::share(&self.compiled, &errors);
         let mut finding =
-            Finding::graded(score, evidence(errors.len(), &changes)).with_faults(faults);
+            Finding::graded(score, evidence(errors.len(), &changes)).with_issues(issues);
         finding.valid = Some(errors.is_empty());
         drop(errors);
         finding.value = Some(value);
         finding
     }
 
-    /// The value that a draft is about: the whole of it, or the last complete value in it that is of a type
-    /// that the schema wants.
+    /// Returns the value of a draft: the whole text, or the last complete value of a type that the
+    /// schema allows.
     ///
     /// # Errors
     /// Why there is none, and in which line.
     fn candidate(&self, draft: &str) -> Result<Candidate, (String, Option<u64>)> {
         let text = draft.trim();
         match serde_json::from_str::<Value>(text) {
-            // A text that holds JSON, as a text: models and tools encode twice.
+            // A string that holds JSON: models and tools encode twice.
             Ok(Value::String(inner)) if !self.scalar => {
                 return self.candidate(&inner).map(|found| Candidate {
                     start: None,
@@ -205,11 +206,12 @@ impl Checker {
             .found
             .iter()
             .rposition(|found| !self.refuses(&found.value, &["type"]));
-        // Without a type in the schema, an array in prose is rather a reference than the answer.
+        // Without a type in the schema, an array in prose is more likely a reference than the
+        // answer.
         let objects = scan.found.iter().rposition(|found| found.value.is_object());
         let chosen = match (wanted, objects) {
             (Some(wanted), Some(object)) if !self.refuses(&scan.found[object].value, &["type"]) => {
-                if self.wants_arrays() {
+                if self.expects_array() {
                     wanted
                 } else {
                     object
@@ -243,12 +245,12 @@ impl Checker {
         })
     }
 
-    /// Whether an array can be valid and an object cannot.
-    fn wants_arrays(&self) -> bool {
+    /// Returns whether an array can be valid and an object cannot.
+    fn expects_array(&self) -> bool {
         self.refuses(&json!({}), &["type"])
     }
 
-    /// The text in an envelope, where the schema does not want the envelope itself.
+    /// Returns the text in an envelope, unless the schema describes the envelope itself.
     fn content<'v>(&self, value: &'v Value) -> Option<&'v str> {
         let object = value.as_object()?;
         let content = object.get("content")?.as_str()?;
@@ -258,27 +260,31 @@ impl Checker {
     }
 }
 
-fn evidence(errors: usize, changes: &[Change]) -> String {
-    /// The most conversions that are told one by one.
-    const TOLD: usize = 5;
+fn evidence(errors: usize, changes: &[Coercion]) -> String {
+    /// The maximum number of conversions that are listed individually.
+    const MAX_LISTED: usize = 5;
     let verdict = match errors {
         0 => "valid".to_owned(),
         errors => counted(errors, "error"),
     };
-    let mut told: Vec<String> = changes.iter().take(TOLD).map(Change::describe).collect();
-    if changes.len() > TOLD {
-        told.push(format!("{} more", changes.len() - TOLD));
+    let mut listed: Vec<String> = changes
+        .iter()
+        .take(MAX_LISTED)
+        .map(Coercion::describe)
+        .collect();
+    if changes.len() > MAX_LISTED {
+        listed.push(format!("{} more", changes.len() - MAX_LISTED));
     }
-    if told.is_empty() {
+    if listed.is_empty() {
         verdict
     } else {
-        format!("{verdict}, having read {}", told.join(", "))
+        format!("{verdict}, having read {}", listed.join(", "))
     }
 }
 
-/// A draft that holds no value is as bad as can be; it is not a failure of the check.
+/// Returns the finding for a draft without a value: the lowest score, not a failure of the check.
 fn no_json(problem: String, line: Option<u64>) -> Finding {
-    let fault = Fault::new(IssueType::Missing, problem.clone())
+    let issue = CheckIssue::new(IssueType::Missing, problem.clone())
         .fix("answer with the complete JSON value, and nothing else")
         .at(Place {
             line,
@@ -286,12 +292,12 @@ fn no_json(problem: String, line: Option<u64>) -> Finding {
             keyword: Some("type".to_owned()),
             ..Place::default()
         });
-    let mut finding = Finding::graded(0.0, problem).with_faults([fault]);
+    let mut finding = Finding::graded(0.0, problem).with_issues([issue]);
     finding.valid = Some(false);
     finding
 }
 
-/// The text without a fence around all of it.
+/// Removes a fence around the whole text.
 fn unfenced(text: &str) -> &str {
     let inner = || {
         let body = text.strip_prefix("```")?.strip_suffix("```")?;

@@ -1,4 +1,4 @@
-//! How much of what a schema requires holds.
+//! The share of a schema's requirements that hold.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::criteria::json_schema::Compiled;
 
-/// The keywords that each require one thing of a value of the right type.
+/// The keywords that each add one requirement to a value of the right type.
 const BOUNDS: [&str; 20] = [
     "enum",
     "const",
@@ -33,7 +33,7 @@ const BOUNDS: [&str; 20] = [
     "not",
 ];
 
-/// The keywords whose schemas apply to the value itself, not to a part of it.
+/// The keywords whose subschemas apply to the value itself, not to a part of it.
 const IN_PLACE: [&str; 12] = [
     "$ref",
     "$dynamicRef",
@@ -56,34 +56,34 @@ const MAPS: [&str; 4] = [
     "dependencies",
 ];
 
-/// What a `oneOf` is worth whose alternatives fit more than once.
+/// The score of a `oneOf` of which more than one alternative matches.
 const SEVERAL_FIT: f64 = 0.5;
 
-/// The share of a schema's requirements that hold for a value with these errors, 0 to 1; 0 for a value whose type is
-/// wrong, 1 without errors.
+/// Returns the share of a schema's requirements that hold for a value with these errors, from 0 to
+/// 1: 0 for a value of the wrong type, 1 without errors.
 ///
-/// It is worked out by path. At each place, the right type, each required property and each bound count one. A property
-/// or an item that is itself only partly valid takes from its parent what it lacks. So a repair never lowers the share:
-/// of the same requirements more hold, and nothing else is lost.
+/// Computed by path. At each place, the right type, each required property and each bound count as
+/// one requirement. A partly valid property or item subtracts its deficit from its parent. A repair
+/// therefore never lowers the share: more of the same requirements hold, and nothing else is lost.
 pub(super) fn share(compiled: &Compiled, errors: &[ValidationError<'_>]) -> f64 {
-    let errors: Vec<Found<'_>> = errors.iter().map(Found::new).collect();
+    let errors: Vec<LocatedError<'_>> = errors.iter().map(LocatedError::new).collect();
     let whole = compiled.root().map_or_else(
         || f64::from(u8::from(errors.is_empty())),
-        |(schema, resolver)| Walk { compiled }.share(schema, &resolver, ("", ""), &errors),
+        |(schema, resolver)| ShareWalk { compiled }.share(schema, &resolver, ("", ""), &errors),
     );
-    // Equal sums of different order are equal.
+    // Rounding makes sums equal that differ only in the order of their terms.
     (whole * 1e6).round() / 1e6
 }
 
-/// An error with its paths: through the schema as it was applied, and through the value.
+/// An error with its path through the schema as applied, and through the value.
 #[derive(Clone, Copy)]
-struct Found<'e> {
+struct LocatedError<'e> {
     error: &'e ValidationError<'e>,
     schema: &'e str,
     value: &'e str,
 }
 
-impl<'e> Found<'e> {
+impl<'e> LocatedError<'e> {
     fn new(error: &'e ValidationError<'_>) -> Self {
         Self {
             error,
@@ -93,29 +93,29 @@ impl<'e> Found<'e> {
     }
 }
 
-/// What is required of one value.
+/// The requirements of one value.
 struct Tally {
-    /// How many things.
+    /// Their number.
     required: f64,
-    /// How many of them do not hold.
+    /// The number of violated requirements.
     broken: f64,
-    /// What its parts lack, which are not required by themselves.
+    /// The deficits of its parts, which are not requirements themselves.
     lacking: f64,
 }
 
-struct Walk<'c> {
+struct ShareWalk<'c> {
     compiled: &'c Compiled,
 }
 
-impl Walk<'_> {
-    /// The share of one schema, which was applied at these paths, through the schema and through the value. All errors
-    /// are at or below it.
+impl ShareWalk<'_> {
+    /// Returns the share for the schema applied at these paths through the schema and the value.
+    /// All errors are at or below it.
     fn share(
         &self,
         schema: &Value,
         resolver: &Resolver<'_>,
         at: (&str, &str),
-        errors: &[Found<'_>],
+        errors: &[LocatedError<'_>],
     ) -> f64 {
         if errors.is_empty() {
             return 1.0;
@@ -125,13 +125,14 @@ impl Walk<'_> {
         })
     }
 
-    /// What a schema requires, and what of it does not hold; `None` for a value of the wrong type.
+    /// Counts a schema's requirements and violations, or returns `None` for a value of the wrong
+    /// type.
     fn tally(
         &self,
         schema: &Value,
         resolver: &Resolver<'_>,
         (path, place): (&str, &str),
-        errors: &[Found<'_>],
+        errors: &[LocatedError<'_>],
     ) -> Option<Tally> {
         let draft = self.compiled.validator().draft();
         let resolver = (resolver
@@ -143,7 +144,7 @@ impl Walk<'_> {
             lacking: 0.0,
         };
         let members = members(schema);
-        let mut parts: BTreeMap<(&str, &str), Vec<Found<'_>>> = BTreeMap::new();
+        let mut parts: BTreeMap<(&str, &str), Vec<LocatedError<'_>>> = BTreeMap::new();
         for found in errors {
             let rest = &found.schema[path.len()..];
             let keyword = first(rest);
@@ -163,7 +164,8 @@ impl Walk<'_> {
                 }
                 Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                     let alternatives = (0..).zip(context).map(|(number, errors): (usize, _)| {
-                        let errors: Vec<Found<'_>> = errors.iter().map(Found::new).collect();
+                        let errors: Vec<LocatedError<'_>> =
+                            errors.iter().map(LocatedError::new).collect();
                         let part = format!("{keyword}/{number}");
                         self.part(schema, &resolver, (path, &part), (place, ""), &errors)
                     });
@@ -191,7 +193,7 @@ impl Walk<'_> {
             };
             let at = (&*format!("{path}{part}"), place);
             let inner = self.tally(schema, &resolver, at, &errors)?;
-            // The type is counted already.
+            // The type has been counted.
             tally.required += inner.required - 1.0;
             tally.broken += inner.broken;
             tally.lacking += inner.lacking;
@@ -203,14 +205,14 @@ impl Walk<'_> {
         Some(tally)
     }
 
-    /// The share of a schema within a schema, at a place within the place.
+    /// Returns the share of a subschema at a place within the value.
     fn part(
         &self,
         schema: &Value,
         resolver: &Resolver<'_>,
         (path, part): (&str, &str),
         (place, inner): (&str, &str),
-        errors: &[Found<'_>],
+        errors: &[LocatedError<'_>],
     ) -> f64 {
         let at = (&*format!("{path}{part}"), &*format!("{place}{inner}"));
         within(schema, resolver, part).map_or(0.0, |(schema, resolver)| {
@@ -219,7 +221,7 @@ impl Walk<'_> {
     }
 }
 
-/// The schema at a path within a schema, or that a reference there leads to.
+/// Returns the schema at a path within a schema, following references.
 fn within<'s>(
     schema: &'s Value,
     resolver: &Resolver<'s>,
@@ -234,7 +236,7 @@ fn within<'s>(
     }
 }
 
-/// The paths of the schemas within a schema that always apply to the same value.
+/// Returns the paths of the subschemas that always apply to the same value.
 fn members(schema: &Value) -> Vec<String> {
     let all = schema.get("allOf").and_then(Value::as_array);
     let all = (0..all.map_or(0, Vec::len)).map(|number| format!("/allOf/{number}"));
@@ -242,7 +244,8 @@ fn members(schema: &Value) -> Vec<String> {
     reference.into_iter().chain(all).collect()
 }
 
-/// How many things a schema requires at its own place: the type, each required property, each bound.
+/// Counts the requirements of a schema at its own place: the type, each required property, each
+/// bound.
 fn requirements(schema: &Value) -> f64 {
     let bounds = BOUNDS.iter().filter(|bound| schema.get(bound).is_some());
     let properties = schema.get("required").and_then(Value::as_array);
@@ -253,7 +256,8 @@ fn counted(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// The path from a schema to the schema within it that is applied first: `/items`, `/properties/name`, `/allOf/0`.
+/// Returns the path from a schema to the subschema that is applied first: `/items`,
+/// `/properties/name`, `/allOf/0`.
 fn applied<'p>(schema: &Value, path: &'p str) -> &'p str {
     let keyword = first(path);
     let several = match schema.pointer(keyword) {
@@ -269,7 +273,7 @@ fn applied<'p>(schema: &Value, path: &'p str) -> &'p str {
     &path[..keyword.len() + name.len()]
 }
 
-/// The first step of a JSON Pointer, with its slash; empty for the end.
+/// Returns the first segment of a JSON Pointer with its slash; empty at the end.
 fn first(pointer: &str) -> &str {
     let end = pointer.get(1..).and_then(|rest| rest.find('/'));
     end.map_or(pointer, |end| &pointer[..=end])

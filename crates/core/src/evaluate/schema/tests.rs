@@ -40,7 +40,7 @@ fn the_value_is_found_bare_fenced_and_among_prose() {
         assert_eq!(finding.valid, Some(true), "{draft}: {finding:?}");
         assert_eq!(finding.value, Some(json!({ "name": "A" })), "{draft}");
         assert_eq!(finding.score, Some(1.0));
-        assert!(finding.faults.is_empty());
+        assert!(finding.issues.is_empty());
     }
 }
 
@@ -52,7 +52,7 @@ fn the_wanted_type_decides_which_value_is_meant() {
     let untyped = json!({ "required": ["name"] });
     let finding = check(untyped, "{\"name\": 1} as in [3]");
     assert_eq!(finding.valid, Some(true), "{finding:?}");
-    // An envelope that the schema wants is no envelope.
+    // If the schema describes the envelope, it is the value.
     let message = json!({ "type": "object", "required": ["content"] });
     let finding = check(message, "{\"content\": \"{}\"}");
     assert_eq!(finding.value, Some(json!({ "content": "{}" })));
@@ -83,7 +83,7 @@ fn a_scalar_may_be_the_whole_text() {
     let word = check(json!({ "enum": ["red", "green"] }), "gren");
     assert_eq!(word.valid, Some(false));
     assert!(
-        word.faults[0]
+        word.issues[0]
             .description
             .contains("did you mean \"green\"?"),
         "{word:?}"
@@ -118,8 +118,8 @@ fn a_draft_without_json_is_as_bad_as_can_be_and_no_failure() {
             "{draft}: {}",
             finding.evidence
         );
-        assert_eq!(finding.faults[0].place.line, line, "{draft}");
-        assert_eq!(finding.faults[0].place.keyword.as_deref(), Some("type"));
+        assert_eq!(finding.issues[0].place.line, line, "{draft}");
+        assert_eq!(finding.issues[0].place.keyword.as_deref(), Some("type"));
     }
 }
 
@@ -132,7 +132,7 @@ fn depth_is_bounded() {
         "{}",
         finding.evidence
     );
-    // The deepest that is read, under a schema that goes with it.
+    // The deepest value that the parser accepts, under a matching schema.
     let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));
     let nested =
         json!({ "anyOf": [{ "type": "array", "items": { "$ref": "#" } }, { "type": "integer" }] });
@@ -167,7 +167,7 @@ fn a_pattern_that_explodes_is_a_failure_and_no_error_of_the_draft() {
     assert_eq!(finding.score, None);
 }
 
-/// Scores a value as it is, without coercion.
+/// Returns a function that scores a value without coercion.
 fn scorer(schema: &Value) -> impl Fn(&Value) -> f64 + use<> {
     let mut strict = checker(schema.clone());
     strict.coerce = false;
@@ -256,10 +256,10 @@ fn each_wrong_item_lowers_the_score_and_few_of_them_are_reported() {
     assert!(scores.is_sorted_by(|one, next| one > next), "{scores:?}");
     assert!(scores[2] > 0.0, "{scores:?}");
     let many = format!("[{}1]", "1,".repeat(10_000));
-    assert_eq!(check(schema, &many).faults.len(), MAX_ERRORS);
+    assert_eq!(check(schema, &many).issues.len(), MAX_ERRORS);
 }
 
-/// A value that is valid under [`order_schema`], as texts for places in it.
+/// A value that is valid under [`order_schema`], as strings for places in it.
 fn order() -> Value {
     json!({
         "id": "A-1", "state": "open", "total": 12.5, "note": "none",
@@ -303,8 +303,8 @@ fn order_schema() -> Value {
     })
 }
 
-/// Damage that can be done at one place without touching what others damage: a place, and what is put there, or
-/// nothing to take it away.
+/// Changes that damage one place without affecting the others: a place, and its new value, or
+/// `None` to remove it.
 const DAMAGE: [(&str, Option<&str>); 17] = [
     ("/id", None),
     ("/id", Some("\"a1\"")),
@@ -325,7 +325,7 @@ const DAMAGE: [(&str, Option<&str>); 17] = [
     ("/unknown", Some("1")),
 ];
 
-/// The value with this put at a place, or taken away.
+/// Sets the value at a place, or removes it.
 fn put(value: &mut Value, place: &str, new: Option<Value>) {
     let (parent, key) = place.rsplit_once('/').unwrap();
     match value.pointer_mut(parent).unwrap() {
@@ -349,21 +349,21 @@ fn values_are_coerced_before_they_are_judged_and_it_is_said() {
     let mut strict = checker(person());
     strict.coerce = false;
     let finding = strict.check("{\"name\": 7, \"age\": \"42\"}");
-    assert_eq!(finding.faults.len(), 2);
+    assert_eq!(finding.issues.len(), 2);
     assert_eq!(finding.value, Some(json!({ "name": 7, "age": "42" })));
-    // Through references, and not where several readings are possible.
+    // Conversion follows references, but not alternatives.
     let schema = json!({ "$defs": { "n": { "type": "integer" } }, "type": "object", "properties": {
         "a": { "$ref": "#/$defs/n" }, "b": { "anyOf": [{ "$ref": "#/$defs/n" }] } } });
     let finding = check(schema, "{\"a\": \"1\", \"b\": \"1\"}");
     assert_eq!(finding.value, Some(json!({ "a": 1, "b": "1" })));
-    assert_eq!(finding.faults.len(), 1);
-    assert_eq!(finding.faults[0].place.path.as_deref(), Some("/b"));
+    assert_eq!(finding.issues.len(), 1);
+    assert_eq!(finding.issues[0].place.path.as_deref(), Some("/b"));
     let null = check(person(), "{\"name\": null}");
     assert_eq!(null.value, Some(json!({ "name": null })));
     assert_eq!(null.valid, Some(false));
 }
 
-/// Place, value seen, what would be allowed: one line for each keyword.
+/// One line per keyword: place, value found, what is allowed.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn every_fault_says_what_is_there_and_what_is_wanted() {
@@ -475,24 +475,24 @@ fn every_fault_says_what_is_there_and_what_is_wanted() {
     for (schema, value, words) in cases {
         let around = json!({ "properties": { "v": schema } });
         let finding = check(around, &json!({ "v": value }).to_string());
-        let fault = finding
-            .faults
+        let issue = finding
+            .issues
             .first()
             .unwrap_or_else(|| panic!("{schema} has no fault"));
         assert!(
-            fault.description.contains(words),
+            issue.description.contains(words),
             "{schema}: {}",
-            fault.description
+            issue.description
         );
         assert!(
-            fault
+            issue
                 .place
                 .path
                 .as_deref()
                 .is_some_and(|path| path.starts_with("/v")),
             "{schema}"
         );
-        assert_eq!(fault.place.line, Some(1), "{schema}");
+        assert_eq!(issue.place.line, Some(1), "{schema}");
     }
 }
 
@@ -500,7 +500,7 @@ fn every_fault_says_what_is_there_and_what_is_wanted() {
 fn faults_know_their_line_in_the_draft() {
     let draft = "Here:\n\n```json\n{\n  \"name\": \"A\",\n  \"age\": \"old\"\n}\n```\n";
     let finding = check(person(), draft);
-    let place = &finding.faults[0].place;
+    let place = &finding.issues[0].place;
     assert_eq!(place.line, Some(6));
     assert_eq!(place.path.as_deref(), Some("/age"));
     assert_eq!(place.schema_path.as_deref(), Some("/properties/age/type"));
@@ -526,10 +526,10 @@ proptest! {
         let finding = check(person(), &draft);
         let score = finding.score.unwrap();
         prop_assert!((0.0..=1.0).contains(&score));
-        prop_assert_eq!(finding.valid == Some(true), finding.faults.is_empty());
+        prop_assert_eq!(finding.valid == Some(true), finding.issues.is_empty());
     }
 
-    /// Damage at several places is repaired, one place after the other.
+    /// Repairs damage at several places one by one.
     #[test]
     fn a_repair_never_lowers_the_score(
         damage in proptest::sample::subsequence(DAMAGE.to_vec(), 1..DAMAGE.len()).prop_shuffle()
@@ -555,13 +555,13 @@ proptest! {
     fn no_schema_makes_it_panic(schema in any_schema(), draft in any_value()) {
         if let Ok(compiled) = Compiled::new(&SchemaConfig::new(schema)) {
             let finding = Checker::new(compiled, true).check(&draft.to_string());
-            prop_assert_eq!(finding.valid == Some(true), finding.faults.is_empty());
+            prop_assert_eq!(finding.valid == Some(true), finding.issues.is_empty());
             prop_assert_eq!(finding.valid == Some(true), finding.score == Some(1.0));
         }
     }
 }
 
-/// Values of a few words, such as the schemas below have something to say of.
+/// Small values that the schemas below can apply to.
 fn any_value() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
         Just(json!(null)),
@@ -580,7 +580,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Schemas, most of them right, some with references that go anywhere.
+/// Schemas that are mostly valid, some with arbitrary references.
 fn any_schema() -> impl Strategy<Value = Value> {
     const NAMES: [&str; 8] = [
         "object", "array", "string", "integer", "number", "boolean", "null", "x",

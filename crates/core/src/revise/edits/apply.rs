@@ -2,64 +2,65 @@ use std::ops::Range;
 
 use super::elide::{is_elision, pieces};
 use super::indent::reindent;
-use super::locate::{Grade, Haystack, Miss};
+use super::locate::{Haystack, MatchError, MatchGrade};
 use super::parse::{Block, Reading};
 use crate::text::plural;
 use crate::types::EditCounts;
 
-/// A replacement of at least so many bytes that stands in the draft already was made before.
+/// The minimum size in bytes of a replacement that, if it is already in the draft, shows that the
+/// edit was made before.
 const KNOWN_AGAIN: usize = 12;
 
-/// What became of the blocks of a reply.
+/// The result of applying the blocks of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Applied {
-    /// The text with every block applied that could be. What no block touches is as it was, byte for byte.
+pub struct ApplyResult {
+    /// The text with every applicable block applied. Everything else is unchanged, byte for byte.
     pub text: String,
-    /// How many applied, and how.
+    /// How many blocks applied, and how.
     pub counts: EditCounts,
-    /// Blocks that change nothing, or that were made already.
+    /// The number of blocks that change nothing, or were already applied.
     pub unchanged: u32,
-    /// The blocks that did not apply, in their order, and why.
-    pub failed: Vec<Failed>,
+    /// The blocks that did not apply, in order, with the reason.
+    pub failed: Vec<FailedBlock>,
 }
 
 /// A block that did not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedBlock {
     /// The block.
     pub block: Block,
-    /// Why, in a sentence without its end, for the model and for people.
+    /// The reason, a sentence without a full stop, for the model and for people.
     pub reason: String,
-    /// The lines of the text that it most likely means, as they are, with the number of the first.
+    /// The lines of the text that it most likely refers to, with the number of the first.
     pub closest: Option<(usize, String)>,
 }
 
 /// Why a block does not apply.
-enum Why {
+enum FailureReason {
     Unreadable,
-    Missed(Miss),
+    Missed(MatchError),
     Elided,
     Emptied,
 }
 
-/// What a block does.
-struct Change {
-    grade: Grade,
-    /// In the order of the text, without overlap.
+/// The effect of a block.
+struct BlockEdit {
+    grade: MatchGrade,
+    /// In text order, without overlap.
     splices: Vec<(Range<usize>, String)>,
     count: u32,
 }
 
-/// Applies blocks to a draft, one after the other: each sees what those before it made of the draft.
+/// Applies blocks to a draft in order. Each block sees the result of those before it.
 ///
-/// A block applies where its passage is found byte for byte, else but for white space and look-alikes, else nearly.
-/// A passage that is there more than once is refused, unless one place is whole lines or whole words and the others
-/// are not, or unless the block is given as often as there are places. An empty passage adds its replacement at the
-/// end. Nothing that a block does not name is changed.
-pub fn apply(draft: &str, blocks: &[Block]) -> Applied {
-    let mut applied = Applied {
+/// A block applies where its passage is found exactly, or else ignoring white space and look-alike
+/// characters, or else approximately. A passage with several matches is rejected, unless exactly
+/// one of them consists of whole lines or whole words, or the block is repeated once per match. A
+/// block with an empty passage appends its replacement. Text that no block names stays unchanged.
+pub fn apply(draft: &str, blocks: &[Block]) -> ApplyResult {
+    let mut applied = ApplyResult {
         text: draft.to_owned(),
-        ..Applied::default()
+        ..ApplyResult::default()
     };
     let mut touched: Vec<Range<usize>> = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
@@ -73,9 +74,9 @@ pub fn apply(draft: &str, blocks: &[Block]) -> Applied {
             Ok(Some(change)) => {
                 let counts = &mut applied.counts;
                 *match change.grade {
-                    Grade::Exact => &mut counts.exact,
-                    Grade::Tolerant => &mut counts.tolerant,
-                    Grade::Fuzzy => &mut counts.fuzzy,
+                    MatchGrade::Exact => &mut counts.exact,
+                    MatchGrade::Tolerant => &mut counts.tolerant,
+                    MatchGrade::Fuzzy => &mut counts.fuzzy,
                 } += change.count;
                 for (span, with) in change.splices.into_iter().rev() {
                     splice(&mut applied.text, &mut touched, span, &with);
@@ -91,7 +92,7 @@ pub fn apply(draft: &str, blocks: &[Block]) -> Applied {
     applied
 }
 
-/// Puts a text in the place of a span, and keeps book of what was touched.
+/// Replaces a span of the text, and updates the list of touched ranges.
 fn splice(text: &mut String, touched: &mut Vec<Range<usize>>, span: Range<usize>, with: &str) {
     for range in touched.iter_mut() {
         if range.start >= span.end {
@@ -106,15 +107,15 @@ fn splice(text: &mut String, touched: &mut Vec<Range<usize>>, span: Range<usize>
     text.replace_range(span, with);
 }
 
-/// What a block does to a text; `None` if it does nothing.
+/// Returns the change that a block makes to a text, or `None` if it changes nothing.
 fn change(
     text: &str,
     touched: &[Range<usize>],
     block: &Block,
     copies: usize,
-) -> Result<Option<Change>, Why> {
+) -> Result<Option<BlockEdit>, FailureReason> {
     if block.readings.is_empty() {
-        return Err(Why::Unreadable);
+        return Err(FailureReason::Unreadable);
     }
     let readings: Vec<&Reading> = block
         .readings
@@ -122,7 +123,7 @@ fn change(
         .filter(|reading| !is_placeholder(reading))
         .collect();
     let Some(first) = readings.first() else {
-        return Err(Why::Elided);
+        return Err(FailureReason::Elided);
     };
     let blank = |text: &str| text.trim().is_empty();
     if readings.iter().all(|reading| blank(&reading.search)) {
@@ -151,44 +152,51 @@ fn change(
     }
     let left: usize = splices.iter().map(|(span, _)| span.len()).sum();
     if left == text.len() && splices.iter().all(|(_, with)| with.trim().is_empty()) {
-        return Err(Why::Emptied);
+        return Err(FailureReason::Emptied);
     }
-    Ok(Some(Change {
+    Ok(Some(BlockEdit {
         grade,
         splices,
         count,
     }))
 }
 
-type Found = Result<(Vec<Range<usize>>, Grade), Miss>;
+type BlockMatch = Result<(Vec<Range<usize>>, MatchGrade), MatchError>;
 
-/// The reading that fits the text best, and where. Of equals the first. What is nearly there counts only where no
-/// reading is there surely.
+/// Returns the reading that fits the text best, with its place; the first one among equals.
+/// Approximate matches count only if no reading matches reliably.
 fn find<'b>(
     haystack: &Haystack<'_>,
     touched: &[Range<usize>],
     readings: &[&'b Reading],
     copies: usize,
-) -> (&'b Reading, Found) {
+) -> (&'b Reading, BlockMatch) {
     let searching = || {
         let readings = readings.iter().copied();
         readings.filter(|reading| !reading.search.trim().is_empty())
     };
-    let mut best: Option<(&Reading, Found)> = None;
+    let mut best: Option<(&Reading, BlockMatch)> = None;
     for reading in searching() {
         let Some(found) = haystack.sure(&reading.search, touched) else {
             continue;
         };
         let found = match found {
             Ok((place, grade)) => Ok((vec![place], grade)),
-            // The same block once for every place is meant for all of them.
-            Err(Miss::Ambiguous(places)) if copies > 1 && places.len() == copies => {
-                let exact = haystack.all(&reading.search, Grade::Exact) == places;
-                Ok((places, if exact { Grade::Exact } else { Grade::Tolerant }))
+            // A block that is repeated once per match is meant for all of them.
+            Err(MatchError::Ambiguous(places)) if copies > 1 && places.len() == copies => {
+                let exact = haystack.all(&reading.search, MatchGrade::Exact) == places;
+                Ok((
+                    places,
+                    if exact {
+                        MatchGrade::Exact
+                    } else {
+                        MatchGrade::Tolerant
+                    },
+                ))
             }
             Err(miss) => Err(miss),
         };
-        if reading.guess && !matches!(found, Ok((_, Grade::Exact))) {
+        if reading.guess && !matches!(found, Ok((_, MatchGrade::Exact))) {
             continue;
         }
         let better = match (&found, &best) {
@@ -199,18 +207,18 @@ fn find<'b>(
         if better {
             best = Some((reading, found));
         }
-        if matches!(best, Some((_, Ok((_, Grade::Exact))))) {
+        if matches!(best, Some((_, Ok((_, MatchGrade::Exact))))) {
             break;
         }
     }
     if let Some(best) = best {
         return best;
     }
-    let mut missed = (readings[0], Err(Miss::NotFound(None)));
+    let mut missed = (readings[0], Err(MatchError::NotFound(None)));
     for reading in searching().filter(|reading| !reading.guess) {
         match haystack.one(&reading.search, touched) {
             Ok((place, grade)) => return (reading, Ok((vec![place], grade))),
-            Err(miss) if matches!(missed.1, Err(Miss::NotFound(None))) => {
+            Err(miss) if matches!(missed.1, Err(MatchError::NotFound(None))) => {
                 missed = (reading, Err(miss));
             }
             Err(_) => {}
@@ -219,13 +227,14 @@ fn find<'b>(
     missed
 }
 
-/// A passage of which lines were left out: its pieces, in their order, from the first place of the first one.
+/// Finds a passage with omitted lines: its pieces in order, starting from the first place of the
+/// first piece.
 fn elided(
     haystack: &Haystack<'_>,
     touched: &[Range<usize>],
     readings: &[&Reading],
-    miss: Miss,
-) -> Result<Option<Change>, Why> {
+    miss: MatchError,
+) -> Result<Option<BlockEdit>, FailureReason> {
     for reading in readings.iter().filter(|reading| !reading.guess) {
         let search = pieces(&reading.search);
         if search.len() < 2 {
@@ -233,13 +242,13 @@ fn elided(
         }
         let full = |piece: &&String| !piece.trim().is_empty();
         let mut places = Vec::new();
-        let mut worst = Grade::Exact;
+        let mut worst = MatchGrade::Exact;
         let mut from = 0;
         for piece in search.iter().filter(full) {
             let found = if places.is_empty() {
                 haystack.one(piece, touched).ok()
             } else {
-                [Grade::Exact, Grade::Tolerant]
+                [MatchGrade::Exact, MatchGrade::Tolerant]
                     .into_iter()
                     .find_map(|grade| {
                         let mut all = haystack.all(piece, grade).into_iter();
@@ -261,7 +270,7 @@ fn elided(
         let replace = pieces(&reading.replace);
         let text = haystack.text();
         let splices = if replace.len() == search.len() {
-            // What was left out stays, and each piece gets its own replacement.
+            // The omitted text stays, and each piece is replaced separately.
             let new: Vec<&String> = replace
                 .iter()
                 .zip(&search)
@@ -273,7 +282,7 @@ fn elided(
                 .zip(&search)
                 .any(|(new, old)| !full(&old) && full(&new));
             if beyond {
-                return Err(Why::Elided);
+                return Err(FailureReason::Elided);
             }
             places
                 .iter()
@@ -287,10 +296,10 @@ fn elided(
                 whole,
                 first.1,
                 &reading.replace,
-                worst.max(Grade::Tolerant),
+                worst.max(MatchGrade::Tolerant),
             )]
         } else {
-            return Err(Why::Elided);
+            return Err(FailureReason::Elided);
         };
         if splices
             .iter()
@@ -298,8 +307,8 @@ fn elided(
         {
             return Ok(None);
         }
-        return Ok(Some(Change {
-            grade: worst.max(Grade::Tolerant),
+        return Ok(Some(BlockEdit {
+            grade: worst.max(MatchGrade::Tolerant),
             splices,
             count: 1,
         }));
@@ -308,13 +317,13 @@ fn elided(
         .iter()
         .any(|reading| !reading.guess && has(haystack.text(), &reading.replace));
     match miss {
-        Miss::NotFound(_) if made => Ok(None),
-        miss => Err(Why::Missed(miss)),
+        MatchError::NotFound(_) if made => Ok(None),
+        miss => Err(FailureReason::Missed(miss)),
     }
 }
 
-/// Whether the replacement leaves lines out that the passage does not: what it stands for would be lost. Also
-/// whether a second divider got into it.
+/// Returns whether the replacement omits lines that the passage contains, so that their text would
+/// be lost, or contains a second divider.
 fn is_placeholder(reading: &Reading) -> bool {
     let only_there = |is: &dyn Fn(&str) -> bool| {
         reading.replace.lines().any(|line| {
@@ -333,19 +342,19 @@ fn has(text: &str, replace: &str) -> bool {
     replace.trim().len() >= KNOWN_AGAIN && text.contains(replace.trim())
 }
 
-/// A replacement as it goes to its place: with the place's indentation and line ends; where nothing takes the place
-/// of whole lines, their line end goes, too.
+/// Fits a replacement to its place: adopts the indentation and line endings, and drops the line
+/// ending if whole lines are replaced by nothing.
 fn fit(
     text: &str,
     place: Range<usize>,
     search: &str,
     replace: &str,
-    grade: Grade,
+    grade: MatchGrade,
 ) -> (Range<usize>, String) {
     let mut span = place;
     let mut with = replace.to_owned();
-    if grade != Grade::Exact {
-        // A tolerant place begins and ends with a visible character: so does what goes there.
+    if grade != MatchGrade::Exact {
+        // A tolerant match begins and ends with a visible character, so its replacement must, too.
         with = trim_blank_lines(&with).to_owned();
     }
     let line_start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
@@ -364,16 +373,16 @@ fn fit(
         let fitted = reindent(&with, search, old);
         if fitted != with || !indentation.is_empty() {
             let moved = fitted != with;
-            if moved || grade != Grade::Exact {
+            if moved || grade != MatchGrade::Exact {
                 span.start = line_start;
                 with = fitted;
             }
         }
-    } else if grade != Grade::Exact {
+    } else if grade != MatchGrade::Exact {
         with = with.trim_start().to_owned();
     }
-    if grade != Grade::Exact {
-        // Blanks at the end of the passage's last line are outside of the place.
+    if grade != MatchGrade::Exact {
+        // Trailing blanks of the passage's last line are outside of the match.
         let kept = with.trim_end().len();
         with.truncate(kept);
     }
@@ -383,7 +392,7 @@ fn fit(
     (span, with)
 }
 
-/// The span to cut out so that no empty line or double blank is left where a passage was.
+/// Returns the span to delete so that no empty line or double blank remains.
 fn without(text: &str, span: Range<usize>, line_start: Option<usize>) -> Range<usize> {
     let after = &text[span.end..];
     let rest = after.split('\n').next().unwrap_or_default();
@@ -400,7 +409,7 @@ fn without(text: &str, span: Range<usize>, line_start: Option<usize>) -> Range<u
             if blank_before && blank_after {
                 end = end + next.len() + 1;
             }
-            // The last lines: the line end before them goes.
+            // For the last lines, delete the preceding line ending.
             if end >= text.len() && !text[span.end..].contains('\n') {
                 let kept = text[..start].trim_end().len();
                 return kept..text.len();
@@ -419,7 +428,7 @@ fn without(text: &str, span: Range<usize>, line_start: Option<usize>) -> Range<u
     }
 }
 
-fn append(text: &str, replace: &str) -> Change {
+fn append(text: &str, replace: &str) -> BlockEdit {
     let kept = text.trim_end().len();
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let paragraphs = text.contains("\n\n") || text.contains("\r\n\r\n");
@@ -429,8 +438,8 @@ fn append(text: &str, replace: &str) -> Change {
         newline.repeat(if paragraphs { 2 } else { 1 })
     };
     let addition = trim_blank_lines(replace).trim_end().replace('\n', newline);
-    Change {
-        grade: Grade::Exact,
+    BlockEdit {
+        grade: MatchGrade::Exact,
         splices: vec![(kept..kept, format!("{gap}{addition}"))],
         count: 1,
     }
@@ -446,23 +455,23 @@ fn trim_blank_lines(text: &str) -> &str {
     &text[line..]
 }
 
-fn explain(text: &str, block: &Block, why: Why) -> Failed {
+fn explain(text: &str, block: &Block, why: FailureReason) -> FailedBlock {
     let line_of = |at: usize| text[..at].matches('\n').count() + 1;
     let (reason, closest) = match why {
-        Why::Unreadable => (
+        FailureReason::Unreadable => (
             "it cannot be read: a block needs SEARCH, `=======` and REPLACE, each on a line of its own".to_owned(),
             None,
         ),
-        Why::Elided => (
+        FailureReason::Elided => (
             "its replacement leaves lines out; everything that takes the passage's place must be written".to_owned(),
             None,
         ),
-        Why::Emptied => ("it would leave nothing of the text".to_owned(), None),
-        Why::Missed(Miss::NotFound(None)) => (
+        FailureReason::Emptied => ("it would leave nothing of the text".to_owned(), None),
+        FailureReason::Missed(MatchError::NotFound(None)) => (
             "its SEARCH part does not occur in the text".to_owned(),
             None,
         ),
-        Why::Missed(Miss::NotFound(Some(place))) => {
+        FailureReason::Missed(MatchError::NotFound(Some(place))) => {
             let start = text[..place.start].rfind('\n').map_or(0, |at| at + 1);
             let end = text[place.end..].find('\n').map_or(text.len(), |at| place.end + at);
             (
@@ -470,7 +479,7 @@ fn explain(text: &str, block: &Block, why: Why) -> Failed {
                 Some((line_of(start), text[start..end].to_owned())),
             )
         }
-        Why::Missed(Miss::Ambiguous(places)) => {
+        FailureReason::Missed(MatchError::Ambiguous(places)) => {
             let mut lines: Vec<String> = places
                 .iter()
                 .take(8)
@@ -487,7 +496,7 @@ fn explain(text: &str, block: &Block, why: Why) -> Failed {
             )
         }
     };
-    Failed {
+    FailedBlock {
         block: block.clone(),
         reason,
         closest,
@@ -501,7 +510,7 @@ mod tests {
     use super::super::parse::{parse, write};
     use super::*;
 
-    fn run(draft: &str, reply: &str) -> Applied {
+    fn run(draft: &str, reply: &str) -> ApplyResult {
         apply(draft, &parse(reply))
     }
 
@@ -537,14 +546,14 @@ mod tests {
     #[test]
     fn a_later_block_does_not_fall_into_what_an_earlier_one_wrote() {
         let blocks = [write("one", "two and one"), write("two", "three")].join("\n");
-        // `two` stands once in what was there, and once in what the first block wrote.
+        // `two` occurs once in the original text, and once in the first block's replacement.
         assert_eq!(
             run("one\nx two y\n", &blocks).text,
             "two and one\nx three y\n"
         );
     }
 
-    /// A draft from a few kinds of lines, repetitions and all.
+    /// Drafts with a few kinds of lines and with repetitions.
     fn drafts() -> impl Strategy<Value = String> {
         let line = prop::sample::select(vec![
             "",

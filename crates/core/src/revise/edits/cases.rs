@@ -1,4 +1,4 @@
-//! Replies with the faults that models make, and what must come of each: `tests/data/edits/*.toml`.
+//! Replies with typical mistakes of models, and the expected results: `tests/data/edits/*.toml`.
 
 use std::path::Path;
 
@@ -18,17 +18,17 @@ struct Case {
     name: String,
     draft: String,
     reply: String,
-    /// The text that must come out; the draft where it is not given.
+    /// The expected text. Default: the unchanged draft.
     result: Option<String>,
-    /// How many blocks must be refused.
+    /// The expected number of rejected blocks.
     #[serde(default)]
     failed: u32,
-    /// The grade of every block that applies.
+    /// The expected grade of every applied block.
     how: Option<String>,
 }
 
 impl Case {
-    /// What is not as it should be.
+    /// Returns how the result differs from the expectation.
     fn problem(&self) -> Option<String> {
         let applied = apply(&self.draft, &parse(&self.reply));
         let counts = applied.counts;

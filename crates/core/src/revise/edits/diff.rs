@@ -1,7 +1,7 @@
 use super::parse::{Block, Reading, is_fence, trim_blank};
 
-/// Reads the hunks of a unified diff, which some models write in the place of blocks: what is taken away and what
-/// stands around it is the passage. Line numbers are not looked at, since models cannot count.
+/// Parses the hunks of a unified diff, which some models write instead of blocks: the removed and
+/// context lines are the passage. Ignores line numbers, because models miscount.
 pub(super) fn hunks(lines: &[&str]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut hunk: Option<Vec<&str>> = None;
@@ -31,7 +31,7 @@ fn block(lines: &[&str]) -> Option<Block> {
         match line.chars().next() {
             Some('-') => search.push(&line[1..]),
             Some('+') => replace.push(&line[1..]),
-            // Around the change, the blank that a diff begins its lines with is often left out.
+            // Models often omit the leading blank of context lines.
             Some(' ') => {
                 search.push(&line[1..]);
                 replace.push(&line[1..]);
@@ -42,7 +42,7 @@ fn block(lines: &[&str]) -> Option<Block> {
             }
         }
     }
-    // Without a line of the draft nobody knows where it goes.
+    // Without a line of the draft the place is unknown.
     let placed = search.iter().any(|line| !line.trim().is_empty());
     let reading = placed.then(|| Reading {
         search: search.join("\n"),

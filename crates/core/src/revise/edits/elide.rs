@@ -1,4 +1,5 @@
-/// Whether a line stands for lines that were left out: `...`, alone or in a comment, or "rest unchanged" in one.
+/// Returns whether a line stands for omitted lines: `...`, alone or in a comment, or "rest
+/// unchanged" in a comment.
 pub(super) fn is_elision(line: &str) -> bool {
     const WORDS: [&str; 9] = [
         "rest",
@@ -43,7 +44,7 @@ pub(super) fn is_elision(line: &str) -> bool {
     names && ((begins && ends) || (marked && (begins || ends)))
 }
 
-/// A passage in the pieces that are left of it; one piece if nothing was left out.
+/// Splits a passage at its omissions. Returns one piece if nothing is omitted.
 pub(super) fn pieces(text: &str) -> Vec<String> {
     let mut pieces = vec![Vec::new()];
     for line in text.split('\n') {

@@ -1,17 +1,18 @@
 use std::ops::Range;
 
-/// A text in which what looks alike is alike: any run of white space is one blank, curly quotes are
-/// straight, every dash is a hyphen, full-width signs are narrow, what has no width is left out. For
-/// finding passages only: each byte knows where it comes from, and it is the original that is changed.
+/// A text in which look-alike characters are equal: each run of white space is one blank, curly
+/// quotes are straight, every dash is a hyphen, full-width characters are narrow, and zero-width
+/// characters are removed. Used only to find passages: each byte knows its place in the original,
+/// and edits change the original.
 #[derive(Debug, Clone)]
-pub(super) struct Folded {
-    /// The folded text, without white space at its ends.
+pub(super) struct FoldedText {
+    /// The folded text, without leading and trailing white space.
     pub(super) text: String,
-    /// For each byte of it, where the original of its character begins and ends.
+    /// For each byte of `text`, the range of its character in the original.
     from: Vec<(usize, usize)>,
 }
 
-impl Folded {
+impl FoldedText {
     pub(super) fn new(original: &str) -> Self {
         let mut folded = Self {
             text: String::with_capacity(original.len()),
@@ -50,7 +51,8 @@ impl Folded {
         self.from.extend(std::iter::repeat_n(place, text.len()));
     }
 
-    /// The passages of the original that read like `needle`, which is folded already. None for an empty one.
+    /// Returns the ranges in the original that match `needle`, which is folded already. Returns
+    /// none for an empty needle.
     pub(super) fn find(&self, needle: &str) -> Vec<Range<usize>> {
         if needle.is_empty() {
             return Vec::new();
@@ -66,18 +68,18 @@ impl Folded {
     }
 }
 
-/// A text folded, where only its looks matter.
+/// Folds a text without keeping the places.
 pub(super) fn fold(text: &str) -> String {
-    Folded::new(text).text
+    FoldedText::new(text).text
 }
 
-/// What a character is folded to: nothing, itself, or up to three plain ones.
-enum Plain {
+/// The folded form of a character: nothing, itself, or up to three plain characters.
+enum FoldedChar {
     Char([u8; 4], usize),
     Fixed(&'static str),
 }
 
-impl Plain {
+impl FoldedChar {
     fn as_str(&self) -> &str {
         match self {
             Self::Char(bytes, length) => std::str::from_utf8(&bytes[..*length]).unwrap_or_default(),
@@ -86,8 +88,8 @@ impl Plain {
     }
 }
 
-fn look_alike(c: char) -> Plain {
-    Plain::Fixed(match c {
+fn look_alike(c: char) -> FoldedChar {
+    FoldedChar::Fixed(match c {
         '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' | '\u{2032}' | '\u{02bc}'
         | '\u{00b4}' => "'",
         '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{201f}' | '\u{2033}' | '\u{00ab}'
@@ -96,7 +98,8 @@ fn look_alike(c: char) -> Plain {
         '\u{2026}' => "...",
         '\u{3002}' => ".",
         '\u{3001}' => ",",
-        // Soft hyphen, zero-width blanks and joiners, byte order mark, the emoji's variation selector.
+        // Soft hyphen, zero-width spaces and joiners, byte order mark, and the emoji variation
+        // selector.
         '\u{00ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{fe0f}' => "",
         _ => {
             let plain = match c {
@@ -107,7 +110,7 @@ fn look_alike(c: char) -> Plain {
             };
             let mut bytes = [0; 4];
             let length = plain.encode_utf8(&mut bytes).len();
-            return Plain::Char(bytes, length);
+            return FoldedChar::Char(bytes, length);
         }
     })
 }
@@ -139,7 +142,7 @@ mod tests {
     #[test]
     fn a_passage_is_found_where_it_stands_in_the_original() {
         let original = "He said: “It’s 10\u{a0}km –\n  maybe.” Then he left.";
-        let found = Folded::new(original).find(&fold("\"It's 10 km - maybe.\""));
+        let found = FoldedText::new(original).find(&fold("\"It's 10 km - maybe.\""));
         assert_eq!(found.len(), 1);
         assert_eq!(&original[found[0].clone()], "“It’s 10\u{a0}km –\n  maybe.”");
     }
@@ -147,7 +150,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_passage_is_at_character_boundaries(text in "[ab \n\u{a0}“”–—…-]{0,40}", needle in "[ab \"-]{1,3}") {
-            let folded = Folded::new(&text);
+            let folded = FoldedText::new(&text);
             for range in folded.find(&fold(&needle)) {
                 prop_assert!(text.get(range).is_some());
             }

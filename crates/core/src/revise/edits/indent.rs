@@ -1,9 +1,9 @@
 use std::collections::HashMap;
 
-/// Gives a replacement the indentation of the place that it goes to: what the model wrote for a line of the
-/// passage says what it means by that indentation.
+/// Adapts the indentation of a replacement to its place, by comparing how the model indented the
+/// passage with how the draft indents it.
 pub(super) fn reindent(replace: &str, search: &str, place: &str) -> String {
-    let map = Map::new(search, place);
+    let map = IndentMap::new(search, place);
     if map.is_identity() {
         return replace.to_owned();
     }
@@ -26,17 +26,17 @@ pub(super) fn reindent(replace: &str, search: &str, place: &str) -> String {
     lines.join("\n")
 }
 
-/// What an indentation of the passage stands for in the draft.
-struct Map<'a> {
+/// Maps indentations of the passage to those of the draft.
+struct IndentMap<'a> {
     pairs: Vec<(&'a str, &'a str)>,
-    /// Where each line of the passage stands in the draft; only if one indentation stands for several, as in a
-    /// passage that has lost all of it.
+    /// Maps each line of the passage to its indentation in the draft. Needed only if one
+    /// indentation maps to several, as in a passage that lost all indentation.
     lines: HashMap<&'a str, &'a str>,
-    /// How many blanks are one step, where the draft is indented by tabs.
+    /// The number of blanks per level, if the draft is indented with tabs.
     step: Option<usize>,
 }
 
-impl<'a> Map<'a> {
+impl<'a> IndentMap<'a> {
     fn new(search: &'a str, place: &'a str) -> Self {
         let full = |text: &'a str| -> Vec<(&'a str, &'a str)> {
             text.lines()
@@ -48,7 +48,7 @@ impl<'a> Map<'a> {
                 .collect()
         };
         let (search, place) = (full(search), full(place));
-        // Lines correspond only where there are as many; else the first ones do.
+        // Pair all lines if their number is equal, else only the first ones.
         let count = if search.len() == place.len() {
             search.len()
         } else {
@@ -106,7 +106,7 @@ impl<'a> Map<'a> {
                 _ => format!("{stands}{rest}"),
             };
         }
-        // Less than any line of the passage: as much less in the draft.
+        // Less indented than every line of the passage: reduce by the same amount in the draft.
         let Some((other, stands)) = self.pairs.iter().min_by_key(|(other, _)| other.len()) else {
             return wrote.to_owned();
         };
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_draft_s_indentation_is_given_back() {
-        // All of it is missing by the same amount.
+        // All lines lack the same indentation.
         assert_eq!(
             reindent(
                 "if a:\n    b()\n    c()",
@@ -146,7 +146,7 @@ mod tests {
             reindent("  x: 2\n    y: 3", "  x: 1\n", "    x: 1"),
             "    x: 2\n      y: 3"
         );
-        // All lost: lines that stay stay where they are, new ones stand with the line before.
+        // All indentation lost: kept lines get theirs back, new lines follow the line before.
         assert_eq!(
             reindent(
                 "for a in b:\nc(a)\nd(a)",
@@ -155,12 +155,12 @@ mod tests {
             ),
             "for a in b:\n    c(a)\n    d(a)"
         );
-        // Too much of it.
+        // Too much indentation.
         assert_eq!(
             reindent("        a\n    b", "        a", "    a"),
             "    a\nb"
         );
-        // As it is.
+        // Correct indentation.
         assert_eq!(reindent("  a\n   b", "  x", "  x"), "  a\n   b");
     }
 }

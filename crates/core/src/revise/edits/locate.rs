@@ -4,57 +4,59 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::fold::{Folded, fold};
+use super::fold::{FoldedText, fold};
 
-/// How like two passages must be to be taken for the same, 0 to 1. Others take 0.8; ours is higher, since an edit
-/// in the wrong place is worse than a second question.
+/// The minimum similarity of an approximate match, 0 to 1. Other tools use 0.8; this is stricter,
+/// because an edit in the wrong place is worse than a second request.
 const FUZZY: f64 = 0.85;
 
-/// The next best place must be so much worse, or nobody knows which is meant.
+/// The minimum lead over the next best place. With less, the match is ambiguous.
 const MARGIN: f64 = 0.05;
 
-/// A shorter passage is like too many others, in characters.
+/// The minimum length of a passage for approximate matching, in characters. Shorter ones resemble
+/// too much other text.
 const FUZZY_CHARS: usize = 20;
 
-/// A place less like the passage than this is no help to who looks for it.
+/// The minimum similarity of a place that is worth showing as the closest one.
 const CLOSE: f64 = 0.4;
 
-/// The most places that are compared character by character.
+/// The maximum number of places that are compared character by character.
 const COMPARED: usize = 12;
 
-/// The most of them that overlap one another.
+/// The maximum number of these that overlap each other.
 const AROUND: usize = 3;
 
-/// Longer passages are compared word by word: it would take too long otherwise. In characters.
+/// The length above which passages are compared by words instead of characters, in characters, to
+/// bound the time.
 const BY_CHARACTER: usize = 1500;
 
-/// In a longer text nothing is looked for fuzzily, for the same reason. In bytes.
+/// The size above which a text is not searched approximately, in bytes, to bound the time.
 const SEARCHED: usize = 500_000;
 
-/// How a passage was found, the surest first.
+/// How a passage was found, most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Grade {
+pub enum MatchGrade {
     /// Byte for byte.
     Exact,
-    /// But for white space and look-alikes.
+    /// Ignoring white space and look-alike characters.
     Tolerant,
-    /// Nearly.
+    /// Approximately.
     Fuzzy,
 }
 
 /// Why a passage has no place in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Miss {
-    /// Nothing is like it enough; the place that is most like it, if one is at all.
+pub enum MatchError {
+    /// No place is similar enough. Holds the most similar one, if there is any.
     NotFound(Option<Range<usize>>),
-    /// It is there more than once: where.
+    /// The passage occurs at these places.
     Ambiguous(Vec<Range<usize>>),
 }
 
-/// A text in which passages are looked for; folded once, when that is first needed.
+/// A text to search for passages. It is folded once, on first use.
 pub struct Haystack<'a> {
     text: &'a str,
-    folded: OnceCell<Folded>,
+    folded: OnceCell<FoldedText>,
 }
 
 impl<'a> Haystack<'a> {
@@ -66,46 +68,48 @@ impl<'a> Haystack<'a> {
         }
     }
 
-    /// The text itself.
+    /// Returns the text.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// Every place of a passage, of a grade other than fuzzy. Empty if there is none.
-    pub fn all(&self, passage: &str, grade: Grade) -> Vec<Range<usize>> {
+    /// Returns all places of a passage with this grade, which must not be fuzzy.
+    pub fn all(&self, passage: &str, grade: MatchGrade) -> Vec<Range<usize>> {
         match grade {
             _ if passage.trim().is_empty() => Vec::new(),
-            Grade::Exact => self
+            MatchGrade::Exact => self
                 .text
                 .match_indices(passage)
                 .map(|(start, found)| start..start + found.len())
                 .collect(),
-            Grade::Tolerant => {
-                let folded = self.folded.get_or_init(|| Folded::new(self.text));
+            MatchGrade::Tolerant => {
+                let folded = self.folded.get_or_init(|| FoldedText::new(self.text));
                 folded.find(&fold(passage))
             }
-            Grade::Fuzzy => Vec::new(),
+            MatchGrade::Fuzzy => Vec::new(),
         }
     }
 
-    /// The one place of a passage, of the surest grade that has any: of several the one that is whole lines, else
-    /// the one that is whole words, else the one outside of `touched`.
+    /// Returns the only place of a passage, with the most reliable grade that has any. Of several
+    /// places, prefers the one that consists of whole lines, then the one of whole words, then the
+    /// one outside of `touched`.
     pub fn one(
         &self,
         passage: &str,
         touched: &[Range<usize>],
-    ) -> Result<(Range<usize>, Grade), Miss> {
+    ) -> Result<(Range<usize>, MatchGrade), MatchError> {
         self.sure(passage, touched)
             .unwrap_or_else(|| self.nearly(passage))
     }
 
-    /// The same, but never fuzzily; `None` if no place is sure.
+    /// Like [`Haystack::one`], but without approximate matching. Returns `None` if no place is
+    /// certain.
     pub fn sure(
         &self,
         passage: &str,
         touched: &[Range<usize>],
-    ) -> Option<Result<(Range<usize>, Grade), Miss>> {
-        [Grade::Exact, Grade::Tolerant]
+    ) -> Option<Result<(Range<usize>, MatchGrade), MatchError>> {
+        [MatchGrade::Exact, MatchGrade::Tolerant]
             .into_iter()
             .find_map(|grade| {
                 let places = self.all(passage, grade);
@@ -114,33 +118,33 @@ impl<'a> Haystack<'a> {
             })
     }
 
-    /// The place that is nearly a passage, if one is by far the likest.
-    fn nearly(&self, passage: &str) -> Result<(Range<usize>, Grade), Miss> {
+    /// Returns the place that approximately matches a passage, if it has a clear lead.
+    fn nearly(&self, passage: &str) -> Result<(Range<usize>, MatchGrade), MatchError> {
         let nearest = self.nearest(passage);
         let Some((best, place)) = nearest.first().filter(|(best, _)| *best >= CLOSE) else {
-            return Err(Miss::NotFound(None));
+            return Err(MatchError::NotFound(None));
         };
         if *best < FUZZY || fold(passage).chars().count() < FUZZY_CHARS {
-            return Err(Miss::NotFound(Some(place.clone())));
+            return Err(MatchError::NotFound(Some(place.clone())));
         }
         let twin = nearest
             .iter()
             .find(|(score, other)| best - score < MARGIN && !overlap(place, other));
         if let Some((_, other)) = twin {
-            return Err(Miss::Ambiguous(vec![place.clone(), other.clone()]));
+            return Err(MatchError::Ambiguous(vec![place.clone(), other.clone()]));
         }
-        // What differs in a number is another row, version or date.
+        // A different number means another row, version or date.
         if numbers(passage) != numbers(&self.text[place.clone()]) {
-            return Err(Miss::NotFound(Some(place.clone())));
+            return Err(MatchError::NotFound(Some(place.clone())));
         }
-        Ok((place.clone(), Grade::Fuzzy))
+        Ok((place.clone(), MatchGrade::Fuzzy))
     }
 
     fn choose(
         &self,
         places: Vec<Range<usize>>,
         touched: &[Range<usize>],
-    ) -> Result<Range<usize>, Miss> {
+    ) -> Result<Range<usize>, MatchError> {
         let only = |wanted: &dyn Fn(&Range<usize>) -> bool| {
             let mut fit = places.iter().filter(|place| wanted(place));
             fit.next().filter(|_| fit.next().is_none()).cloned()
@@ -172,10 +176,10 @@ impl<'a> Haystack<'a> {
             .or_else(|| only(&lines))
             .or_else(|| only(&words))
             .or_else(|| only(&fresh))
-            .ok_or(Miss::Ambiguous(places))
+            .ok_or(MatchError::Ambiguous(places))
     }
 
-    /// The places that are most like a passage, the likest first, with how like they are.
+    /// Returns the places most similar to a passage, best first, with their similarity.
     fn nearest(&self, passage: &str) -> Vec<(f64, Range<usize>)> {
         if self.text.len() > SEARCHED {
             return Vec::new();
@@ -198,7 +202,7 @@ impl<'a> Haystack<'a> {
         let mut kept: Vec<Range<usize>> = Vec::new();
         for (_, first, last) in places {
             let place = units[first].0.start..units[last].0.end;
-            // Many windows lie around one place; a few of them are enough.
+            // Many windows overlap one place; keep only a few of them.
             let around = kept.iter().filter(|other| overlap(other, &place)).count();
             if around < AROUND {
                 kept.push(place);
@@ -215,7 +219,7 @@ impl<'a> Haystack<'a> {
                     strsim::normalized_levenshtein(&wanted, &there)
                 } else {
                     let there = words(&mut numbers, &there);
-                    likeness(&wanted_words, &there)
+                    similarity(&wanted_words, &there)
                 };
                 (score, place)
             })
@@ -225,7 +229,7 @@ impl<'a> Haystack<'a> {
     }
 }
 
-/// Runs of units with about as many words as are wanted, with the share of words that both have.
+/// Returns runs of units with about the wanted number of words, with the share of common words.
 fn candidates(
     units: &[(Range<usize>, Vec<usize>)],
     wanted: &[usize],
@@ -267,7 +271,7 @@ fn candidates(
     found
 }
 
-/// The parts of a text that a passage may begin or end at: sentences, of every line.
+/// Returns the units at which a passage may begin or end: the sentences of every line.
 fn units(text: &str) -> Vec<Range<usize>> {
     let mut units = Vec::new();
     let mut start = 0;
@@ -285,9 +289,9 @@ fn units(text: &str) -> Vec<Range<usize>> {
     units
 }
 
-/// A text's words as numbers: each word has one, from 0 on.
+/// Converts a text to word numbers, counted from 0 in order of first occurrence.
 fn words(numbers: &mut HashMap<String, usize>, folded: &str) -> Vec<usize> {
-    // Signs count, too: a brace is all there is of many a line.
+    // Punctuation counts, too: many lines consist of a single brace.
     folded
         .split_word_bounds()
         .filter(|word| !word.trim().is_empty())
@@ -298,17 +302,17 @@ fn words(numbers: &mut HashMap<String, usize>, folded: &str) -> Vec<usize> {
         .collect()
 }
 
-fn likeness(one: &[usize], other: &[usize]) -> f64 {
-    /// `strsim` wants something that can be iterated by reference.
-    struct Words<'a>(&'a [usize]);
-    impl<'b> IntoIterator for &'b Words<'_> {
+fn similarity(one: &[usize], other: &[usize]) -> f64 {
+    /// `strsim` requires a type that can be iterated by reference.
+    struct WordSlice<'a>(&'a [usize]);
+    impl<'b> IntoIterator for &'b WordSlice<'_> {
         type Item = &'b usize;
         type IntoIter = std::slice::Iter<'b, usize>;
         fn into_iter(self) -> Self::IntoIter {
             self.0.iter()
         }
     }
-    let distance = strsim::generic_levenshtein(&Words(one), &Words(other));
+    let distance = strsim::generic_levenshtein(&WordSlice(one), &WordSlice(other));
     1.0 - ratio(distance, one.len().max(other.len()).max(1))
 }
 
@@ -320,7 +324,7 @@ fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }
 
-/// The numbers of a text, in order.
+/// Returns the numbers in a text, in order.
 fn numbers(text: &str) -> Vec<&str> {
     text.split(|c: char| !c.is_ascii_digit())
         .filter(|digits| !digits.is_empty())
@@ -337,7 +341,7 @@ mod tests {
 
     use super::*;
 
-    fn found<'a>(text: &'a str, passage: &str) -> Result<(&'a str, Grade), Miss> {
+    fn found<'a>(text: &'a str, passage: &str) -> Result<(&'a str, MatchGrade), MatchError> {
         let (place, grade) = Haystack::new(text).one(passage, &[])?;
         Ok((&text[place], grade))
     }
@@ -347,17 +351,20 @@ mod tests {
         let text = "One “two” three.\nOne \"two\" three.\n";
         assert_eq!(
             found(text, "One \"two\" three.").unwrap(),
-            ("One \"two\" three.", Grade::Exact)
+            ("One \"two\" three.", MatchGrade::Exact)
         );
         let text = "    if a:\n\t\tb()\n";
         assert_eq!(
             found(text, "if a:\n    b()").unwrap(),
-            ("if a:\n\t\tb()", Grade::Tolerant)
+            ("if a:\n\t\tb()", MatchGrade::Tolerant)
         );
         let text = "The quick brown fox jumps over the lazy dog. Then it sleeps.";
         assert_eq!(
             found(text, "The quick brown fox jumped over the lazy dog.").unwrap(),
-            ("The quick brown fox jumps over the lazy dog.", Grade::Fuzzy)
+            (
+                "The quick brown fox jumps over the lazy dog.",
+                MatchGrade::Fuzzy
+            )
         );
     }
 
@@ -371,7 +378,7 @@ mod tests {
             .unwrap();
         assert_eq!(place.start, 16);
         assert!(
-            matches!(found("a\nb\na\n", "a"), Err(Miss::Ambiguous(places)) if places.len() == 2)
+            matches!(found("a\nb\na\n", "a"), Err(MatchError::Ambiguous(places)) if places.len() == 2)
         );
         let (place, _) = Haystack::new("a\nb\na\n")
             .one("a", std::slice::from_ref(&(0..1)))
@@ -384,14 +391,17 @@ mod tests {
         let rows = "| version 1.2 of the parser | 2021 |\n| something else entirely | 2022 |\n";
         assert!(matches!(
             found(rows, "| version 1.3 of the parser | 2021 |"),
-            Err(Miss::NotFound(Some(_)))
+            Err(MatchError::NotFound(Some(_)))
         ));
         let twins = "The first of the two brothers went to the sea.\nThe last of the two brothers went to the sea.\n";
         assert!(matches!(
             found(twins, "The next of the two brothers went to the sea."),
-            Err(Miss::Ambiguous(_) | Miss::NotFound(Some(_)))
+            Err(MatchError::Ambiguous(_) | MatchError::NotFound(Some(_)))
         ));
-        assert!(matches!(found("short", "shart"), Err(Miss::NotFound(_))));
+        assert!(matches!(
+            found("short", "shart"),
+            Err(MatchError::NotFound(_))
+        ));
     }
 
     #[test]
@@ -411,8 +421,8 @@ mod tests {
             let haystack = Haystack::new(&text);
             match haystack.one(&passage, &[]) {
                 Ok((place, _)) => prop_assert!(text.get(place).is_some()),
-                Err(Miss::NotFound(place)) => prop_assert!(place.is_none_or(|place| text.get(place).is_some())),
-                Err(Miss::Ambiguous(places)) => prop_assert!(places.len() > 1),
+                Err(MatchError::NotFound(place)) => prop_assert!(place.is_none_or(|place| text.get(place).is_some())),
+                Err(MatchError::Ambiguous(places)) => prop_assert!(places.len() > 1),
             }
         }
     }

@@ -1,10 +1,11 @@
-//! Search/replace blocks: read from a model's reply, found in the draft, applied to it. All of it is pure.
+//! Search/replace blocks: parsed from a model's reply, located in the draft, and applied to it.
+//! Everything here is pure.
 //!
 //! ```text
 //! <<<<<<< SEARCH
 //! lines of the draft
 //! =======
-//! what takes their place
+//! replacement lines
 //! >>>>>>> REPLACE
 //! ```
 
@@ -19,6 +20,6 @@ mod parse;
 #[cfg(test)]
 mod cases;
 
-pub use apply::{Applied, Failed, apply};
-pub use locate::{Grade, Haystack, Miss};
+pub use apply::{ApplyResult, FailedBlock, apply};
+pub use locate::{Haystack, MatchError, MatchGrade};
 pub use parse::{Block, Reading, has_blocks, parse, write};

@@ -1,55 +1,56 @@
 use super::diff::hunks;
 use super::fold::fold;
 
-/// The most blocks that are read of a reply. A revision with more is no targeted one.
+/// The maximum number of blocks read from a reply. A targeted edit has fewer.
 const MAX_BLOCKS: usize = 100;
 
-/// The most lines of a block without a divider of which every division is tried.
+/// The maximum number of lines of a block without a divider for which every split is tried.
 const MAX_GUESSED: usize = 60;
 
-/// One search/replace block of a reply.
+/// A search/replace block of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What it may mean, the likeliest first: a line of `=` may be the divider or underline a heading, a fence
-    /// may belong to the text or stand around it. The draft decides. Empty if it cannot be read at all.
+    /// The possible readings, most likely first: a line of `=` may be the divider or underline a
+    /// heading, and a fence may belong to the text or surround it. The draft decides. Empty if the
+    /// block cannot be parsed.
     pub readings: Vec<Reading>,
-    /// Its lines as they were written, to show to the model again.
+    /// The lines as the model wrote them, to show them to it again.
     pub written: String,
-    /// Whether it has an end. The last block of a reply that was cut off may go on.
+    /// Whether the block has an end marker. The last block of a truncated reply may be incomplete.
     pub closed: bool,
 }
 
-/// What a block may mean. The texts are without a final line break.
+/// A possible reading of a block. The texts have no final line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// The passage to be changed; without a visible character, nothing: the replacement is added at the end.
+    /// The passage to replace. If it has no visible character, the replacement is appended.
     pub search: String,
-    /// What takes its place.
+    /// The replacement.
     pub replace: String,
-    /// Whether the place of the divider is a guess: then the passage must be found exactly.
+    /// Whether the position of the divider is a guess. The passage must then match exactly.
     pub guess: bool,
 }
 
-/// A line that divides a block from what is around it, or its parts.
+/// A line that delimits a block or its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Marker {
     Head,
-    /// Ends the passage and begins the replacement; how sure that is, 0 the surest.
+    /// Ends the passage and begins the replacement. Holds the uncertainty, 0 for the most certain.
     Divider(u8),
     Tail,
 }
 
-/// Reads the blocks of a reply, or, if it has none, the hunks of a diff. Never fails: what is neither is talk, and
-/// left out.
+/// Parses the blocks of a reply or, if there are none, the hunks of a diff. Never fails: all other
+/// text is ignored as commentary.
 pub fn parse(reply: &str) -> Vec<Block> {
     let lines: Vec<&str> = split_glued(reply);
-    // Labels without signs count only where no head has signs: else they are words of the text.
+    // Labels without signs count only if no head has signs; otherwise they are words of the text.
     let labels = !lines
         .iter()
         .any(|line| marker(line, false) == Some(Marker::Head));
     let mut blocks = Vec::new();
     let mut at = 0;
-    // Where the text begins that could belong to a block without a head.
+    // The start of the text that may belong to a block without a head.
     let mut loose = 0;
     while at < lines.len() && blocks.len() < MAX_BLOCKS {
         match marker(lines[at], labels) {
@@ -79,13 +80,13 @@ pub fn parse(reply: &str) -> Vec<Block> {
     blocks
 }
 
-/// Whether a text has the marker that a block begins with, such as `<<<<<<< SEARCH`.
+/// Returns whether a text contains the start marker of a block, such as `<<<<<<< SEARCH`.
 pub fn has_blocks(text: &str) -> bool {
     text.lines()
         .any(|line| line.contains("<<<") && matches!(marker(line, false), Some(Marker::Head)))
 }
 
-/// Writes a block as models are asked to.
+/// Writes a block in the requested form.
 pub fn write(search: &str, replace: &str) -> String {
     let part = |text: &str| match text {
         "" => String::new(),
@@ -98,7 +99,7 @@ pub fn write(search: &str, replace: &str) -> String {
     )
 }
 
-/// The lines of a reply; an end marker that is glued to the last line of its block is set apart.
+/// Returns the lines of a reply. Splits an end marker from the last line of its block.
 fn split_glued(reply: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     for line in reply.lines() {
@@ -117,7 +118,8 @@ fn split_glued(reply: &str) -> Vec<&str> {
     lines
 }
 
-/// What a line is the marker of; `labels` says whether words alone are one. Models write too few or too many signs, other words, emphasis around.
+/// Returns the marker that a line is. `labels` says whether a word alone counts. Accepts too few or
+/// too many signs, other words, and emphasis, as models write them.
 fn marker(line: &str, labels: bool) -> Option<Marker> {
     let line = line.trim();
     if line.len() > 200 || line.is_empty() {
@@ -130,7 +132,7 @@ fn marker(line: &str, labels: bool) -> Option<Marker> {
         .trim();
     let first = bare.chars().next()?;
     if !matches!(first, '<' | '=' | '>') {
-        // A label without signs is taken in capitals only: in small letters it is a word of the text.
+        // A label without signs must be in capitals; in lower case it is a word of the text.
         return match bare {
             _ if !labels => None,
             "SEARCH" | "SEARCH BLOCK" | "ORIGINAL" | "FIND" => Some(Marker::Head),
@@ -154,7 +156,8 @@ fn marker(line: &str, labels: bool) -> Option<Marker> {
         word,
         "REPLACE" | "REPLACEMENT" | "UPDATED" | "NEW" | "AFTER" | "WITH"
     );
-    // `<SEARCH>` and `</REPLACE>` are tags; one sign with a word and more text is no marker.
+    // `<SEARCH>` and `</REPLACE>` are tags. A single sign with a word and more text is not a
+    // marker.
     let enough = signs >= 3 || (signs == 1 && first == '<' && rest.ends_with('>'));
     match first {
         _ if !enough => None,
@@ -175,7 +178,7 @@ fn marker(line: &str, labels: bool) -> Option<Marker> {
     }
 }
 
-/// Reads a block whose head is before `start`; gives it, and the line where reading goes on.
+/// Parses a block whose head precedes `start`. Returns it with the line at which to continue.
 fn block(lines: &[&str], start: usize, fenced: bool, labels: bool) -> (Option<Block>, usize) {
     let mut tail = None;
     let mut divided = false;
@@ -187,7 +190,7 @@ fn block(lines: &[&str], start: usize, fenced: bool, labels: bool) -> (Option<Bl
                 break;
             }
             Some(Marker::Tail) => {
-                // `>>>>>>> REPLACE` in the place of the divider, with another end behind it.
+                // `>>>>>>> REPLACE` in place of the divider, followed by another end marker.
                 let rest = &lines[start + offset + 1..];
                 if !divided && ends_again(rest, labels) {
                     divided = true;
@@ -209,7 +212,7 @@ fn block(lines: &[&str], start: usize, fenced: bool, labels: bool) -> (Option<Bl
             body = &body[..fence];
             closed = true;
         }
-        // What was divided by `<<<<<<< REPLACE` may end with it, too.
+        // A block divided by `<<<<<<< REPLACE` may end with it, too.
         if let Some((last, before)) = body.split_last()
             && marker(last, labels) == Some(Marker::Divider(2))
             && before
@@ -229,8 +232,8 @@ fn block(lines: &[&str], start: usize, fenced: bool, labels: bool) -> (Option<Bl
     if body.is_empty() {
         return (None, next);
     }
-    // Without an end, talk behind the block cannot be told from its text.
-    let readings = if closed || !talk_may_follow(body, labels) {
+    // Without an end marker, commentary after the block is indistinguishable from its text.
+    let readings = if closed || !commentary_may_follow(body, labels) {
         readings(body, labels)
     } else {
         Vec::new()
@@ -243,7 +246,7 @@ fn block(lines: &[&str], start: usize, fenced: bool, labels: bool) -> (Option<Bl
     (Some(block), next)
 }
 
-/// Whether the next marker is an end, before any other block begins.
+/// Returns whether the next marker is an end marker, before any other block begins.
 fn ends_again(lines: &[&str], labels: bool) -> bool {
     lines
         .iter()
@@ -251,7 +254,7 @@ fn ends_again(lines: &[&str], labels: bool) -> bool {
         .is_some_and(|marker| marker == Marker::Tail)
 }
 
-/// The line that closes the fence which the block stands in.
+/// Returns the line that closes the fence around the block.
 fn closing_fence(body: &[&str]) -> Option<usize> {
     let mut open = false;
     for (at, line) in body.iter().enumerate() {
@@ -267,8 +270,9 @@ fn closing_fence(body: &[&str]) -> Option<usize> {
     None
 }
 
-/// Whether a block without an end has a blank line in its replacement, and so perhaps talk behind it.
-fn talk_may_follow(body: &[&str], labels: bool) -> bool {
+/// Returns whether a block without an end marker has a blank line in its replacement, which
+/// commentary may follow.
+fn commentary_may_follow(body: &[&str], labels: bool) -> bool {
     let divider = body
         .iter()
         .position(|line| matches!(marker(line, labels), Some(Marker::Divider(0..=2))));
@@ -277,8 +281,8 @@ fn talk_may_follow(body: &[&str], labels: bool) -> bool {
         .any(|line| line.trim().is_empty())
 }
 
-/// A block of which only the divider and the end are there: the passage is what stands before the divider,
-/// or the last paragraph of it, if talk stands before.
+/// Parses a block that has only a divider and an end marker. The passage is the text before the
+/// divider, or its last paragraph if commentary precedes it.
 fn headless(lines: &[&str], labels: bool) -> Option<Block> {
     let divider = lines
         .iter()
@@ -315,7 +319,7 @@ fn readings(body: &[&str], labels: bool) -> Vec<Reading> {
         .enumerate()
         .filter_map(|(at, line)| match marker(line, labels) {
             Some(Marker::Divider(sure)) => Some((sure, at)),
-            // Only where it stands for a divider does an end get into a body.
+            // An end marker is within the body only if it stands for a divider.
             Some(Marker::Tail) => Some((1, at)),
             _ => None,
         })
@@ -325,7 +329,7 @@ fn readings(body: &[&str], labels: bool) -> Vec<Reading> {
     for &(_, at) in dividers.iter().take(8) {
         let search = &body[..at];
         let mut replace = &body[at + 1..];
-        // `</SEARCH>` and `<REPLACE>` divide together.
+        // `</SEARCH>` and `<REPLACE>` together form a divider.
         if let Some((first, rest)) = replace.split_first()
             && matches!(marker(first, labels), Some(Marker::Divider(2)))
         {
@@ -344,7 +348,7 @@ fn readings(body: &[&str], labels: bool) -> Vec<Reading> {
         }
     }
     if dividers.is_empty() && body.len() <= MAX_GUESSED {
-        // The longest beginning that is in the draft is the passage.
+        // The longest prefix that is in the draft is the passage.
         let body = trim_blank(body);
         for at in (1..body.len()).rev() {
             readings.push(Reading {
@@ -368,7 +372,7 @@ fn push(readings: &mut Vec<Reading>, search: &[&str], replace: &[&str]) {
     }
 }
 
-/// Both parts without a fence around each, or around both.
+/// Removes a fence around each part, or around both.
 fn unfence<'a, 'b>(
     search: &'a [&'b str],
     replace: &'a [&'b str],
@@ -387,7 +391,7 @@ fn unfence<'a, 'b>(
     if whole(s) || whole(r) {
         return (inner(s), inner(r));
     }
-    // Opened before the passage, closed behind the replacement.
+    // Opened before the passage and closed after the replacement.
     if let ([first, s @ ..], [r @ .., last]) = (s, r)
         && is_fence(first)
         && is_fence(last)
@@ -399,7 +403,7 @@ fn unfence<'a, 'b>(
     (search, replace)
 }
 
-/// Both parts without the signs that quote them or mark them in a diff, where every line has one.
+/// Removes quote or diff signs from both parts, if every line has one.
 fn unquote(search: &[&str], replace: &[&str]) -> Option<(Vec<String>, Vec<String>)> {
     let strip = |lines: &[&str], sign: char| -> Option<Vec<String>> {
         lines

@@ -1,9 +1,10 @@
-//! The admin API of the server: where the workers are, and which tasks are to end.
+//! The server's admin API: registers workers, cancels tasks.
 
 use std::collections::HashMap;
 
 use reqwest::{Method, StatusCode};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::client::Client;
 use super::error::EngineError;
@@ -12,7 +13,7 @@ use super::job::key_of;
 use super::version;
 use super::workflow::TASK;
 
-/// The key under which the server keeps the version of the workers.
+/// The key of the workers' version in the server's metadata.
 pub(super) const VERSION: &str = "reflect-version";
 
 #[derive(Deserialize)]
@@ -40,22 +41,8 @@ struct Named {
     revision: u32,
 }
 
-#[derive(Serialize)]
-struct Register<'a> {
-    uri: &'a str,
-    /// Whether it takes the place of what is registered under the same address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    force: Option<bool>,
-    /// Whether a newer version of the same services takes the place of an older one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    overwrite: Option<bool>,
-}
-
-/// A task that has longer been on a worker than this, in seconds, is not about to be handed back.
+/// The seconds after which a task on a worker counts as being worked on, not as about to be handed back.
 const LONG: u32 = 4;
-
-/// As often a task is handed back before no worker is taken to be able to do it.
-const OFTEN: u64 = 5;
 
 /// A task that has not ended.
 #[derive(Deserialize)]
@@ -64,18 +51,17 @@ struct Invocation {
     key: String,
     retry_count: Option<u64>,
     last_failure: Option<String>,
-    /// Whether a worker has been at it for long enough to be able to.
-    at_work: Option<bool>,
+    /// Whether a worker has had it for so long that it is working on it.
+    is_working: Option<bool>,
 }
 
 impl Invocation {
-    /// Why workers hand it back again and again, if they do.
-    fn unfit(&self) -> Option<String> {
-        let is_often = self.retry_count.is_some_and(|count| count >= OFTEN);
+    /// How often it was tried, and why the last worker handed it back, if one did.
+    fn handed_back(&self) -> Option<(u64, String)> {
         let (_, problem) = self.last_failure.as_ref()?.split_once(UNFIT)?;
         let problem = problem.trim_start_matches(": ").lines().next()?;
         let problem = problem.trim_end_matches(['"', '\'']).to_owned();
-        (is_often && self.at_work != Some(true)).then_some(problem)
+        (self.is_working != Some(true)).then_some((self.retry_count?, problem))
     }
 }
 
@@ -83,7 +69,7 @@ impl Invocation {
 pub struct Admin(pub(super) Client);
 
 impl Admin {
-    /// The API at this URL, or at `HOST:PORT`. Nothing is asked yet.
+    /// The API at this URL, or at `HOST:PORT`. Sends nothing yet.
     ///
     /// # Errors
     /// If no client can be made for it.
@@ -93,8 +79,8 @@ impl Admin {
         Client::new(url.trim_end_matches('/').to_owned()).map(Self)
     }
 
-    /// Has the server send its tasks to the workers at `HOST:PORT`. With `replace`, the tasks of workers at another
-    /// address or of another version move there, those under way included. To register the same twice does no harm.
+    /// Makes the server send its tasks to the workers at `HOST:PORT`. With `replace`, the tasks of workers at another
+    /// address or of another version move there, those under way included. Registering the same twice is harmless.
     ///
     /// # Errors
     /// If the server cannot be reached, cannot reach the address, or has other workers.
@@ -113,11 +99,7 @@ impl Admin {
             return Ok(());
         }
         if replace {
-            let register = Register {
-                uri: &uri,
-                force: None,
-                overwrite: Some(true),
-            };
+            let register = json!({ "uri": uri, "overwrite": true });
             let answer = self.0.send(Method::PATCH, &path, Some(&register)).await?;
             return answer.accepted().map(drop);
         }
@@ -134,8 +116,8 @@ impl Admin {
         ))
     }
 
-    /// Cancels those tasks of a batch whose keys are chosen: each ends before its next call. Returns how many were still
-    /// under way.
+    /// Cancels the tasks of a batch whose keys are chosen. Each ends before its next call. Returns how many were under
+    /// way.
     ///
     /// # Errors
     /// If the server cannot be reached, or does not answer the question.
@@ -155,15 +137,15 @@ impl Admin {
         Ok(cancelled)
     }
 
-    /// Why no worker can do the tasks of a batch, if none can: each has been handed back often for a reason that is not
-    /// its own, and none is at work.
+    /// If workers handed back all tasks of a batch that have not ended: how often each was tried at least, and why one
+    /// came back.
     ///
     /// # Errors
     /// If the server cannot be reached, or does not answer the question.
-    pub async fn is_hopeless(&self, batch: &str) -> Result<Option<String>, EngineError> {
+    pub async fn handed_back(&self, batch: &str) -> Result<Option<(u64, String)>, EngineError> {
         let found = self.invocations(batch).await?;
-        let problems: Option<Vec<String>> = found.iter().map(Invocation::unfit).collect();
-        Ok(problems.and_then(|problems| problems.into_iter().next()))
+        let all: Option<Vec<_>> = found.iter().map(Invocation::handed_back).collect();
+        Ok(all.and_then(|all| all.into_iter().min()))
     }
 
     /// The tasks of a batch that have not ended.
@@ -174,25 +156,21 @@ impl Admin {
         }
         let query = format!(
             "SELECT id, target_service_key AS key, retry_count, last_failure, \
-             status = 'running' AND last_start_at < now() - interval '{LONG} seconds' AS at_work \
+             status = 'running' AND last_start_at < now() - interval '{LONG} seconds' AS is_working \
              FROM sys_invocation WHERE target_service_name = '{TASK}' AND target_handler_name = 'run' \
              AND target_service_key LIKE '{}%' AND status <> 'completed'",
             key_of(batch)
         );
-        let query = serde_json::json!({ "query": query });
+        let query = json!({ "query": query });
         let answer = self.0.send(Method::POST, "/query", Some(&query)).await?;
         let found: Found = answer.accepted()?.json()?;
         Ok(found.rows)
     }
 
-    /// Registers the first workers. Others may do so at the same moment with another address: the server has one
-    /// address for all tasks, so the later one is taken back.
+    /// Registers the first workers. Others may do so at the same moment with another address. The server has one
+    /// address for all tasks, so the later registration is undone.
     async fn register_first(&self, uri: &str) -> Result<Service, EngineError> {
-        let register = Register {
-            uri,
-            force: Some(false),
-            overwrite: None,
-        };
+        let register = json!({ "uri": uri, "force": false });
         let answer = self.0.send(Method::POST, "/deployments", Some(&register));
         let done: Registered = answer.await?.accepted()?.json()?;
         let task = done.services.iter().find(|service| service.name == TASK);
@@ -202,10 +180,11 @@ impl Admin {
             answer.accepted()?;
         }
         let registered = self.service().await?;
-        registered.ok_or_else(|| EngineError::Refused("it forgot the workers".to_owned()))
+        registered
+            .ok_or_else(|| EngineError::Refused("it did not keep the registration".to_owned()))
     }
 
-    /// The tasks as the server knows them; `None` where no worker was ever registered.
+    /// The service of the tasks; `None` if no worker was ever registered.
     async fn service(&self) -> Result<Option<Service>, EngineError> {
         let answer = self.0.get(&format!("/services/{TASK}")).await?;
         if answer.status == StatusCode::NOT_FOUND {
@@ -215,7 +194,7 @@ impl Admin {
     }
 }
 
-/// `HOST:PORT` of an address that the server knows.
+/// The `HOST:PORT` of an address in the server's notation.
 fn authority(url: &str) -> &str {
     url.trim_start_matches("http://").trim_end_matches('/')
 }

@@ -4,27 +4,32 @@ use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, DATE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::EngineError;
-use crate::model::tls_config;
+use reflect_base::{secrets, text::clip};
 
-/// How long a connection may take to come about.
+use super::error::EngineError;
+use crate::model::{BaseUrl, tls_config};
+
+/// How long opening a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How often a quiet connection is tried, and how long an answer to that may take.
+/// How often an idle connection is probed, and how long the answer may take.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// Requests that wait for rows take long, and a server answers no more than some hundred on one connection.
+/// Requests that wait for rows stay open for long, and a server answers only some hundred on one connection.
 const CONNECTIONS: usize = 16;
 
-/// The variable with the bearer token of an authenticating proxy; the engine's own tools read it as well.
+/// The variable with the bearer token for an authenticating proxy. The engine's own tools read it as well.
 const TOKEN: &str = "RESTATE_AUTH_TOKEN";
+
+/// How long to wait before the server is asked again after it could not be reached or had no worker.
+pub const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// One of the server's two sides: the ingress or the admin API.
 pub(super) struct Client {
@@ -34,31 +39,31 @@ pub(super) struct Client {
     clock: Mutex<Clock>,
 }
 
-/// The server's clock. Its answers tell it to the second; several of them together tell it better.
+/// A lower bound of the server's clock, from the dates of its answers. Dates have whole seconds, so the bound is up to
+/// a second too low at first; each answer can raise it.
 struct Clock {
     began: Instant,
-    /// What the server's clock showed at that moment, in seconds: not less than the first, and not more than the second.
-    shown: (f64, f64),
+    /// What the server's clock showed when this client began, in seconds since 1970.
+    least: f64,
 }
 
 impl Clock {
     fn new() -> Self {
         Self {
             began: Instant::now(),
-            shown: (f64::NEG_INFINITY, f64::INFINITY),
+            least: f64::NEG_INFINITY,
         }
     }
 
-    /// Takes in an answer of this time, which came between `sent` and now.
-    fn see(&mut self, time: f64, sent: Duration) {
-        let least = time - self.began.elapsed().as_secs_f64();
-        let most = time + 1.0 - sent.as_secs_f64();
-        let both = (self.shown.0.max(least), self.shown.1.min(most));
-        // Where they contradict each other the clock was set.
-        self.shown = if both.0 <= both.1 {
-            both
+    /// Takes in the date of an answer to a request that was sent `sent` after the beginning.
+    fn see(&mut self, date: f64, sent: Duration) {
+        let least = date - self.began.elapsed().as_secs_f64();
+        // Someone set the server's clock back.
+        let is_past = self.least + sent.as_secs_f64() > date + 1.0;
+        self.least = if is_past {
+            least
         } else {
-            (least, most)
+            self.least.max(least)
         };
     }
 }
@@ -75,7 +80,7 @@ impl Answer {
             .map_err(|error| EngineError::Refused(format!("unexpected answer: {error}")))
     }
 
-    /// The same answer, unless it is a refusal.
+    /// This answer, unless it is a refusal.
     pub(super) fn accepted(self) -> Result<Self, EngineError> {
         if self.status.is_success() {
             return Ok(self);
@@ -89,41 +94,35 @@ impl Answer {
         let message = message.and_then(|it| it["message"].as_str().map(str::to_owned));
         message.unwrap_or_else(|| {
             let text = String::from_utf8_lossy(&self.body);
-            let text: String = text.chars().take(500).collect();
-            format!("status {}: {text}", self.status.as_u16())
+            format!("status {}: {}", self.status.as_u16(), clip(&text, 500))
         })
     }
 }
 
 impl Client {
-    /// A client of the server at this URL. Nothing is asked yet.
+    /// A client of the server at this URL. Sends nothing yet.
+    ///
+    /// # Errors
+    /// If the URL is invalid, or the bearer token would be sent unencrypted over the network.
     pub(super) fn new(base: String) -> Result<Self, EngineError> {
-        let connections = (0..CONNECTIONS).map(|_| connection(&base));
-        let connections = connections.collect::<Result<_, _>>();
+        let connections = token(&base).and_then(|token| {
+            let made = (0..CONNECTIONS).map(|_| connection(&base, token.as_ref()));
+            let made = made.collect::<Result<_, _>>();
+            made.map_err(|error| EngineError::Unreachable(base.clone(), error.to_string()))
+        })?;
         Ok(Self {
-            connections: connections
-                .map_err(|error| EngineError::Unreachable(base.clone(), error.to_string()))?,
             base,
+            connections,
             next: AtomicUsize::new(0),
             clock: Mutex::new(Clock::new()),
         })
     }
 
-    /// The time by the server's clock, in seconds since 1970, whatever the one of this machine shows. Before the first
-    /// answer it is not finite.
+    /// The time by the server's clock in seconds since 1970, whatever this machine's clock shows. Up to a second too low,
+    /// and not finite before the first answer.
     pub(super) fn time(&self) -> f64 {
-        let clock = self.clock();
-        clock.shown.0 + clock.began.elapsed().as_secs_f64()
-    }
-
-    /// By how many seconds that may be wrong.
-    pub(super) fn uncertainty(&self) -> f64 {
-        let (least, most) = self.clock().shown;
-        most - least
-    }
-
-    fn clock(&self) -> MutexGuard<'_, Clock> {
-        self.clock.lock()
+        let clock = self.clock.lock();
+        clock.least + clock.began.elapsed().as_secs_f64()
     }
 
     pub(super) fn base(&self) -> &str {
@@ -134,7 +133,7 @@ impl Client {
         self.send(Method::GET, path, None::<&()>).await
     }
 
-    /// Sends a request, with a body in JSON where there is one.
+    /// Sends a request, with a JSON body if one is given.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -147,11 +146,11 @@ impl Client {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let sent = self.clock().began.elapsed();
+        let sent = self.clock.lock().began.elapsed();
         let asked = async {
             let response = request.send().await?;
             if let Some(time) = date(response.headers()) {
-                self.clock().see(time, sent);
+                self.clock.lock().see(time, sent);
             }
             Ok(Answer {
                 status: response.status(),
@@ -177,15 +176,34 @@ fn date(headers: &HeaderMap) -> Option<f64> {
     Some(date.timestamp().as_duration().as_secs_f64())
 }
 
-/// A connection that is made when it is used. Without TLS it speaks HTTP/2 from the start: all requests share it.
-fn connection(base: &str) -> Result<reqwest::Client, Box<dyn Error>> {
+/// The header with the bearer token, if one is set.
+///
+/// # Errors
+/// If others could read it on its way to this URL.
+fn token(base: &str) -> Result<Option<HeaderValue>, EngineError> {
+    let Some(token) = std::env::var(TOKEN).ok().filter(|it| !it.is_empty()) else {
+        return Ok(None);
+    };
+    secrets::remember(&token);
+    authorization(base, &token).map(Some)
+}
+
+fn authorization(base: &str, token: &str) -> Result<HeaderValue, EngineError> {
+    let is_local = || BaseUrl::openai(base).is_ok_and(|url| url.is_loopback());
+    if !base.starts_with("https://") && !is_local() {
+        return Err(EngineError::TokenExposed(base.to_owned()));
+    }
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
+        .map_err(|_| EngineError::Refused(format!("{TOKEN} is not a valid header value")))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// A connection that opens on first use. Without TLS it speaks HTTP/2 from the start, which all requests share.
+fn connection(base: &str, token: Option<&HeaderValue>) -> Result<reqwest::Client, Box<dyn Error>> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    if let Some(token) = std::env::var(TOKEN).ok().filter(|it| !it.is_empty()) {
-        let mut value = HeaderValue::from_str(&format!("Bearer {token}"))?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
+    headers.extend(token.map(|token| (AUTHORIZATION, token.clone())));
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls_config()?)
         .default_headers(headers)
@@ -208,20 +226,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_is_that_of_the_server() {
+    fn the_time_is_that_of_the_server() {
         let mut clock = Clock::new();
         let sent = clock.began.elapsed();
-        // One hour ahead of us; at the end of one of its seconds.
+        // An hour ahead of this machine.
         clock.see(3600.0, sent);
-        assert!(clock.shown.1 - clock.shown.0 >= 1.0);
+        assert!((3599.0..=3600.0).contains(&clock.least), "{}", clock.least);
         clock.see(3601.0, sent);
-        let (least, most) = clock.shown;
-        assert!(
-            (3600.0..=3601.0).contains(&least) && most - least < 0.5,
-            "{least}"
-        );
-        // It was set back.
+        assert!((3600.0..=3601.0).contains(&clock.least), "{}", clock.least);
+        // An earlier second was only just over.
+        clock.see(3600.0, sent);
+        assert!((3600.0..=3601.0).contains(&clock.least), "{}", clock.least);
+        // Someone set the clock back.
         clock.see(60.0, sent);
-        assert!(clock.shown.1 <= 61.0);
+        assert!(clock.least <= 60.0, "{}", clock.least);
+    }
+
+    #[test]
+    fn a_token_is_sent_only_where_nobody_else_can_read_it() {
+        for base in [
+            "https://queue:8080",
+            "http://127.0.0.1:8080",
+            "http://localhost:8080",
+        ] {
+            let value = authorization(base, "let-me-in").unwrap();
+            assert_eq!(value, "Bearer let-me-in");
+            assert!(value.is_sensitive());
+        }
+        for base in [
+            "http://queue:8080",
+            "http://10.0.0.1:8080",
+            "http://https.org",
+        ] {
+            let refused = authorization(base, "let-me-in");
+            assert_eq!(refused, Err(EngineError::TokenExposed(base.to_owned())));
+        }
     }
 }

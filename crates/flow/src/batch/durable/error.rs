@@ -7,6 +7,9 @@ pub enum EngineError {
     /// It refuses a request.
     #[error("the Restate server refuses: {0}")]
     Refused(String),
+    /// The bearer token would be sent to it unencrypted.
+    #[error("RESTATE_AUTH_TOKEN would cross the network unencrypted to `{0}`")]
+    TokenExposed(String),
     /// It knows no worker.
     #[error("the Restate server has no worker")]
     NoWorker,

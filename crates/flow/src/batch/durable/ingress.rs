@@ -1,22 +1,20 @@
-//! The side of the server that takes requests: hands tasks in and gets their rows.
+//! The server's ingress, which takes requests: submits tasks and waits for their rows.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
+use tokio::sync::OnceCell;
 
-use super::address::EngineAddress;
-use super::client::{Answer, Client};
+use super::client::{Answer, Client, RETRY_PAUSE};
 use super::error::EngineError;
 use super::job::{Done, Job, Rates};
 use super::limits::{Limited, Turn};
 use super::workflow::{Outcome, Room, TASK};
-use tokio::sync::OnceCell;
-
+use crate::batch::EngineAddress;
 use crate::batch::row::{Row, Status};
 use crate::model::ChatModel;
 use crate::types::{ExitCode, ModelId};
@@ -24,40 +22,33 @@ use crate::types::{ExitCode, ModelId};
 /// The service of the limits.
 const LIMIT: &str = "ReflectLimit";
 
-/// How well the server's clock must be known, in seconds, and how often it is looked at for that.
-const CERTAIN: f64 = 0.15;
-const LOOKS: u32 = 25;
-
-/// The message of an invocation that somebody cancelled.
+/// The server's message about a cancelled invocation.
 const CANCELLED: &str = "cancelled";
 
-/// How long is waited before the server is asked again, where it could not be reached or has no workers yet.
-const AGAIN: Duration = Duration::from_secs(1);
-
-/// What those who wait for a row may want to know.
+/// What happens while a row is awaited.
 #[derive(Debug)]
 pub enum Notice<'a> {
-    /// This is in the way.
+    /// The server cannot be used at the moment.
     Waits(&'a EngineError),
-    /// The task is found at this address.
-    HandedIn(&'a str),
+    /// The task was submitted and has this address.
+    Submitted(&'a str),
 }
 
-/// Whether a job was handed in now or before.
+/// Whether a job was submitted now or before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Handed {
+enum Submitted {
     Now,
     Before,
 }
 
-/// What came of waiting for a row.
+/// How the wait for a row ended.
 enum Waited {
     Done(Box<Done>),
-    /// Somebody cancelled it.
+    /// The task was cancelled.
     Cancelled,
-    /// The task came to no row: somebody ended it at the server.
+    /// The task was ended at the server, without a row.
     Ended(String),
-    /// The server does not know the task any more.
+    /// The server no longer knows the task.
     Forgotten,
 }
 
@@ -71,14 +62,14 @@ impl Waited {
     }
 }
 
-/// The room of the workers, as their latest rows tell it.
+/// How much room the workers have, from their latest rows.
 #[derive(Debug, Default)]
 struct Rooms {
     latest: VecDeque<Room>,
 }
 
 impl Rooms {
-    /// Takes in a row's worker. Of those that have sent no row for long nothing more is known.
+    /// Takes in the worker of a row. Workers without recent rows are forgotten.
     fn see(&mut self, room: Room) {
         self.latest.push_back(room);
         let most = 4 * self.limit().unwrap_or_default();
@@ -87,8 +78,8 @@ impl Rooms {
         }
     }
 
-    /// As many tasks as all workers have room for, and a quarter more: so that one waits wherever one ends, and a
-    /// worker that is new gets some.
+    /// The number of tasks that all workers have room for and a quarter more, so that none runs out of tasks and a new
+    /// worker gets some.
     fn limit(&self) -> Option<usize> {
         let rooms: HashMap<&str, usize> = self
             .latest
@@ -100,18 +91,18 @@ impl Rooms {
     }
 }
 
-/// The server's side for requests.
+/// A client of the server's ingress.
 pub struct Ingress {
     client: Client,
-    /// The keys of the tasks that were handed in and have no row yet.
-    handed_in: Mutex<HashSet<String>>,
+    /// The keys of the tasks that were submitted and have no row yet.
+    submitted: Mutex<HashSet<String>>,
     rooms: Mutex<Rooms>,
     /// Set once the server's clock is known.
     clock: OnceCell<()>,
 }
 
 impl Ingress {
-    /// The server at this address. Nothing is asked yet.
+    /// The server at this address. Sends nothing yet.
     ///
     /// # Errors
     /// If no client can be made for it.
@@ -119,51 +110,51 @@ impl Ingress {
         let client = Client::new(address.ingress())?;
         Ok(Self {
             client,
-            handed_in: Mutex::default(),
+            submitted: Mutex::default(),
             rooms: Mutex::default(),
             clock: OnceCell::new(),
         })
     }
 
-    /// Finds out whether the server is there.
+    /// Checks that the server answers.
     ///
     /// # Errors
-    /// If it is not, or is something else.
+    /// If it does not, or is something else.
     pub async fn check(&self) -> Result<(), EngineError> {
         let answer = self.client.get("/restate/health").await?;
         answer.accepted().map(drop)
     }
 
-    /// Hands a job in and waits for its row. A job that was handed in before, in a batch of the same name, is not done
-    /// again; with `again`, one that had failed is. `tell` is told what happens meanwhile.
+    /// Submits a job and waits for its row. A job that was submitted before in a batch of the same name is not done
+    /// again, unless it failed and `again` is set. `notify` receives what happens meanwhile.
     ///
-    /// This waits as long as it takes: for the server to come back, for a worker, for the task. Giving up does not end
-    /// the task. What a run says of memory is given only where the job was handed in by this call: so it is given once.
+    /// Waits without limit: for the server to come back, for a worker, for the task. Dropping the future does not end
+    /// the task. Only the call that submitted a job gets its comparison, so that nobody gets it twice.
     pub async fn done(
         &self,
         job: &Job,
         batch: &str,
         again: bool,
-        mut tell: impl FnMut(Notice<'_>),
+        mut notify: impl FnMut(Notice<'_>),
     ) -> Done {
         let mut turn = 0;
         let mut is_ours = false;
         loop {
             let key = job.key(batch, turn);
-            self.handed_in().insert(key.clone());
-            let outcome = match self.hand_in(&key, job).await {
-                Ok(handed) => {
-                    is_ours |= handed == Handed::Now;
+            self.submitted().insert(key.clone());
+            let outcome = match self.submit(&key, job).await {
+                Ok(when) => {
+                    is_ours |= when == Submitted::Now;
                     let url = format!("{}/{TASK}/{key}", self.client.base());
-                    tell(Notice::HandedIn(&url));
-                    self.wait(&key).await.map(|waited| (handed, waited))
+                    notify(Notice::Submitted(&url));
+                    self.wait(&key).await.map(|waited| (when, waited))
                 }
                 Err(error) => Err(error),
             };
-            self.handed_in().remove(&key);
+            self.submitted().remove(&key);
             let done = match outcome {
-                // What had failed before is what is to be done again.
-                Ok((Handed::Before, waited))
+                // It failed before and is now done again.
+                Ok((Submitted::Before, waited))
                     if again && waited.is_failure() || matches!(waited, Waited::Cancelled) =>
                 {
                     turn += 1;
@@ -177,8 +168,8 @@ impl Ingress {
                     ended(job, problem)
                 }
                 Err(error) => {
-                    tell(Notice::Waits(&error));
-                    tokio::time::sleep(AGAIN).await;
+                    notify(Notice::Waits(&error));
+                    tokio::time::sleep(RETRY_PAUSE).await;
                     continue;
                 }
             };
@@ -192,27 +183,27 @@ impl Ingress {
         }
     }
 
-    /// Whether this process handed in the task of this key, and has no row of it yet.
-    pub fn has_handed_in(&self, key: &str) -> bool {
-        self.handed_in().contains(key)
+    /// Whether this process submitted the task with this key and has no row of it yet.
+    pub fn has_submitted(&self, key: &str) -> bool {
+        self.submitted().contains(key)
     }
 
-    /// How many tasks the workers have room for, with some to wait for them; `None` before the first row.
+    /// How many tasks to have submitted: the room of the workers and some more. `None` before the first row.
     pub fn room(&self) -> Option<usize> {
         self.rooms().limit()
     }
 
-    fn handed_in(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.handed_in.lock()
+    fn submitted(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.submitted.lock()
     }
 
     fn rooms(&self) -> MutexGuard<'_, Rooms> {
         self.rooms.lock()
     }
 
-    async fn hand_in(&self, key: &str, job: &Job) -> Result<Handed, EngineError> {
+    async fn submit(&self, key: &str, job: &Job) -> Result<Submitted, EngineError> {
         #[derive(Deserialize)]
-        struct Said {
+        struct Accepted {
             status: String,
         }
         let path = format!("/{TASK}/{key}/run/send");
@@ -221,11 +212,11 @@ impl Ingress {
             return Err(EngineError::NoWorker);
         }
         self.usable(&answer)?;
-        let said: Said = answer.json()?;
-        Ok(if said.status == "PreviouslyAccepted" {
-            Handed::Before
+        let accepted: Accepted = answer.json()?;
+        Ok(if accepted.status == "PreviouslyAccepted" {
+            Submitted::Before
         } else {
-            Handed::Now
+            Submitted::Now
         })
     }
 
@@ -256,21 +247,19 @@ impl Ingress {
         }
     }
 
-    /// Asks the server until it is known well what its clock shows, which takes a second at the most.
+    /// Asks the server for a second, so that one of the answers comes right after its clock has moved on.
     async fn see_clock(&self) -> Result<(), EngineError> {
-        for _ in 0..LOOKS {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(1) {
             self.check().await?;
-            if self.client.uncertainty() < CERTAIN {
-                break;
-            }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok(())
     }
 
-    /// Asks for a turn to call a model: how long to wait for it.
+    /// Asks the limits of a model for a turn. Returns how long to wait.
     ///
-    /// The turn is made for the time by the server's clock.
+    /// `turn` receives the time by the server's clock.
     pub(super) async fn enter(
         &self,
         model: &ModelId,
@@ -278,13 +267,13 @@ impl Ingress {
     ) -> Result<Duration, EngineError> {
         self.clock.get_or_try_init(|| self.see_clock()).await?;
         let turn = turn(self.client.time());
-        let path = format!("/{LIMIT}/{}/enter", encoded(&model.to_string()));
+        let path = path(&[LIMIT, &model.to_string(), "enter"]);
         let answer = self.client.send(Method::POST, &path, Some(&turn)).await?;
         self.usable(&answer)?;
         answer.json().map(Duration::from_millis)
     }
 
-    /// This model, which keeps to the limits of all workers together.
+    /// This model with the limits that hold for all workers together.
     pub fn before(self: &Arc<Self>, model: Arc<dyn ChatModel>, rates: Rates) -> Arc<dyn ChatModel> {
         if rates.is_free() {
             return model;
@@ -292,7 +281,7 @@ impl Ingress {
         Arc::new(Limited::new(model, Arc::clone(self), rates))
     }
 
-    /// A server that is busy or about to stop is as good as one that is not there.
+    /// A server that is busy or about to stop counts as unreachable.
     fn usable(&self, answer: &Answer) -> Result<(), EngineError> {
         let status = answer.status;
         if status.is_success() {
@@ -306,7 +295,22 @@ impl Ingress {
     }
 }
 
-/// The row of a task that came to none of its own.
+/// A path of these segments.
+fn path(segments: &[&str]) -> String {
+    // Only its path is used.
+    let url = Url::parse("http://localhost");
+    url.map_or_else(
+        |_| String::new(),
+        |mut url| {
+            let _ = url.path_segments_mut().map(|mut path| {
+                path.extend(segments);
+            });
+            url.path().to_owned()
+        },
+    )
+}
+
+/// The row of a task that ended without one.
 fn ended(job: &Job, problem: String) -> Done {
     Done {
         row: Row {
@@ -318,26 +322,12 @@ fn ended(job: &Job, problem: String) -> Done {
     }
 }
 
-/// As one step of a path.
-fn encoded(text: &str) -> String {
-    let mut path = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            path.push(char::from(byte));
-        } else {
-            // Writing to a text does not fail.
-            let _ = write!(path, "%{byte:02X}");
-        }
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_room_is_that_of_the_workers_whose_rows_come() {
+    fn the_room_is_that_of_workers_with_recent_rows() {
         let room = |worker: &str, tasks| Room {
             worker: worker.to_owned(),
             tasks,
@@ -348,7 +338,7 @@ mod tests {
         rooms.see(room("b", 4));
         rooms.see(room("a", 8));
         assert_eq!(rooms.limit(), Some(17));
-        // The other one sends nothing any more.
+        // The other one sends no more rows.
         for _ in 0..100 {
             rooms.see(room("a", 8));
         }
@@ -356,9 +346,12 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_model_is_one_step_of_a_path() {
-        assert_eq!(encoded("ollama/qwen3:4b"), "ollama%2Fqwen3%3A4b");
-        assert_eq!(encoded("a-b._~9"), "a-b._~9");
-        assert_eq!(encoded("é"), "%C3%A9");
+    fn the_name_of_a_model_is_one_segment_of_a_path() {
+        let enter = |model| path(&[LIMIT, model, "enter"]);
+        assert_eq!(
+            enter("ollama:qwen3/4b?"),
+            "/ReflectLimit/ollama:qwen3%2F4b%3F/enter"
+        );
+        assert_eq!(enter("é"), "/ReflectLimit/%C3%A9/enter");
     }
 }

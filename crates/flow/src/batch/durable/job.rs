@@ -4,29 +4,28 @@ use sha2::{Digest as _, Sha256};
 use crate::batch::replan::Adjustment;
 use crate::batch::row::Row;
 use crate::source::hex;
-use crate::types::{Comparison, Criteria, LoopSettings, Recollection, Setup, Task};
+use crate::types::{Comparison, Criteria, LoopSettings, RecalledMemory, Setup, Task};
 
-/// A task, with all that a machine needs to do it besides keys and addresses of its own.
+/// A task with all that a worker needs to do it, except keys and addresses of its own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
     /// The task's id.
     pub id: String,
     /// Its line in the input.
     pub line: u64,
-    /// What is to be written.
+    /// The prompt with its context.
     pub task: Task,
-    /// How.
+    /// How the task is done.
     pub plan: JobPlan,
-    /// What all machines together keep to.
+    /// The rate limits of all workers together.
     pub rates: Rates,
-    /// Whether somebody outside decides after each draft how it goes on.
+    /// Whether the run waits for a decision from outside after each draft.
     #[serde(default)]
     pub asks: bool,
-    /// What is known of such tasks from earlier runs, as the batch has it. It changes from day to day, and is no part of
-    /// what the job is known by.
-    #[serde(default, skip_serializing_if = "Recollection::is_empty")]
-    pub told: Recollection,
-    /// What is done otherwise, where the task has failed before and this is a further attempt at it.
+    /// What the batch remembers from earlier runs. It changes from day to day, so it is not part of the key.
+    #[serde(default, skip_serializing_if = "RecalledMemory::is_empty")]
+    pub recalled: RecalledMemory,
+    /// What this attempt does differently, if the task failed before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjustment: Option<Adjustment>,
 }
@@ -34,27 +33,26 @@ pub struct Job {
 /// How tasks are done: the same for all tasks with the same criteria.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobPlan {
-    /// What drafts are measured by.
+    /// What drafts are evaluated on.
     pub criteria: Criteria,
     /// How the loop behaves.
     pub settings: LoopSettings,
-    /// How models are reached and asked.
+    /// The models and how they are called.
     pub setup: Setup,
 }
 
-/// What comes back of a job.
+/// The result of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Done {
-    /// What became of the task.
+    /// The row of the task.
     #[serde(flatten)]
     pub row: Row,
-    /// Whether its run was better for what it was told from memory; `None` if it was told nothing, or nobody knows: the
-    /// worker keeps no log.
+    /// Whether memory helped the run; `None` if it used none, or if the worker keeps no log to compare it with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Comparison>,
 }
 
-/// How fast one model is asked by all machines together.
+/// How fast all workers together may call one model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
     /// The most requests a minute.
@@ -71,12 +69,11 @@ impl Rates {
 }
 
 impl Job {
-    /// What the job is known by: that of the same task, to be done in the same way, for a batch of the same name. The
-    /// `turn` is 0; a job that failed is done again as another turn. Each further attempt at a task in another way is a
-    /// job of its own.
+    /// Identifies the job: the same task, done in the same way, in a batch of the same name, has the same key. `turn`
+    /// is 0 at first; a failed job that is done again has the next one. Each attempt in another way has its own key.
     pub fn key(&self, batch: &str, turn: u32) -> String {
         let setup = &self.plan.setup;
-        // Neither where it was submitted from, nor what it costs, nor what is remembered makes it another task.
+        // Where it was submitted, its prices and what is remembered do not make it another task.
         let mut what = serde_json::json!([
             batch,
             turn,
@@ -104,10 +101,10 @@ impl Job {
         model.unwrap_or_default()
     }
 
-    /// The task with all that its writer is told.
-    pub fn as_told(&self) -> Task {
+    /// The task with all that its writer receives.
+    pub fn full_task(&self) -> Task {
         let mut task = self.task.clone();
-        task.recollect(self.told.clone());
+        task.add_recalled(self.recalled.clone());
         if let Some(adjustment) = &self.adjustment {
             adjustment.tell(&mut task);
         }
@@ -115,13 +112,13 @@ impl Job {
     }
 }
 
-/// What the keys of all jobs of a batch begin with.
+/// The prefix of the keys of a batch.
 pub(super) fn key_of(batch: &str) -> String {
     format!("{}-", hex(&Sha256::digest(batch)[..8]))
 }
 
 impl JobPlan {
-    /// What the plan is known by.
+    /// Identifies the plan.
     pub fn key(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
         hex(&Sha256::digest(text)[..16])
@@ -154,20 +151,20 @@ pub(super) mod tests {
             },
             rates: Rates::default(),
             asks: false,
-            told: Recollection::default(),
+            recalled: RecalledMemory::default(),
             adjustment: None,
         }
     }
 
-    fn told() -> Recollection {
-        let told = serde_json::json!({
+    fn recalled() -> RecalledMemory {
+        let recalled = serde_json::json!({
             "insights": [{"category": "c", "content": "Begin with the end.", "confidence": 0.5}],
             "remembered": [7],
         });
-        serde_json::from_value(told).unwrap()
+        serde_json::from_value(recalled).unwrap()
     }
 
-    /// What is done otherwise at this attempt, after a failure of the network.
+    /// What this attempt does differently after a failure of the network.
     fn adjustment(attempt: u32) -> Adjustment {
         let adjustment = serde_json::json!({
             "attempt": attempt,
@@ -178,7 +175,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_key_is_of_what_is_done_and_not_of_where_it_stands() {
+    fn the_key_depends_on_the_work_and_not_on_its_place() {
         let one = job();
         let key = one.key("", 0);
         assert_eq!(key.len(), 16 + 1 + 32);
@@ -186,7 +183,7 @@ pub(super) mod tests {
         assert!(!one.key("nightly", 0).starts_with(&key_of("")));
         let mut moved = job();
         moved.line = 9;
-        moved.told = told();
+        moved.recalled = recalled();
         moved.plan.setup.directory = "/elsewhere".into();
         assert_eq!(moved.key("", 0), key);
         let mut others = vec![key, one.key("nightly", 0), one.key("", 1)];
@@ -210,9 +207,9 @@ pub(super) mod tests {
         assert_eq!(others.len(), number);
     }
 
-    /// What was handed in by an earlier version is found again.
+    /// Jobs of earlier versions must be found again.
     #[test]
-    fn the_key_of_a_first_attempt_is_of_nothing_else() {
+    fn the_key_of_a_first_attempt_has_exactly_these_parts() {
         let job = job();
         let setup = &job.plan.setup;
         let parts = serde_json::json!([
@@ -234,34 +231,37 @@ pub(super) mod tests {
         assert_eq!(job.key("nightly", 1), format!("{batch}{digest}"));
         let json = serde_json::to_value(&job).unwrap();
         assert!(json.get("adjustment").is_none(), "{json}");
-        assert!(json.get("told").is_none(), "{json}");
+        assert!(json.get("recalled").is_none(), "{json}");
     }
 
     #[test]
-    fn the_writer_is_told_of_the_attempts_before() {
+    fn the_writer_receives_guidance_and_memory() {
         let mut job = job();
-        assert_eq!(job.as_told(), job.task);
-        job.told = told();
-        assert_eq!(job.as_told().remembered, [7]);
-        assert_eq!(job.as_told().insights[0].content, "Begin with the end.");
+        assert_eq!(job.full_task(), job.task);
+        job.recalled = recalled();
+        assert_eq!(job.full_task().remembered, [7]);
+        assert_eq!(job.full_task().insights[0].content, "Begin with the end.");
         job.adjustment = Some(adjustment(2));
-        assert_eq!(job.as_told().insights[1].content, "Write less.");
+        assert_eq!(job.full_task().insights[1].content, "Write less.");
     }
 
     #[test]
     fn a_job_comes_back_from_json() {
         let mut one = job();
         one.adjustment = Some(adjustment(2));
-        one.told = told();
+        one.recalled = recalled();
         let text = serde_json::to_string(&one).unwrap();
         let back: Job = serde_json::from_str(&text).unwrap();
         assert_eq!(back.key("", 0), one.key("", 0));
         assert_eq!(back.plan, one.plan);
-        assert_eq!((back.adjustment, back.told), (one.adjustment, one.told));
+        assert_eq!(
+            (back.adjustment, back.recalled),
+            (one.adjustment, one.recalled)
+        );
     }
 
     #[test]
-    fn what_comes_back_is_a_row_with_or_without_more() {
+    fn a_result_is_a_row_with_or_without_a_comparison() {
         let row = Row {
             run_id: Some(uuid::Uuid::from_u128(1)),
             score: Some(0.25),

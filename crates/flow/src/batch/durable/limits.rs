@@ -1,4 +1,4 @@
-//! Limits that hold for all workers: for each model an object of the server that says when the next call may be made.
+//! Limits that hold for all workers: the server has an object for each model, which says when the next call may begin.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,36 +9,34 @@ use restate_sdk::prelude::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::client::RETRY_PAUSE;
 use super::ingress::Ingress;
 use super::job::Rates;
 use crate::batch::pace::Rate;
-use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream, ModelError, ModelInfo};
-use crate::types::{CHARACTERS_PER_TOKEN, ModelId};
+use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream, Middleware};
+use crate::types::CHARACTERS_PER_TOKEN;
 
-/// Tokens that an answer is taken to have before it has come.
+/// The estimated tokens of an answer before the call.
 const ANSWER: usize = 256;
 
-/// How long is waited before the server is asked again, where it could not be reached.
-const AGAIN: Duration = Duration::from_secs(1);
-
-/// What is asked of the object of a model.
+/// A request to the object of a model.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Turn {
     rates: Rates,
-    /// The time by the server's clock, in seconds: machines differ.
+    /// The time by the server's clock in seconds, since clocks of machines differ.
     now: f64,
-    /// Calls that are about to be made.
+    /// The number of calls about to be made.
     requests: f64,
-    /// Tokens that they will take; negative for what was estimated too high.
+    /// Their tokens; negative to correct an estimate that was too high.
     tokens: f64,
 }
 
-/// The objects: one for each model, by its name.
+/// The objects, one for each model, by its name.
 pub(super) struct Limits;
 
 #[restate_sdk::object(name = "ReflectLimit", journal_retention = "0s")]
 impl Limits {
-    /// How many milliseconds from now the call may be made. Calls that come later are behind it.
+    /// Returns in how many milliseconds the call may begin. Later calls queue behind it.
     #[handler]
     async fn enter(&self, ctx: ObjectContext<'_>, turn: Json<Turn>) -> HandlerResult<u64> {
         let turn = turn.into_inner();
@@ -63,7 +61,7 @@ impl Limits {
     }
 }
 
-/// A model whose calls keep to what all workers together may do.
+/// A model whose calls keep to the limits of all workers together.
 pub(super) struct Limited {
     model: Arc<dyn ChatModel>,
     ingress: Arc<Ingress>,
@@ -79,7 +77,7 @@ impl Limited {
         }
     }
 
-    /// Asks for a turn until there is an answer: what cannot be asked for is not allowed.
+    /// Asks for a turn until the server answers: without an answer no call is allowed.
     async fn enter(&self, requests: f64, tokens: f64) -> Duration {
         loop {
             let asked = self.ingress.enter(self.model.id(), |now| Turn {
@@ -90,26 +88,20 @@ impl Limited {
             });
             match asked.await {
                 Ok(wait) => return wait,
-                Err(_) => tokio::time::sleep(AGAIN).await,
+                Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
             }
         }
     }
 }
 
-#[async_trait::async_trait]
-impl ChatModel for Limited {
-    fn id(&self) -> &ModelId {
-        self.model.id()
+impl Middleware for Limited {
+    fn inner(&self) -> &dyn ChatModel {
+        &*self.model
     }
 
-    fn address(&self) -> Option<String> {
-        self.model.address()
-    }
-
-    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
-        let characters: usize = request.messages.iter().map(|it| it.content.len()).sum();
+    fn call(&self, request: ChatRequest) -> ChatStream<'_> {
         #[expect(clippy::cast_precision_loss, reason = "no prompt has 2^53 tokens")]
-        let estimate = (characters / CHARACTERS_PER_TOKEN + ANSWER) as f64;
+        let estimate = (request.characters() / CHARACTERS_PER_TOKEN + ANSWER) as f64;
         stream::once(async move {
             let wait = self.enter(1.0, estimate).await;
             tokio::time::sleep(wait).await;
@@ -121,7 +113,7 @@ impl ChatModel for Limited {
                     _ => {}
                 }
                 let is_over = matches!(&event, Ok(ChatEvent::End(_)) | Err(_));
-                // A try that is made without asking here counts all the same.
+                // A retry inside the call counts as well.
                 let is_again = matches!(&event, Ok(ChatEvent::Retry { .. }));
                 async move {
                     #[expect(clippy::cast_precision_loss, reason = "no call has 2^53 tokens")]
@@ -138,9 +130,5 @@ impl ChatModel for Limited {
         })
         .flatten()
         .boxed()
-    }
-
-    async fn info(&self) -> Result<ModelInfo, ModelError> {
-        self.model.info().await
     }
 }

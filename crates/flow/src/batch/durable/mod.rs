@@ -1,56 +1,38 @@
 //! A batch on many machines, through a Restate server: an engine for durable execution. It keeps a journal of each
-//! task, and has another worker continue a task whose worker is lost.
+//! task, and lets another worker continue a task whose worker is lost.
 //!
-//! A task is a workflow: a run of the loop on some worker, recorded in steps ([`Tape`]). A step ends with an answer of
-//! a model or with a verdict, and is in the server's journal before the next call begins. A worker that takes over a
-//! task receives these steps and resumes the run from them, as `reflect history resume` does from the store. So a
-//! worker that dies costs the calls under way, and no other.
+//! A task is a workflow: a run of the loop on some worker, recorded in steps ([`DurableJournal`]). A step ends with the
+//! answer of a model or with a verdict, and is in the server's journal before the next call begins. So is the fact
+//! that the call begins, which the server refuses to record once another worker has the task. A worker that takes over
+//! a task receives the steps and resumes the run from them, as `reflect history resume` does from the store. So a
+//! worker that dies costs the calls under way and no others, and the row counts them.
 //!
-//! The server has one address for all workers: that of the only worker, or of a load balancer before them. Rate limits
-//! hold for all workers, by an object of the server for each model.
+//! The server has one address for all workers: that of the only worker, or of a load balancer in front of them. Rate
+//! limits hold for all workers: the server has an object for each model.
 //!
-//! The batch decides whether a failed task is tried again, as a job of its own, and what it is told from memory.
+//! The batch decides whether a failed task is tried again, as a job of its own, and what it receives from memory.
 
-mod address;
-#[cfg(feature = "restate")]
 mod admin;
-#[cfg(feature = "restate")]
 mod client;
-#[cfg(feature = "restate")]
 mod error;
-#[cfg(feature = "restate")]
 mod fitness;
-#[cfg(feature = "restate")]
 mod ingress;
-#[cfg(feature = "restate")]
 mod job;
-#[cfg(feature = "restate")]
+mod journal;
 mod limits;
-#[cfg(feature = "restate")]
 mod serve;
-#[cfg(feature = "restate")]
-mod tape;
-#[cfg(feature = "restate")]
 mod workflow;
 
-pub use address::EngineAddress;
-#[cfg(feature = "restate")]
 pub use admin::Admin;
-#[cfg(feature = "restate")]
+pub use client::RETRY_PAUSE;
 pub use error::EngineError;
-#[cfg(feature = "restate")]
 pub use ingress::{Ingress, Notice};
-#[cfg(feature = "restate")]
 pub use job::{Done, Job, JobPlan, Rates};
-#[cfg(feature = "restate")]
+pub use journal::DurableJournal;
 pub use serve::serve;
-#[cfg(feature = "restate")]
-pub use tape::Tape;
-#[cfg(feature = "restate")]
 pub use workflow::{Begin, Worker};
 
 /// The version of this program, as workers and batches compare it.
-#[cfg(feature = "restate")]
 pub fn version() -> String {
     format!(
         "reflect {} with prompts {}",

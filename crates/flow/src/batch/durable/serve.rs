@@ -1,4 +1,4 @@
-//! The worker's side for the server: answers its requests, and ends when the worker does.
+//! The worker's HTTP server: answers the engine's requests until the worker has drained.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -26,17 +26,17 @@ use super::workflow::{Tasks, Worker};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// How often a quiet connection is tried.
+/// How often an idle connection is probed.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// Where a load balancer asks whether the worker takes tasks.
+/// The path at which a load balancer asks whether the worker takes tasks.
 const HEALTH: &str = "/health";
 
-/// Serves whoever connects until the worker has drained and the last answer is out. With an identity, the
-/// public key of a server, requests that it has not signed are refused.
+/// Serves until the worker has drained and the last answer is sent. With an identity, which is a server's public key,
+/// unsigned requests are refused.
 ///
 /// # Errors
-/// If the identity is no such key; says why.
+/// If the identity is not a public key; says why.
 pub fn serve(
     listener: TcpListener,
     worker: Worker,
@@ -57,7 +57,7 @@ pub fn serve(
     let endpoint = HyperEndpoint::new(endpoint.build());
     Ok(async move {
         let connections = GracefulShutdown::new();
-        // A load balancer that finds nobody to ask takes the tasks away that are still under way.
+        // Listens while tasks are under way: a balancer that cannot check the worker's health takes them away.
         let mut idle = Box::pin(worker.clone().idle());
         loop {
             let stream = tokio::select! {
@@ -66,7 +66,7 @@ pub fn serve(
                     if let Ok((stream, _)) = accepted {
                         stream
                     } else {
-                        // Too many open files, for example: that passes.
+                        // Too many open files, for example, which passes.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     }
@@ -92,7 +92,7 @@ pub fn serve(
                 .max_concurrent_streams(None);
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             let connection = connections.watch(connection.into_owned());
-            // The server notices by itself that a connection has ended.
+            // The engine notices that a connection has ended.
             tokio::spawn(async move {
                 let _ = connection.await;
             });
@@ -102,8 +102,8 @@ pub fn serve(
     })
 }
 
-/// Whether the worker takes tasks, which anybody may know. `404` means to load balancers: nothing new, but let what is
-/// under way end.
+/// Whether the worker takes tasks; this needs no signature. `404` tells load balancers to send nothing new but to let
+/// requests under way end.
 fn health(worker: &Worker) -> Response<UnsyncBoxBody<Bytes, BoxError>> {
     let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
     let mut response = Response::new(body);

@@ -1,4 +1,4 @@
-//! A task as the server sees it: a workflow whose steps are told by a run of the loop.
+//! A task as the server sees it: a workflow whose steps come from a run of the loop.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,28 +14,28 @@ use uuid::Uuid;
 
 use super::fitness::Fitness;
 use super::job::{Done, Job};
-use super::tape::{Keeper, Question, Step, Tape};
+use super::journal::{DurableJournal, Entry, LostCalls, Message, Question, Reply, Step};
 use crate::batch::Gate;
 use crate::engine::RunJournal;
 use crate::types::UserDecision;
 
-/// The service of the tasks; each is known there by [`Job::key`].
+/// The service of the tasks, which identifies each by [`Job::key`].
 pub(super) const TASK: &str = "ReflectTask";
 
-/// A run that is to be begun, or gone on with.
+/// A run to begin or to resume.
 #[derive(Debug)]
 pub struct Begin {
-    /// What is to be done.
+    /// The task.
     pub job: Arc<Job>,
-    /// What has been done, here or elsewhere.
+    /// What was done before, here or on another worker.
     pub past: RunJournal,
-    /// Where the rest is told.
-    pub tape: Tape,
-    /// Ends the run when nobody waits for it any more.
+    /// Records the rest.
+    pub journal: DurableJournal,
+    /// Cancelled when the task is no longer this worker's.
     pub cancel: CancellationToken,
 }
 
-/// Where the question is kept that is open.
+/// The key of the open question in the workflow's state.
 const QUESTION: &str = "question";
 
 /// A decision about a draft.
@@ -45,17 +45,17 @@ pub(super) struct Answer {
     decision: UserDecision,
 }
 
-/// What is waited for until there is a decision about a draft.
+/// The name of the promise of a decision about a draft.
 fn promise(draft: u32) -> String {
     format!("draft-{draft}")
 }
 
-/// What tasks need of the worker that has them. Clones are the same worker.
+/// A worker as its tasks see it. Clones are the same worker.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    desk: mpsc::UnboundedSender<Begin>,
+    queue: mpsc::UnboundedSender<Begin>,
     gate: Arc<Gate>,
-    /// Tells it from others.
+    /// Unique.
     name: String,
     draining: CancellationToken,
     /// Held by each task that is here.
@@ -63,10 +63,13 @@ pub struct Worker {
     fitness: Fitness,
 }
 
-/// How long a task is held that is handed back: see [`Worker::check`].
+/// How long a task stays before it is handed back: see [`Worker::check`].
 const HOLD: Duration = Duration::from_secs(2);
 
-/// What a worker has room for.
+/// The error of a task that a draining worker hands back.
+const DRAINING: &str = "this worker is about to stop";
+
+/// How many tasks a worker has room for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Room {
     pub(super) worker: String,
@@ -84,10 +87,10 @@ pub(super) struct Outcome {
 }
 
 impl Worker {
-    /// A worker that has its tasks done by whoever receives them, with models behind this gate.
-    pub fn new(desk: mpsc::UnboundedSender<Begin>, gate: Arc<Gate>) -> Self {
+    /// A worker whose tasks are run by the receiver of `queue`, with models behind this gate.
+    pub fn new(queue: mpsc::UnboundedSender<Begin>, gate: Arc<Gate>) -> Self {
         Self {
-            desk,
+            queue,
             gate,
             name: Uuid::now_v7().to_string(),
             draining: CancellationToken::new(),
@@ -96,8 +99,7 @@ impl Worker {
         }
     }
 
-    /// Takes no further tasks, and hands those under way back to the server, each as soon as the answer that it waits
-    /// for is in the journal.
+    /// Takes no further tasks and hands those under way back to the server, each before its next model call.
     pub fn drain(&self) {
         self.draining.cancel();
     }
@@ -107,23 +109,18 @@ impl Worker {
         self.draining.is_cancelled()
     }
 
-    /// Waits until it takes no further tasks.
-    async fn drained(&self) {
-        self.draining.cancelled().await;
-    }
-
-    /// Tasks with the model of this job fail here, and not for their own sake. Returns whether that is new.
+    /// Marks the model of this job as unusable here. Returns whether that is new.
     pub fn fails(&self, job: &Job, problem: &str) -> bool {
         self.fitness.fails(job.model(), problem, Instant::now())
     }
 
-    /// Tasks with the model of this job do not fail here. Returns whether that is new.
+    /// Marks the model of this job as usable. Returns whether that is new.
     pub fn works(&self, job: &Job) -> bool {
         self.fitness.works(job.model())
     }
 
-    /// Hands a task back, after a while, that fails here: so that this worker, which has nothing to do, does not get one
-    /// after another.
+    /// Rejects a task that would fail here. It waits before that: an unfit worker is idle, so a balancer would send it
+    /// one task after another.
     async fn check(&self, job: &Job) -> HandlerResult<()> {
         if let Err(problem) = self.fitness.check(job.model(), Instant::now()) {
             tokio::time::sleep(HOLD).await;
@@ -139,29 +136,20 @@ impl Worker {
         }
     }
 
-    /// Waits until it takes no further tasks, and has none.
+    /// Waits until it drains and has no tasks.
     pub(super) async fn idle(self) {
-        self.drained().await;
+        self.draining.cancelled().await;
         drop(self.busy.write().await);
-    }
-
-    /// Hands the task back to the server, if it cannot stay here: the server then gives it to another worker.
-    fn keep(&self) -> HandlerResult<()> {
-        if self.is_draining() {
-            return Err("this worker is about to stop".into());
-        }
-        Ok(())
     }
 }
 
-/// The workflows.
+/// The service of the tasks on this worker.
 pub(super) struct Tasks {
-    /// Does them.
     pub(super) worker: Worker,
 }
 
-// A step may take as long as a call does. What cannot be done now is done later, however often that takes: a worker
-// that is missing is no failure of the task. The row is kept for a week; the journal is of no use after it.
+// A step may take as long as a model call. A worker that is missing is no failure of the task, so it is retried without
+// limit. The row is kept for a week; the journal is of no use after the end.
 #[restate_sdk::workflow(
     name = "ReflectTask",
     inactivity_timeout = "1h",
@@ -178,71 +166,70 @@ pub(super) struct Tasks {
 impl Tasks {
     /// Does the task.
     ///
-    /// The program that the server replays is this loop alone, and it is the same however often it is run: ask for the
-    /// next step until one is the last. Steps that are in the journal come from there, and the run is begun with them
-    /// when the first one is wanted that is not.
+    /// The server replays only this loop, which is the same every time: it asks for the next step until one is the last.
+    /// Recorded steps come from the server's journal. The first step that is not recorded begins the run, with all
+    /// recorded ones.
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, job: Json<Job>) -> HandlerResult<Json<Outcome>> {
-        self.worker.keep()?;
+        if self.worker.is_draining() {
+            return Err(DRAINING.into());
+        }
         let _busy = self.worker.busy.read().await;
         let job = Arc::new(job.into_inner());
         self.worker.check(&job).await?;
+        let mut calls = LostCalls::default();
         let work = Arc::new(Mutex::new(Work {
-            desk: self.worker.desk.clone(),
-            job: Arc::clone(&job),
+            worker: self.worker.clone(),
+            job,
             past: RunJournal::default(),
             live: None,
+            reply: Reply::None,
         }));
         loop {
             let next = Arc::clone(&work);
-            let back = || {
-                let problem = self.worker.fitness.problem(job.model());
-                problem.unwrap_or_else(|| "this worker has handed the task back".to_owned())
-            };
-            let step = ctx
-                .run(|| async move {
-                    let step = next.lock().await.next().await;
-                    Ok(step.map(Json).ok_or_else(back)?)
-                })
+            let entry = ctx
+                .run(|| async move { Ok(Json(next.lock().await.next().await?)) })
                 .name("step")
-                .await?;
-            match step.into_inner() {
-                Step::Ended(done) => {
-                    let room = self.worker.room();
-                    return Ok(Json(Outcome { done: *done, room }));
+                .await?
+                .into_inner();
+            calls.see(&entry);
+            let mut work = work.lock().await;
+            let reply = std::mem::take(&mut work.reply);
+            match entry.step {
+                Step::Holds => {
+                    if let Reply::Kept(kept) = reply {
+                        let _ = kept.send(());
+                    }
                 }
-                Step::Went(stretch) => {
-                    // What follows would be another call.
-                    self.worker.keep()?;
-                    let mut work = work.lock().await;
-                    match &work.live {
-                        Some(live) => live.keeper.kept(),
-                        None => stretch.add_to(&mut work.past),
+                Step::Progressed(progress) => {
+                    if work.live.is_none() {
+                        progress.add_to(&mut work.past);
                     }
                 }
                 Step::Asks(question) => {
-                    let draft = question.draft;
-                    if let Some(live) = &work.lock().await.live {
-                        live.keeper.kept();
-                    }
+                    let name = promise(question.draft);
                     ctx.set(QUESTION, Json(*question));
-                    let name = promise(draft);
-                    let decision = tokio::select! {
+                    let decision: Json<UserDecision> = tokio::select! {
                         biased;
-                        () = self.worker.drained() => return Err("this worker is about to stop".into()),
-                        decision = ctx.promise::<Json<UserDecision>>(&name) => decision?,
+                        () = self.worker.draining.cancelled() => return Err(DRAINING.into()),
+                        decision = ctx.promise(&name) => decision?,
                     };
                     ctx.clear(QUESTION);
-                    // Where this is replayed, the run asks again, and finds the promise kept.
-                    if let Some(live) = &work.lock().await.live {
-                        live.keeper.decided(draft, decision.into_inner());
+                    // A resumed run asks again, and the promise is already resolved.
+                    if let Reply::Decided(decided) = reply {
+                        let _ = decided.send(decision.into_inner());
                     }
+                }
+                Step::Ended(mut done) => {
+                    calls.charge(&mut done.row);
+                    let room = self.worker.room();
+                    return Ok(Json(Outcome { done: *done, room }));
                 }
             }
         }
     }
 
-    /// The draft that waits for a decision; null if none does.
+    /// The draft that waits for a decision; null if there is none.
     #[handler]
     async fn question(
         &self,
@@ -268,39 +255,51 @@ impl Tasks {
 
 /// A task on this worker.
 struct Work {
-    desk: mpsc::UnboundedSender<Begin>,
+    worker: Worker,
     job: Arc<Job>,
     /// What was done before it came here.
     past: RunJournal,
     live: Option<Live>,
+    /// What the run waits for after the latest step.
+    reply: Reply,
 }
 
-/// Its run.
+/// The run of a task on this worker.
 struct Live {
-    keeper: Keeper,
-    _ended: DropGuard,
+    steps: mpsc::UnboundedReceiver<Message>,
+    _cancel: DropGuard,
 }
 
 impl Work {
-    /// The next step; `None` where the run is gone.
-    async fn next(&mut self) -> Option<Step> {
-        let live = if let Some(live) = &mut self.live {
-            live
-        } else {
-            let (tape, keeper) = Tape::new();
+    /// The next step.
+    ///
+    /// # Errors
+    /// If the task goes back to the server; says why.
+    async fn next(&mut self) -> Result<Entry, String> {
+        let live = self.live.get_or_insert_with(|| {
+            let (journal, steps) = DurableJournal::new();
             let cancel = CancellationToken::new();
             let begin = Begin {
                 job: Arc::clone(&self.job),
                 past: std::mem::take(&mut self.past),
-                tape,
+                journal,
                 cancel: cancel.clone(),
             };
-            self.desk.send(begin).ok()?;
-            self.live.insert(Live {
-                keeper,
-                _ended: cancel.drop_guard(),
-            })
+            // Where nobody receives it, there are no steps either.
+            let _ = self.worker.queue.send(begin);
+            Live {
+                steps,
+                _cancel: cancel.drop_guard(),
+            }
+        });
+        let Some(Message { entry, reply }) = live.steps.recv().await else {
+            let problem = self.worker.fitness.problem(self.job.model());
+            return Err(problem.unwrap_or_else(|| "this worker lost the run".to_owned()));
         };
-        live.keeper.next().await
+        if matches!(entry.step, Step::Holds) && self.worker.is_draining() {
+            return Err(DRAINING.to_owned());
+        }
+        self.reply = reply;
+        Ok(entry)
     }
 }

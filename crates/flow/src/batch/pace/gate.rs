@@ -236,7 +236,7 @@ impl Pass {
             Ok(ChatEvent::Logprobs(_) | ChatEvent::Notice(_)) => {}
             Err(error) => {
                 self.gate.failed(error, self.epoch);
-                if error.class.concerns_all() {
+                if error.class.affects_all_calls() {
                     self.gate.give_up(error);
                 }
             }

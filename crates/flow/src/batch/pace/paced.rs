@@ -4,8 +4,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use super::gate::Gate;
-use crate::model::{ChatModel, ChatRequest, ChatStream, ModelError, ModelInfo};
-use crate::types::ModelId;
+use crate::model::{ChatModel, ChatRequest, ChatStream, Middleware};
 
 /// A model whose calls go through a gate.
 pub struct Paced {
@@ -23,17 +22,12 @@ impl Paced {
     }
 }
 
-#[async_trait::async_trait]
-impl ChatModel for Paced {
-    fn id(&self) -> &ModelId {
-        self.model.id()
+impl Middleware for Paced {
+    fn inner(&self) -> &dyn ChatModel {
+        &*self.model
     }
 
-    fn address(&self) -> Option<String> {
-        self.model.address()
-    }
-
-    fn chat(&self, request: ChatRequest) -> ChatStream<'_> {
+    fn call(&self, request: ChatRequest) -> ChatStream<'_> {
         let characters = request.characters();
         // The call itself begins only then, so that the wait is not counted against its time limits.
         stream::once(async move {
@@ -44,10 +38,6 @@ impl ChatModel for Paced {
         })
         .flatten()
         .boxed()
-    }
-
-    async fn info(&self) -> Result<ModelInfo, ModelError> {
-        self.model.info().await
     }
 }
 

@@ -1,9 +1,9 @@
-//! `run:`: code in Python, Lua or Prolog, as scripts of criteria run.
+//! `run:`: code in Python, Lua or Prolog, run like scripts in criteria.
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{Action, Call, Kind};
+use super::{Action, ActionCall, ActionKind};
 use crate::evaluate::Earlier;
 use crate::sandbox::{Language, Limits, ScriptRequest};
 use crate::source::SourceError;
@@ -12,16 +12,16 @@ use crate::workflow::event::Event;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::program::Program;
-use crate::workflow::world::Scene;
+use crate::workflow::world::ActionContext;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ActionKind = ActionKind {
     name: "run",
     aliases: &["code.run"],
     keys: &["run", "language", "timeout"],
     read: |call| Ok(Box::new(Code::read(call)?)),
 };
 
-/// The languages, as they are written.
+/// The names of the languages in files.
 const LANGUAGES: [&str; 3] = ["python", "lua", "prolog"];
 
 pub(super) struct Code {
@@ -30,11 +30,11 @@ pub(super) struct Code {
 }
 
 impl Code {
-    fn read(call: &Call) -> Result<Self, SourceError> {
+    fn read(call: &ActionCall) -> Result<Self, SourceError> {
         let Some(run) = call.get("run") else {
-            return Err(call.missing("run", "run", "give the code"));
+            return Err(call.missing("run", "run", "add the code"));
         };
-        // Also as an object, as the reference has it: `run: {language: lua, code: …}`.
+        // Also accepts an object: `run: {language: lua, code: …}`.
         let (part, mut named) = if run.value().is_object() {
             run.check_keys(&["code", "language", "type", "timeout"])?;
             let code = run
@@ -77,9 +77,9 @@ impl Code {
     }
 }
 
-/// A time: a number of seconds, or a text as `90s`.
+/// Parses a time: a number of seconds, or a string such as `90s`.
 pub(super) fn timeout_of(part: &Part, most: HumanDuration) -> Result<HumanDuration, SourceError> {
-    let wanted = || part.expected("a time, such as `30` (seconds) or `2m`");
+    let wanted = || part.expected("a duration, such as `30` (seconds) or `2m`");
     let time = match part.value() {
         Value::Number(number) => number
             .as_u64()
@@ -90,21 +90,21 @@ pub(super) fn timeout_of(part: &Part, most: HumanDuration) -> Result<HumanDurati
     }
     .ok_or_else(wanted)?;
     if time.get() > most.get() {
-        return Err(part.error(&format!("the longest time is {most}")));
+        return Err(part.error(&format!("the maximum is {most}")));
     }
     Ok(time)
 }
 
 #[async_trait(?Send)]
 impl Action for Code {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
-        let output = scene
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure> {
+        let output = context
             .names
             .state
             .get("reflection_output")
             .cloned()
             .unwrap_or(Value::Null);
-        run_script(&self.config, &output, scene).await
+        run_script(&self.config, &output, context).await
     }
 
     fn programs(&self, list: &mut Vec<Program>) {
@@ -112,17 +112,18 @@ impl Action for Code {
     }
 }
 
-/// Runs a script for its value. It sees the state as `state`, and each of its names by itself.
+/// Runs a script for its value. It receives the state as `state`, and each of its names as a
+/// variable.
 pub(in crate::workflow) async fn run_script(
     config: &ScriptConfig,
     output: &Value,
-    scene: &Scene<'_>,
+    context: &ActionContext<'_>,
 ) -> Result<Value, Failure> {
     let language = crate::evaluate::interpreter(config.language);
     let request = ScriptRequest {
         code: config.code.clone(),
         output: output.clone(),
-        state: state_of(scene),
+        state: state_of(context),
         bare_names: true,
     };
     let limits = Limits {
@@ -130,30 +131,31 @@ pub(in crate::workflow) async fn run_script(
         memory: config.memory.bytes(),
         ..Limits::SCRIPT
     };
-    let ran = scene
+    let ran = context
         .world
         .tools
         .run_script(language, &request, &limits)
         .await;
     if !ran.prints.trim().is_empty() {
-        scene.world.emit(&Event::Print {
-            node: scene.node,
+        context.world.emit(&Event::Print {
+            node: context.node,
             text: &ran.prints,
         });
     }
     let value = ran.result.map_err(Failure::of_code)?;
-    let known = scene.names.state.get("result");
-    // A name of the state that the code has not touched is nothing that it returned.
+    let known = context.names.state.get("result");
+    // An unchanged name of the state is not a result of the code.
     let untouched =
         language != Language::Prolog && known == Some(&value) && !config.code.contains("return");
     Ok(if untouched { Value::Null } else { value })
 }
 
-/// What code sees. Within a loop the history is that of the last attempts, as scripts of criteria see it: the
-/// whole of it would be copied into the interpreter again and again.
-fn state_of(scene: &Scene<'_>) -> serde_json::Map<String, Value> {
-    let names = scene.names;
-    let mut state = match scene.calls {
+/// Returns the state that code receives. Within a loop the history is limited to the last attempts,
+/// as for scripts in criteria, because the whole of it would be copied into the interpreter every
+/// time.
+fn state_of(context: &ActionContext<'_>) -> serde_json::Map<String, Value> {
+    let names = context.names;
+    let mut state = match context.calls {
         Some(_) => names
             .state
             .with_last_of("reflection_history", Earlier::MAX_VERSIONS),

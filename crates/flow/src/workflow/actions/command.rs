@@ -1,4 +1,4 @@
-//! `command` and `shell`: a program of the user's, in a child process with limits.
+//! `command` and `shell`: a user's program in a child process with limits.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::code::timeout_of;
-use super::{Action, Call, Kind};
+use super::{Action, ActionCall, ActionKind};
 use crate::sandbox::{CommandEnd, CommandSpec, Limits, run_command};
 use crate::source::SourceError;
 use crate::types::{CommandConfig, HumanDuration};
@@ -14,16 +14,16 @@ use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::program::Program;
 use crate::workflow::template::{self, text_of};
-use crate::workflow::world::Scene;
+use crate::workflow::world::ActionContext;
 
-pub(super) const COMMAND: Kind = Kind {
+pub(super) const COMMAND: ActionKind = ActionKind {
     name: "command",
     aliases: &["command.run"],
     keys: &["command", "stdin", "timeout", "check"],
     read: |call| Ok(Box::new(Command::read(call, false)?)),
 };
 
-pub(super) const SHELL: Kind = Kind {
+pub(super) const SHELL: ActionKind = ActionKind {
     name: "shell",
     aliases: &["shell.run"],
     keys: &["shell", "command", "stdin", "timeout", "check"],
@@ -40,10 +40,10 @@ struct Command {
 }
 
 impl Command {
-    fn read(call: &Call, shell: bool) -> Result<Self, SourceError> {
+    fn read(call: &ActionCall, shell: bool) -> Result<Self, SourceError> {
         let key = if shell { "shell" } else { "command" };
         let Some(part) = call.get(key).or_else(|| call.get("command")) else {
-            let hint = "give the program and its arguments";
+            let hint = "add the program and its arguments";
             return Err(call.missing(key, "command", hint));
         };
         let words = if shell {
@@ -54,23 +54,24 @@ impl Command {
             if words.is_empty() {
                 return Err(part
                     .expected("a list of the program and its arguments")
-                    .help("for what only a shell understands there is `shell`"));
+                    .help("use `shell` for shell syntax"));
             }
             words
         };
         for (place, word) in words.iter().enumerate() {
             let text = word.text()?;
-            // What a model has written must not become code, and the user has allowed what is written here.
+            // Text written by a model must not become code; the user has allowed only the text in
+            // the file.
             if (shell || place == 0) && template::is_template(text) {
                 let what = if shell {
-                    "a shell's text"
+                    "a shell command"
                 } else {
                     "the program"
                 };
                 return Err(word
-                    .error(&format!("{what} cannot hold a template: a value could run anything"))
+                    .error(&format!("{what} must not contain a template: a value could then run any code"))
                     .help(
-                        "give values with `stdin`, or as arguments of `command: [PROGRAM, \"{{ … }}\"]`",
+                        "pass values with `stdin`, or as arguments of `command: [PROGRAM, \"{{ … }}\"]`",
                     ));
             }
             template::check(word)?;
@@ -97,8 +98,8 @@ impl Command {
 
 #[async_trait(?Send)]
 impl Action for Command {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
-        let _allowed = scene
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure> {
+        let _allowed = context
             .world
             .tools
             .may_run_programs()
@@ -108,18 +109,18 @@ impl Action for Command {
             argv.extend(["sh".into(), "-c".into()]);
         }
         for word in &self.words {
-            argv.push(template::fill_text(word, scene.names)?.into());
+            argv.push(template::fill_text(word, context.names)?.into());
         }
         let stdin = match &self.stdin {
-            Some(part) => text_of(&template::fill_part(part, scene.names)?),
+            Some(part) => text_of(&template::fill_part(part, context.names)?),
             None => String::new(),
         };
         let no_place = |error: std::io::Error| {
-            Failure::of_code(format!("there is no place for temporary files: {error}"))
+            Failure::of_code(format!("cannot create a temporary folder: {error}"))
         };
         let mut spec = CommandSpec::new(argv).map_err(no_place)?;
         spec.stdin = stdin.into_bytes();
-        spec.cwd = Some(scene.world.folder.clone());
+        spec.cwd = Some(context.world.folder.clone());
         spec.limits = Limits {
             time: self.timeout.get(),
             ..Limits::COMMAND

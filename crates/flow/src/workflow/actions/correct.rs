@@ -4,15 +4,15 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::evaluate::data_of;
-use super::{Action, Call, Kind, ReadAction};
+use super::{Action, ActionCall, ActionKind, ReadAction};
 use crate::source::SourceError;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::program::Program;
 use crate::workflow::template;
-use crate::workflow::world::Scene;
+use crate::workflow::world::ActionContext;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ActionKind = ActionKind {
     name: "reflection.correct",
     aliases: &["actions.reflection_correct"],
     keys: &[
@@ -38,12 +38,12 @@ pub(super) const KIND: Kind = Kind {
 struct Correct {
     data: Option<Part>,
     errors: Option<Part>,
-    /// `None` where the file names none, which the result says.
+    /// `None` if the file names none. The result then says so.
     corrector: Option<ReadAction>,
 }
 
 impl Correct {
-    fn read(call: &Call) -> Result<Self, SourceError> {
+    fn read(call: &ActionCall) -> Result<Self, SourceError> {
         let own = |key: &str| call.get(key).cloned();
         let (data, errors) = (own("data"), own("errors"));
         for part in [&data, &errors].into_iter().flatten() {
@@ -71,11 +71,11 @@ impl Correct {
 
 #[async_trait(?Send)]
 impl Action for Correct {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
-        let data = data_of(self.data.as_ref(), scene)?;
-        let known = || scene.names.state.get("reflection_errors").cloned();
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure> {
+        let data = data_of(self.data.as_ref(), context)?;
+        let known = || context.names.state.get("reflection_errors").cloned();
         let errors = match &self.errors {
-            Some(part) => template::fill_part(part, scene.names)?,
+            Some(part) => template::fill_part(part, context.names)?,
             None => known().unwrap_or_else(|| json!([])),
         };
         let failed =
@@ -83,14 +83,14 @@ impl Action for Correct {
         let Some(ReadAction { action, .. }) = &self.corrector else {
             return Ok(failed("No corrector specified".to_owned()));
         };
-        let mut names = scene.names.clone();
+        let mut names = context.names.clone();
         names.show_draft(&data);
         names.state.set("reflection_errors", errors);
-        let scene = Scene {
+        let context = ActionContext {
             names: &names,
-            ..*scene
+            ..*context
         };
-        match action.run(&scene).await {
+        match action.run(&context).await {
             Ok(result) => Ok(json!({ "corrected_output": action.draft(result), "success": true })),
             Err(failure) if failure.is_final() => Err(failure),
             Err(failure) => Ok(failed(failure.message)),

@@ -1,18 +1,18 @@
-//! `reflection.evaluate`: judges data once.
+//! `reflection.evaluate`: evaluates data once.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::{Action, Call, Kind};
+use super::{Action, ActionCall, ActionKind};
 use crate::source::SourceError;
 use crate::workflow::evaluator::Evaluator;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::program::Program;
 use crate::workflow::template::{self, Names};
-use crate::workflow::world::Scene;
+use crate::workflow::world::ActionContext;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ActionKind = ActionKind {
     name: "reflection.evaluate",
     aliases: &["actions.reflection_evaluate"],
     keys: &[
@@ -46,7 +46,7 @@ struct Evaluate {
 }
 
 impl Evaluate {
-    fn read(call: &Call) -> Result<Self, SourceError> {
+    fn read(call: &ActionCall) -> Result<Self, SourceError> {
         let data = call.get("data").cloned();
         data.as_ref().map_or(Ok(()), template::check)?;
         let evaluator = match call.get("evaluator") {
@@ -60,12 +60,12 @@ impl Evaluate {
     }
 }
 
-/// The data that an action is about: what it says, else the last draft of a loop.
-pub(super) fn data_of(part: Option<&Part>, scene: &Scene<'_>) -> Result<Value, Failure> {
+/// Returns the data of an action: its own `data`, or else the last draft of a loop.
+pub(super) fn data_of(part: Option<&Part>, context: &ActionContext<'_>) -> Result<Value, Failure> {
     if let Some(part) = part {
-        return Ok(template::fill_part(part, scene.names)?);
+        return Ok(template::fill_part(part, context.names)?);
     }
-    let state = &scene.names.state;
+    let state = &context.names.state;
     let found = state
         .get("reflection_output")
         .or_else(|| state.get("output"));
@@ -74,21 +74,21 @@ pub(super) fn data_of(part: Option<&Part>, scene: &Scene<'_>) -> Result<Value, F
 
 #[async_trait(?Send)]
 impl Action for Evaluate {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
-        let data = data_of(self.data.as_ref(), scene)?;
-        let mut names: Names = scene.names.clone();
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure> {
+        let data = data_of(self.data.as_ref(), context)?;
+        let mut names: Names = context.names.clone();
         names.show_draft(&data);
-        let scene = Scene {
+        let context = ActionContext {
             names: &names,
-            ..*scene
+            ..*context
         };
-        let judged = self.evaluator.judge(&data, &scene, 0).await?;
+        let judged = self.evaluator.judge(&data, &context, 0).await?;
         let problem = judged.evaluation.failure().or_else(|| {
             let problem = judged.evaluation.problem();
             problem.map(str::to_owned)
         });
         Ok(json!({
-            // That there is a verdict, whatever it is.
+            // Whether there is a verdict, pass or fail.
             "success": problem.is_none(),
             "valid": judged.valid,
             "score": judged.score,

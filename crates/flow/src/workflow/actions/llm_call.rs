@@ -1,11 +1,11 @@
-//! `llm.call`: asks a model.
+//! `llm.call`: calls a model.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::{Action, Call, Kind, response_format};
+use super::{Action, ActionCall, ActionKind, response_format};
 use crate::model::{
     ChatRequest, EndReason, Message, Purpose, Reply, ResponseSchema, Role, Sampling, call,
     first_block,
@@ -16,9 +16,9 @@ use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::settings::Settings;
 use crate::workflow::template;
-use crate::workflow::world::{ModelChoice, Scene};
+use crate::workflow::world::{ActionContext, ModelChoice};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ActionKind = ActionKind {
     name: "llm.call",
     aliases: &["actions.llm_call", "llm.chat"],
     keys: &[
@@ -43,40 +43,40 @@ pub(super) const KIND: Kind = Kind {
 };
 
 struct LlmCall {
-    question: Question,
-    asked: Asked,
-    /// Whether the answer is what stands in the first fenced code block, if there is one.
+    question: PromptSource,
+    asked: CallConfig,
+    /// Whether the answer is the content of the first fenced code block, if there is one.
     extract: bool,
 }
 
-/// Who is asked, and how.
-pub(super) struct Asked {
+/// The model and the parameters of a call.
+pub(super) struct CallConfig {
     /// May be a template.
     model: Option<Part>,
     choice: ModelChoice,
     sampling: Sampling,
-    /// What the answer has to be, if that is not any text.
+    /// The required form of the answer. `None` allows any text.
     schema: Option<Arc<ResponseSchema>>,
     settings: Settings,
 }
 
-enum Question {
+enum PromptSource {
     /// A list of messages.
     Messages(Vec<(Role, Part)>),
-    /// What the user says, after what the system says.
+    /// A user prompt, with an optional system text.
     Prompt { system: Option<Part>, prompt: Part },
 }
 
 impl LlmCall {
-    fn read(call: &Call) -> Result<Self, SourceError> {
+    fn read(call: &ActionCall) -> Result<Self, SourceError> {
         let question = match (call.get("messages"), call.get("prompt")) {
-            (Some(messages), _) => Question::Messages(read_messages(messages)?),
-            (None, Some(prompt)) => Question::Prompt {
+            (Some(messages), _) => PromptSource::Messages(read_messages(messages)?),
+            (None, Some(prompt)) => PromptSource::Prompt {
                 system: call.get("system").cloned(),
                 prompt: prompt.clone(),
             },
             (None, None) => {
-                let hint = "say what the model is asked, or give a list of `messages`";
+                let hint = "add the prompt, or a list of `messages`";
                 return Err(call.missing(KIND.name, "prompt", hint));
             }
         };
@@ -88,20 +88,24 @@ impl LlmCall {
         }
         Ok(Self {
             question,
-            asked: Asked::read(call, call.get("model"))?,
+            asked: CallConfig::read(call, call.get("model"))?,
             extract: call.get("extract").map_or(Ok(false), Part::flag)?,
         })
     }
 
-    fn messages(&self, scene: &Scene<'_>) -> Result<Vec<Message>, SourceError> {
-        let fill =
-            |role, part: &Part| Ok(Message::new(role, template::fill_text(part, scene.names)?));
+    fn messages(&self, context: &ActionContext<'_>) -> Result<Vec<Message>, SourceError> {
+        let fill = |role, part: &Part| {
+            Ok(Message::new(
+                role,
+                template::fill_text(part, context.names)?,
+            ))
+        };
         match &self.question {
-            Question::Messages(messages) => messages
+            PromptSource::Messages(messages) => messages
                 .iter()
                 .map(|(role, part)| fill(*role, part))
                 .collect(),
-            Question::Prompt { system, prompt } => {
+            PromptSource::Prompt { system, prompt } => {
                 let system = system.as_ref().map(|part| fill(Role::System, part));
                 system
                     .into_iter()
@@ -139,9 +143,9 @@ fn read_messages(part: &Part) -> Result<Vec<(Role, Part)>, SourceError> {
         .collect()
 }
 
-impl Asked {
-    /// Reads the keys that an action has for it, but for the model's name.
-    pub(super) fn read(call: &Call, model: Option<&Part>) -> Result<Self, SourceError> {
+impl CallConfig {
+    /// Parses the keys of an action that belong to the call, except for the model's name.
+    pub(super) fn read(call: &ActionCall, model: Option<&Part>) -> Result<Self, SourceError> {
         if let Some(part) = model {
             part.text()?;
             template::check(part)?;
@@ -157,7 +161,7 @@ impl Asked {
         let retries = match call.get("max_retries") {
             None => None,
             Some(part) => Some(
-                u32::try_from(part.whole_number()?).map_err(|_| part.error("that is too often"))?,
+                u32::try_from(part.whole_number()?).map_err(|_| part.error("too many retries"))?,
             ),
         };
         Ok(Self {
@@ -188,22 +192,22 @@ impl Asked {
         })
     }
 
-    /// Asks the model. What it refuses, and what is no answer, is a failure.
-    pub(super) async fn ask(
+    /// Calls the model. A refusal and an invalid answer are failures.
+    pub(super) async fn call_model(
         &self,
         messages: Vec<Message>,
-        scene: &Scene<'_>,
+        context: &ActionContext<'_>,
     ) -> Result<Reply, Failure> {
         let model = match &self.model {
-            Some(part) => Some(template::fill_text(part, scene.names)?),
+            Some(part) => Some(template::fill_text(part, context.names)?),
             None => None,
         };
         let choice = ModelChoice {
             model,
             ..self.choice.clone()
         };
-        let choice = self.settings.complete(choice, scene.names);
-        let chosen = scene.world.models.open(&choice).await?;
+        let choice = self.settings.complete(choice, context.names);
+        let chosen = context.world.models.open(&choice).await?;
         let mut request = ChatRequest::new(Purpose::Write, messages);
         request.sampling = chosen
             .decided
@@ -211,16 +215,14 @@ impl Asked {
             .or(&chosen.sampling);
         request.schema.clone_from(&self.schema);
         request.think = chosen.think;
-        let observe = |event: crate::model::CallEvent<'_>| scene.observe(event);
+        let observe = |event: crate::model::CallEvent<'_>| context.observe(event);
         let reply = call(&*chosen.model, request, &observe).await?;
         match &reply.end {
             Some(EndReason::Refused(why)) => {
                 return Err(Failure::of_code(format!("the model refused: {why}")));
             }
             Some(EndReason::Repetition) => {
-                return Err(Failure::of_code(
-                    "the model lost itself in repeating one passage",
-                ));
+                return Err(Failure::of_code("the model's reply loops"));
             }
             _ => {}
         }
@@ -230,17 +232,18 @@ impl Asked {
 
 #[async_trait(?Send)]
 impl Action for LlmCall {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
-        let messages = self.messages(scene)?;
-        let reply = self.asked.ask(messages, scene).await?;
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure> {
+        let messages = self.messages(context)?;
+        let reply = self.asked.call_model(messages, context).await?;
         let block = self.extract.then(|| first_block(&reply.text)).flatten();
-        let content = block.unwrap_or(reply.text);
-        // Of an answer that is an object, later nodes want its keys; what is said of the call goes before them.
+        let answer_text = block.unwrap_or(reply.text);
+        // Later nodes may use the keys of an object answer. Data about the call takes precedence
+        // over them.
         let mut result: Map<String, Value> = match self.asked.schema {
-            Some(_) => serde_json::from_str(&content).unwrap_or_default(),
+            Some(_) => serde_json::from_str(&answer_text).unwrap_or_default(),
             None => Map::new(),
         };
-        result.insert("content".to_owned(), json!(content));
+        result.insert("content".to_owned(), json!(answer_text));
         result.insert("usage".to_owned(), usage(&reply.usage));
         if reply.attempts > 1 {
             result.insert("attempts".to_owned(), json!(reply.attempts));
@@ -260,7 +263,7 @@ impl Action for LlmCall {
     }
 }
 
-/// Token counts under the names that everybody else uses.
+/// Returns token counts under the names of the `OpenAI` API.
 pub(in crate::workflow) fn usage(usage: &TokenUsage) -> Value {
     let mut map = Map::new();
     for (key, count) in [

@@ -1,4 +1,5 @@
-//! What nodes can do: one file an action. Another one is a file with a [`Kind`], and a line in [`KINDS`].
+//! The actions of nodes, one file each. A new action needs a file with a [`ActionKind`], and a row in
+//! [`KINDS`].
 
 pub(super) mod code;
 mod command;
@@ -19,47 +20,48 @@ use super::failure::Failure;
 use super::part::{self, Part};
 use super::program::Program;
 use super::settings::Settings;
-use super::world::Scene;
+use super::world::ActionContext;
 use crate::source::{self, SourceError};
 
-/// Something that a node does, or a part of a loop.
+/// An action of a node, or of a part of a loop.
 #[async_trait(?Send)]
 pub(super) trait Action: Send + Sync {
-    /// Does it.
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure>;
+    /// Runs the action.
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure>;
 
-    /// Adds the programs that it runs.
+    /// Appends the programs that it runs.
     fn programs(&self, _: &mut Vec<Program>) {}
 
-    /// Whether the keys of its result are visible to later nodes even where all of it has a name of its own.
+    /// Returns whether the keys of its result are visible to later nodes even if the result has a
+    /// name.
     fn spreads(&self) -> bool {
         false
     }
 
-    /// What of its result is for people.
+    /// Returns the part of its result that is shown to people.
     fn answer<'r>(&self, result: &'r Value) -> &'r Value {
         result
     }
 
-    /// The result as the draft of a loop.
+    /// Returns the result as the draft of a loop.
     fn draft(&self, result: Value) -> Value {
         result
     }
 }
 
 /// A kind of action.
-pub(super) struct Kind {
+pub(super) struct ActionKind {
     /// Its name.
     name: &'static str,
-    /// Other names that files use for it.
+    /// Its alternative names.
     aliases: &'static [&'static str],
-    /// Its keys; none for any.
+    /// Its keys. An empty list allows any.
     keys: &'static [&'static str],
-    read: fn(&Call) -> Result<Box<dyn Action>, SourceError>,
+    read: fn(&ActionCall) -> Result<Box<dyn Action>, SourceError>,
 }
 
-/// All of them.
-const KINDS: [Kind; 10] = [
+/// All kinds of actions.
+const KINDS: [ActionKind; 10] = [
     llm_call::KIND,
     reflection::KIND,
     evaluate::KIND,
@@ -72,37 +74,37 @@ const KINDS: [Kind; 10] = [
     command::SHELL,
 ];
 
-/// The names of all actions.
+/// Returns the names of all actions.
 pub fn names() -> impl Iterator<Item = &'static str> {
     KINDS
         .iter()
         .flat_map(|kind| std::iter::once(kind.name).chain(kind.aliases.iter().copied()))
 }
 
-/// An action as it is written down.
-pub(super) struct Call {
-    /// Where it stands.
+/// An action as written in the file.
+pub(super) struct ActionCall {
+    /// The part that holds the action.
     pub(super) owner: Part,
-    /// What holds its parameters: the same, or its `with`.
+    /// The part that holds its parameters: the same, or its `with`.
     pub(super) body: Part,
     /// Its parameters.
     pub(super) params: IndexMap<String, Part>,
     pub(super) settings: Settings,
 }
 
-impl Call {
+impl ActionCall {
     pub(super) fn get(&self, key: &str) -> Option<&Part> {
         self.params.get(key).filter(|part| !part.value().is_null())
     }
 
-    /// The error that a key is not there.
+    /// Returns the error for a missing key.
     pub(super) fn missing(&self, name: &str, key: &str, hint: &str) -> SourceError {
         self.owner
             .error(&format!("`{name}` needs the key `{key}`"))
             .help(hint)
     }
 
-    /// An action that is part of this one.
+    /// Parses an action that is part of this one.
     pub(super) fn inner(&self, part: &Part) -> Result<ReadAction, SourceError> {
         if !part.value().is_object() {
             return Err(part.expected("an object with `action` or `run`"));
@@ -111,13 +113,13 @@ impl Call {
     }
 }
 
-/// An action, with the name that it goes by.
+/// An action with its name.
 pub(super) struct ReadAction {
     pub(super) name: &'static str,
     pub(super) action: Box<dyn Action>,
 }
 
-/// Reads an action: which one it is, and its parameters, which stand beside its name or under `with`.
+/// Parses an action: its kind, and its parameters, which are next to its name or under `with`.
 pub(super) fn read(
     owner: &Part,
     mut fields: IndexMap<String, Part>,
@@ -128,7 +130,7 @@ pub(super) fn read(
         .filter_map(|key| fields.shift_remove(key))
         .collect();
     if let [_, second, ..] = &named[..] {
-        return Err(second.error_at_key("there are both `uses` and `action`: keep one of them"));
+        return Err(second.error_at_key("both `uses` and `action` are set: keep one of them"));
     }
     let mut body = owner.clone();
     if let Some(with) = fields.shift_remove("with")
@@ -140,7 +142,7 @@ pub(super) fn read(
         body = with.clone();
         for (key, part) in with.fields() {
             if fields.contains_key(&key) {
-                return Err(part.error_at_key(&format!("`{key}` is there twice")));
+                return Err(part.error_at_key(&format!("`{key}` is set twice")));
             }
             fields.insert(key, part);
         }
@@ -152,7 +154,7 @@ pub(super) fn read(
     if !kind.keys.is_empty() {
         part::check(&fields, kind.keys)?;
     }
-    let call = Call {
+    let call = ActionCall {
         owner: owner.clone(),
         body,
         params: fields,
@@ -164,15 +166,15 @@ pub(super) fn read(
     })
 }
 
-/// The kind of this name.
-fn find(part: &Part) -> Result<&'static Kind, SourceError> {
+/// Returns the kind that a part names.
+fn find(part: &Part) -> Result<&'static ActionKind, SourceError> {
     let name = part.text()?;
     let found = KINDS
         .iter()
         .find(|kind| kind.name == name || kind.aliases.contains(&name));
     found.ok_or_else(|| {
         let near = source::similar(name, names());
-        part.error(&format!("there is no action `{name}`"))
+        part.error(&format!("unknown action `{name}`"))
             .help_if(near.map(|near| format!("did you mean `{near}`?")))
             .help(format!(
                 "known actions: {}",
@@ -181,8 +183,11 @@ fn find(part: &Part) -> Result<&'static Kind, SourceError> {
     })
 }
 
-/// The kind of an action that names none: by what it runs.
-fn implied(owner: &Part, fields: &IndexMap<String, Part>) -> Result<&'static Kind, SourceError> {
+/// Returns the kind of an action without a name, from what it runs.
+fn implied(
+    owner: &Part,
+    fields: &IndexMap<String, Part>,
+) -> Result<&'static ActionKind, SourceError> {
     let by_key = [
         ("run", "run"),
         ("command", "command"),
@@ -195,11 +200,9 @@ fn implied(owner: &Part, fields: &IndexMap<String, Part>) -> Result<&'static Kin
         .find(|(key, _)| fields.contains_key(*key))
         .and_then(|(_, name)| KINDS.iter().find(|kind| kind.name == name))
         .ok_or_else(|| {
-            owner
-                .error("there is neither `uses` nor `run` here: nothing is done")
-                .help(format!(
-                    "known actions: {}",
-                    source::list(KINDS.iter().map(|kind| kind.name))
-                ))
+            owner.error("neither `uses` nor `run` is set").help(format!(
+                "known actions: {}",
+                source::list(KINDS.iter().map(|kind| kind.name))
+            ))
         })
 }

@@ -7,23 +7,23 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::llm_call::usage as usage_value;
-use super::{Action, Call, Kind, ReadAction};
-use crate::engine::{Observer, Studio, StudioError, Workshop, Written};
+use super::{Action, ActionCall, ActionKind, ReadAction};
+use crate::engine::{BackendError, CustomLoop, LoopBackend, Observer, Written};
 use crate::model::{CallEvent, CallObserver, CallReport};
 use crate::source::SourceError;
 use crate::types::{
     ConvergenceReason, CriterionResult, Evaluation, ExitCode, LoopSettings, OnFailure, RunRecord,
     Stamped, Status, Task, TokenUsage,
 };
-use crate::workflow::evaluator::{Evaluator, Judged};
+use crate::workflow::evaluator::{Evaluator, WorkflowVerdict};
 use crate::workflow::event::Event;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::program::Program;
 use crate::workflow::template::{Names, text_of};
-use crate::workflow::world::{Scene, World, since};
+use crate::workflow::world::{ActionContext, World, since};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ActionKind = ActionKind {
     name: "reflection.loop",
     aliases: &["actions.reflection_loop"],
     keys: &[
@@ -39,10 +39,10 @@ pub(super) const KIND: Kind = Kind {
     read: |call| Ok(Box::new(Reflection::read(call)?)),
 };
 
-/// The most iterations that a file may ask for.
+/// The maximum `max_iterations` in a file.
 const MAX_ITERATIONS: u32 = 10_000;
 
-/// The loop's own fields: nothing that a draft says goes over them.
+/// The loop's own fields. A draft's keys never overwrite them.
 const OWN: [&str; 11] = [
     "success",
     "valid",
@@ -63,26 +63,26 @@ pub(in crate::workflow) struct Reflection {
     evaluator: Evaluator,
     corrector: Option<ReadAction>,
     settings: LoopSettings,
-    /// Whether what the corrector says goes into the state and never becomes the draft.
+    /// Whether the corrector's result goes into the state and never becomes the draft.
     regenerate: bool,
 }
 
 impl Reflection {
-    fn read(call: &Call) -> Result<Self, SourceError> {
+    fn read(call: &ActionCall) -> Result<Self, SourceError> {
         let Some(generator) = call.get("generator") else {
-            let hint = "say who writes: an `action` with its parameters, or `run` with code";
+            let hint = "add the generator: an `action` with its parameters, or `run` with code";
             return Err(call.missing(KIND.name, "generator", hint));
         };
         Self::of(call, Some(call.inner(generator)?))
     }
 
-    /// A loop whose first draft is there already.
+    /// Parses a loop whose first draft exists already.
     pub(in crate::workflow) fn of(
-        call: &Call,
+        call: &ActionCall,
         generator: Option<ReadAction>,
     ) -> Result<Self, SourceError> {
         let Some(evaluator) = call.get("evaluator") else {
-            let hint = "say who judges: `type: schema`, `llm` or `custom`, with its keys";
+            let hint = "add the evaluator: `type: schema`, `llm` or `custom`, with its keys";
             return Err(call.missing(KIND.name, "evaluator", hint));
         };
         let threshold = call.get("score_threshold").map(Part::share).transpose()?;
@@ -98,7 +98,9 @@ impl Reflection {
         if let Some(part) = call.get("max_iterations")
             && max_iterations > Some(MAX_ITERATIONS)
         {
-            return Err(part.error(&format!("`max_iterations` may be {MAX_ITERATIONS} at most")));
+            return Err(part.error(&format!(
+                "`max_iterations` must be at most {MAX_ITERATIONS}"
+            )));
         }
         let on_failure = match (call.get("on_failure"), call.get("return_best")) {
             (Some(part), None) => {
@@ -112,7 +114,7 @@ impl Reflection {
             (None, _) => None,
             (Some(_), Some(part)) => {
                 return Err(part
-                    .error_at_key("there are both `on_failure` and `return_best`")
+                    .error_at_key("both `on_failure` and `return_best` are set")
                     .help("keep `on_failure`"));
             }
         };
@@ -137,11 +139,11 @@ impl Reflection {
     /// Runs the loop.
     pub(in crate::workflow) async fn reflect(
         &self,
-        scene: &Scene<'_>,
-        beginning: Beginning<'_>,
+        context: &ActionContext<'_>,
+        beginning: LoopStart<'_>,
     ) -> Result<Value, Failure> {
-        let mut names = scene.names.clone();
-        // What an earlier loop has left behind is not about this one.
+        let mut names = context.names.clone();
+        // Results of an earlier loop do not apply to this one.
         for key in ["reflection_best", "reflection_best_score"] {
             names.state.remove(key);
         }
@@ -149,9 +151,9 @@ impl Reflection {
         names.state.set("reflection_errors", beginning.errors);
         names.state.set("reflection_history", json!([]));
         let own = self.generator.as_ref().map(|it| &*it.action);
-        let mut bench = Bench {
+        let mut bench = NodeBackend {
             plan: self,
-            scene: *scene,
+            context: *context,
             names,
             generator: beginning.generator.or(own),
             given: beginning.given,
@@ -160,17 +162,17 @@ impl Reflection {
             best: None,
             failure: None,
         };
-        let workshop = Workshop {
+        let workshop = CustomLoop {
             criteria: std::sync::Arc::clone(self.evaluator.criteria()),
-            settings: self.settings.clone().or(&scene.world.limits),
-            prices: scene.world.prices.clone(),
+            settings: self.settings.clone().or(&context.world.limits),
+            prices: context.world.prices.clone(),
         };
-        let (world, node) = (scene.world, scene.node);
+        let (world, node) = (context.world, context.node);
         let record = workshop
             .run(
                 &Task::new(""),
                 &mut bench,
-                &mut Seen { world, node },
+                &mut NodeObserver { world, node },
                 &world.cancel,
             )
             .await;
@@ -178,13 +180,13 @@ impl Reflection {
     }
 }
 
-/// Shows the events of a loop as those of its node.
-struct Seen<'a> {
+/// Reports the events of a loop as those of its node.
+struct NodeObserver<'a> {
     world: &'a World,
     node: &'a str,
 }
 
-impl Observer for Seen<'_> {
+impl Observer for NodeObserver<'_> {
     fn on_event(&mut self, event: &Stamped) {
         let node = self.node;
         self.world.emit(&Event::Loop { node, event });
@@ -198,8 +200,8 @@ impl Observer for Seen<'_> {
 
 #[async_trait(?Send)]
 impl Action for Reflection {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
-        self.reflect(scene, Beginning::default()).await
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure> {
+        self.reflect(context, LoopStart::default()).await
     }
 
     fn programs(&self, list: &mut Vec<Program>) {
@@ -222,17 +224,17 @@ impl Action for Reflection {
     }
 }
 
-/// What a loop begins with.
-pub(in crate::workflow) struct Beginning<'a> {
-    /// The first draft, where it is there already.
+/// The initial values of a loop.
+pub(in crate::workflow) struct LoopStart<'a> {
+    /// The first draft, if it exists already.
     pub(in crate::workflow) given: Option<Value>,
-    /// Who writes, instead of the loop's own generator.
+    /// The generator to use instead of the loop's own.
     pub(in crate::workflow) generator: Option<&'a dyn Action>,
-    /// What is known to be wrong.
+    /// The known errors.
     pub(in crate::workflow) errors: Value,
 }
 
-impl Default for Beginning<'_> {
+impl Default for LoopStart<'_> {
     fn default() -> Self {
         Self {
             given: None,
@@ -242,37 +244,37 @@ impl Default for Beginning<'_> {
     }
 }
 
-/// A draft that was made, or an attempt at one.
-struct Attempt {
+/// An attempt at a draft.
+struct DraftAttempt {
     output: Value,
     valid: bool,
     score: Option<f64>,
     errors: Value,
-    /// Whether there is no draft.
+    /// Whether the attempt produced no draft.
     failed: bool,
 }
 
-/// The attempt that is under way.
-struct Current {
+/// The attempt in progress.
+struct CurrentAttempt {
     draft: Value,
     /// Why there is no draft.
     problem: Option<String>,
     begun: Instant,
     usage: TokenUsage,
-    judged: Option<Judged>,
+    judged: Option<WorkflowVerdict>,
 }
 
-/// Adds up what calls take.
+/// Adds up the token usage of calls.
 #[derive(Default)]
-struct Meter(Mutex<TokenUsage>);
+struct UsageMeter(Mutex<TokenUsage>);
 
-impl Meter {
-    fn observe<'a>(&'a self, calls: &'a CallObserver<'a>) -> impl Fn(CallEvent<'_>) + 'a {
+impl UsageMeter {
+    fn observe<'a>(&'a self, calls: &'a dyn CallObserver) -> impl Fn(CallEvent<'_>) + 'a {
         move |event| {
             if let CallEvent::End(report) = &event {
                 *self.0.lock() += report.reply.usage;
             }
-            calls(event);
+            calls.on_event(event);
         }
     }
 
@@ -281,61 +283,61 @@ impl Meter {
     }
 }
 
-/// A loop under way.
-struct Bench<'a> {
+/// A loop in progress.
+struct NodeBackend<'a> {
     plan: &'a Reflection,
-    scene: Scene<'a>,
-    /// What templates and code see: the state of the moment.
+    context: ActionContext<'a>,
+    /// The current state, for templates and code.
     names: Names,
-    /// Who writes.
+    /// The generator.
     generator: Option<&'a dyn Action>,
-    /// The first draft, where it is there already.
+    /// The first draft, if it exists already.
     given: Option<Value>,
-    current: Option<Current>,
-    attempts: Vec<Attempt>,
-    /// The attempt with the highest score.
+    current: Option<CurrentAttempt>,
+    attempts: Vec<DraftAttempt>,
+    /// The index of the attempt with the highest score.
     best: Option<usize>,
     failure: Option<Failure>,
 }
 
-/// What a corrector has said.
-enum Corrected {
+/// The result of a corrector.
+enum Correction {
     /// The next draft.
     Draft(Value),
-    /// Something for the generator to know.
-    Known(Map<String, Value>),
+    /// Values for the generator.
+    ForGenerator(Map<String, Value>),
     Nothing,
 }
 
-impl Bench<'_> {
-    /// Runs an action with the state of the moment, and adds up what its calls take.
-    async fn act(
+impl NodeBackend<'_> {
+    /// Runs an action with the current state, and adds up the usage of its calls.
+    async fn run_action(
         &mut self,
         action: &dyn Action,
-        calls: &CallObserver<'_>,
+        calls: &dyn CallObserver,
     ) -> Result<Value, Failure> {
-        let meter = Meter::default();
+        let meter = UsageMeter::default();
         let observe = meter.observe(calls);
-        let scene = Scene {
+        let context = ActionContext {
             names: &self.names,
             calls: Some(&observe),
-            ..self.scene
+            ..self.context
         };
-        let result = action.run(&scene).await;
+        let result = action.run(&context).await;
         if let Some(current) = &mut self.current {
             current.usage += meter.used();
         }
         result
     }
 
-    /// Has the last draft corrected, if somebody corrects, and if there was a draft.
-    async fn correct(&mut self, calls: &CallObserver<'_>) -> Result<Corrected, Failure> {
+    /// Runs the corrector on the last draft, if there are both.
+    async fn correct(&mut self, calls: &dyn CallObserver) -> Result<Correction, Failure> {
         let plan = self.plan;
         let failed = self.attempts.last().is_some_and(|attempt| attempt.failed);
         let Some(ReadAction { name, action }) = plan.corrector.as_ref().filter(|_| !failed) else {
-            return Ok(Corrected::Nothing);
+            return Ok(Correction::Nothing);
         };
-        match self.act(&**action, calls).await {
+        match self.run_action(&**action, calls).await {
             Ok(result) => Ok(corrected(name, &**action, result, plan.regenerate)),
             Err(failure) if failure.is_final() => Err(failure),
             Err(failure) => {
@@ -350,18 +352,18 @@ impl Bench<'_> {
                         errors.push(error);
                     }
                 });
-                Ok(Corrected::Nothing)
+                Ok(Correction::Nothing)
             }
         }
     }
 
-    async fn generate(&mut self, calls: &CallObserver<'_>) -> Result<Value, Failure> {
+    async fn generate(&mut self, calls: &dyn CallObserver) -> Result<Value, Failure> {
         match self.generator {
             Some(action) => {
-                let result = self.act(action, calls).await?;
+                let result = self.run_action(action, calls).await?;
                 Ok(action.draft(result))
             }
-            // There is nobody to write: what there is, is judged once more.
+            // Without a generator, evaluate the existing draft again.
             None => Ok(self
                 .attempts
                 .last()
@@ -372,51 +374,51 @@ impl Bench<'_> {
     async fn next(
         &mut self,
         iteration: u32,
-        calls: &CallObserver<'_>,
+        calls: &dyn CallObserver,
     ) -> Result<(Value, Option<u32>), Failure> {
         let known = |errors: &Value| errors.as_array().is_some_and(|errors| !errors.is_empty());
         let wrong = self.names.state.get("reflection_errors").is_some_and(known);
         let corrected = match self.given.take() {
-            Some(given) => Corrected::Draft(given),
-            // What is wrong is known, though there is no draft.
+            Some(given) => Correction::Draft(given),
+            // The node received errors, but no draft.
             None if iteration > 1 || wrong => self.correct(calls).await?,
-            None => Corrected::Nothing,
+            None => Correction::Nothing,
         };
         self.names
             .state
             .set("reflection_iteration", json!(iteration));
         match corrected {
-            Corrected::Draft(draft) => {
+            Correction::Draft(draft) => {
                 return Ok((draft, iteration.checked_sub(1).filter(|base| *base > 0)));
             }
-            Corrected::Known(known) => self.names.state.merge(known),
-            Corrected::Nothing => {}
+            Correction::ForGenerator(known) => self.names.state.merge(known),
+            Correction::Nothing => {}
         }
         Ok((self.generate(calls).await?, None))
     }
 
-    /// Takes a verdict in, or that there was no draft.
-    fn settle(&mut self, judged: Option<&Judged>) {
+    /// Records a verdict, or that there was no draft.
+    fn record_verdict(&mut self, judged: Option<&WorkflowVerdict>) {
         let Some(current) = self.current.take() else {
             return;
         };
         let iteration = self.attempts.len() + 1;
         let attempt = match (&current.problem, judged) {
-            (Some(problem), _) => Attempt {
+            (Some(problem), _) => DraftAttempt {
                 output: Value::Null,
                 valid: false,
                 score: Some(0.0),
                 errors: json!([{ "message": format!("Generator failed: {problem}"), "path": "" }]),
                 failed: true,
             },
-            (None, Some(judged)) => Attempt {
+            (None, Some(judged)) => DraftAttempt {
                 output: judged.value.clone().unwrap_or(current.draft),
                 valid: judged.valid,
                 score: judged.score,
                 errors: json!(judged.errors),
                 failed: false,
             },
-            (None, None) => Attempt {
+            (None, None) => DraftAttempt {
                 output: current.draft,
                 valid: false,
                 score: None,
@@ -439,7 +441,7 @@ impl Bench<'_> {
                 "score": attempt.score,
                 "valid": attempt.valid,
                 "errors": attempt.errors,
-                "evaluation": judged.map(Judged::to_value),
+                "evaluation": judged.map(WorkflowVerdict::to_value),
                 "usage": usage_value(&current.usage),
                 "duration_ms": since(current.begun),
             }),
@@ -455,11 +457,11 @@ impl Bench<'_> {
         }
     }
 
-    /// What the loop returns.
+    /// Returns the result of the loop.
     fn finish(mut self, record: &RunRecord) -> Result<Value, Failure> {
-        // One that was never judged belongs to the history, too.
+        // The history includes a last attempt that was not judged.
         let last = self.current.as_mut().and_then(|last| last.judged.take());
-        self.settle(last.as_ref());
+        self.record_verdict(last.as_ref());
         let history = self
             .names
             .state
@@ -511,8 +513,8 @@ impl Bench<'_> {
 
     fn result(
         &self,
-        selected: &Attempt,
-        best: Option<&Attempt>,
+        selected: &DraftAttempt,
+        best: Option<&DraftAttempt>,
         success: bool,
         reason: Option<ConvergenceReason>,
         history: &Value,
@@ -545,42 +547,42 @@ impl Bench<'_> {
         Value::Object(result)
     }
 
-    fn stop(&mut self, failure: Failure) -> StudioError {
+    fn stop(&mut self, failure: Failure) -> BackendError {
         let message = failure.message.clone();
         let error = if failure.code == ExitCode::Provider {
-            StudioError::Model(crate::model::ModelError::new(
+            BackendError::Model(crate::model::ModelError::new(
                 crate::model::ErrorClass::Protocol,
                 message,
             ))
         } else {
-            StudioError::Other(message)
+            BackendError::Other(message)
         };
         self.failure = Some(failure);
         error
     }
 }
 
-/// What a corrector's result is. A text is the next draft; an object is for the generator to know, unless it says
-/// itself what the draft is.
-fn corrected(name: &str, action: &dyn Action, result: Value, regenerate: bool) -> Corrected {
+/// Interprets a corrector's result. A string is the next draft. An object holds values for the
+/// generator, unless it names the draft itself.
+fn corrected(name: &str, action: &dyn Action, result: Value, regenerate: bool) -> Correction {
     if regenerate {
         return match result {
-            Value::Object(object) => Corrected::Known(object),
-            _ => Corrected::Nothing,
+            Value::Object(object) => Correction::ForGenerator(object),
+            _ => Correction::Nothing,
         };
     }
     if matches!(
         name,
         "llm.call" | "reason.self_correct" | "command" | "shell" | "reflection.loop"
     ) {
-        return Corrected::Draft(action.draft(result));
+        return Correction::Draft(action.draft(result));
     }
     match result {
-        Value::String(_) | Value::Array(_) => Corrected::Draft(result),
+        Value::String(_) | Value::Array(_) => Correction::Draft(result),
         Value::Object(mut object) => {
             for key in ["reflection_output", "corrected_output"] {
                 if let Some(draft) = object.shift_remove(key) {
-                    return Corrected::Draft(draft);
+                    return Correction::Draft(draft);
                 }
             }
             match object.get("content") {
@@ -590,23 +592,23 @@ fn corrected(name: &str, action: &dyn Action, result: Value, regenerate: bool) -
                         .keys()
                         .all(|key| matches!(key.as_str(), "content" | "usage" | "attempts")) =>
                 {
-                    Corrected::Draft(Value::String(text.clone()))
+                    Correction::Draft(Value::String(text.clone()))
                 }
-                _ => Corrected::Known(object),
+                _ => Correction::ForGenerator(object),
             }
         }
-        _ => Corrected::Nothing,
+        _ => Correction::Nothing,
     }
 }
 
 #[async_trait(?Send)]
-impl Studio for Bench<'_> {
+impl LoopBackend for NodeBackend<'_> {
     async fn write(
         &mut self,
         iteration: u32,
-        calls: &CallObserver<'_>,
-    ) -> Result<Written, StudioError> {
-        self.current = Some(Current {
+        calls: &dyn CallObserver,
+    ) -> Result<Written, BackendError> {
+        self.current = Some(CurrentAttempt {
             draft: Value::Null,
             problem: None,
             begun: Instant::now(),
@@ -640,26 +642,28 @@ impl Studio for Bench<'_> {
         &mut self,
         _: u32,
         attempt: u32,
-        calls: &CallObserver<'_>,
-    ) -> Result<Evaluation, StudioError> {
+        calls: &dyn CallObserver,
+    ) -> Result<Evaluation, BackendError> {
         let Some(current) = &self.current else {
-            return Err(StudioError::Other("there is no draft to judge".to_owned()));
+            return Err(BackendError::Other(
+                "the generator returned no draft to evaluate".to_owned(),
+            ));
         };
         if current.problem.is_some() {
-            self.settle(None);
-            return Ok(no_draft());
+            self.record_verdict(None);
+            return Ok(failed_evaluation());
         }
         let draft = current.draft.clone();
         let mut names = self.names.clone();
         names.show_draft(&draft);
-        let meter = Meter::default();
+        let meter = UsageMeter::default();
         let observe = meter.observe(calls);
-        let scene = Scene {
+        let context = ActionContext {
             names: &names,
             calls: Some(&observe),
-            ..self.scene
+            ..self.context
         };
-        let judged = self.plan.evaluator.judge(&draft, &scene, attempt).await;
+        let judged = self.plan.evaluator.judge(&draft, &context, attempt).await;
         drop(names);
         if let Some(current) = &mut self.current {
             current.usage += meter.used();
@@ -679,7 +683,7 @@ impl Studio for Bench<'_> {
             ..judged.evaluation.clone()
         };
         if evaluation.rank().is_some() {
-            self.settle(Some(&judged));
+            self.record_verdict(Some(&judged));
             if let Err(failure) = self.names.state.check_size() {
                 return Err(self.stop(failure));
             }
@@ -691,8 +695,8 @@ impl Studio for Bench<'_> {
     }
 }
 
-/// The verdict on an attempt that gave no draft: below every draft, whatever its score.
-fn no_draft() -> Evaluation {
+/// The evaluation of an attempt without a draft: below every draft, whatever its score.
+fn failed_evaluation() -> Evaluation {
     Evaluation {
         overall_score: Some(0.0),
         satisfactory: false,

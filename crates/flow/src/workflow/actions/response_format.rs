@@ -1,4 +1,4 @@
-//! `response_format:` of a call, as `OpenAI`'s interface has it: what the answer has to be.
+//! `response_format:` of a call, as in the `OpenAI` API: the required form of the answer.
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use crate::workflow::part::Part;
 
 const TYPES: [&str; 3] = ["text", "json_object", "json_schema"];
 
-/// The longest name of a schema, and what it is made of: `OpenAI`'s rule.
+/// The maximum length of a schema's name, which `OpenAI` defines along with the allowed characters.
 const MAX_NAME: usize = 64;
 
-/// Reads it; `None` for any text.
+/// Parses the format. Returns `None` for plain text.
 pub(super) fn read(part: &Part) -> Result<Option<ResponseSchema>, SourceError> {
     let kind = if part.value().is_object() {
         part.check_keys(&["type", "json_schema"])?;
@@ -24,7 +24,7 @@ pub(super) fn read(part: &Part) -> Result<Option<ResponseSchema>, SourceError> {
     let given = part.get("json_schema");
     if let Some(given) = given.as_ref().filter(|_| named != "json_schema") {
         return Err(given
-            .error_at_key("this schema would not be used")
+            .error_at_key("this schema would have no effect")
             .help("with a schema, write `type: json_schema`"));
     }
     match named {
@@ -33,7 +33,7 @@ pub(super) fn read(part: &Part) -> Result<Option<ResponseSchema>, SourceError> {
         _ => {
             let given = given.ok_or_else(|| {
                 part.error("`response_format` needs the key `json_schema`")
-                    .help("with `schema`, and with a `name` if you like")
+                    .help("with `schema`, and optionally a `name`")
             })?;
             of_schema(&given).map(Some)
         }
@@ -47,7 +47,7 @@ fn of_schema(part: &Part) -> Result<ResponseSchema, SourceError> {
     {
         return Err(strict
             .error("a schema is always strict here")
-            .help("leave `strict` out, or judge the answer by `type: schema` in a loop"));
+            .help("remove `strict`, or judge the answer by `type: schema` in a loop"));
     }
     let schema = part
         .get("schema")

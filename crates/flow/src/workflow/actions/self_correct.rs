@@ -1,18 +1,19 @@
-//! `reason.self_correct`: an answer, improved so many times by what a critic says of it, without a verdict.
+//! `reason.self_correct`: improves an answer for a number of rounds with a critic's feedback,
+//! without a verdict.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::llm_call::Asked;
-use super::{Action, Call, Kind};
+use super::llm_call::CallConfig;
+use super::{Action, ActionCall, ActionKind};
 use crate::model::{Message, Role};
 use crate::source::SourceError;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::template::{self, Names};
-use crate::workflow::world::Scene;
+use crate::workflow::world::ActionContext;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ActionKind = ActionKind {
     name: "reason.self_correct",
     aliases: &[],
     keys: &[
@@ -32,29 +33,29 @@ pub(super) const KIND: Kind = Kind {
     read: |call| Ok(Box::new(SelfCorrect::read(call)?)),
 };
 
-/// As the reference has it.
+/// The default number of rounds.
 const DEFAULT_ROUNDS: u32 = 2;
-/// The most rounds that a file may ask for: each is two calls.
+/// The maximum number of rounds in a file. Each round takes two calls.
 const MOST_ROUNDS: u32 = 100;
 
-/// What the critic is asked where the file does not say it.
-const CRITIC: &str = "Say what is wrong with your answer and how it can be mended, the gravest first. Do not write \
-                      the answer again.";
+/// The critic's default prompt.
+const CRITIC: &str = "List what is wrong with your answer and how to fix it, most severe first. Do not rewrite the \
+                      answer.";
 
 struct SelfCorrect {
     task: Part,
-    /// May hold templates, which see the answer as `output`.
+    /// May contain templates, which see the answer as `output`.
     critic_prompt: Option<Part>,
     /// May be a template.
     rounds: Option<Part>,
-    generator: Asked,
-    critic: Asked,
+    generator: CallConfig,
+    critic: CallConfig,
 }
 
 impl SelfCorrect {
-    fn read(call: &Call) -> Result<Self, SourceError> {
+    fn read(call: &ActionCall) -> Result<Self, SourceError> {
         let Some(task) = call.get("task") else {
-            return Err(call.missing(KIND.name, "task", "say what is to be written"));
+            return Err(call.missing(KIND.name, "task", "add what to write"));
         };
         let critic_prompt = call.get("critic_prompt");
         for part in [Some(task), critic_prompt].into_iter().flatten() {
@@ -73,8 +74,8 @@ impl SelfCorrect {
             task: task.clone(),
             critic_prompt: critic_prompt.cloned(),
             rounds: rounds.cloned(),
-            generator: Asked::read(call, call.get("generator_model").or(model))?,
-            critic: Asked::read(call, call.get("critic_model").or(model))?,
+            generator: CallConfig::read(call, call.get("generator_model").or(model))?,
+            critic: CallConfig::read(call, call.get("critic_model").or(model))?,
         })
     }
 
@@ -85,18 +86,18 @@ impl SelfCorrect {
         }
     }
 
-    /// What the critic is asked about an answer.
-    fn question(&self, answer: &str, scene: &Scene<'_>) -> Result<String, SourceError> {
+    /// Returns the prompt for the critic of an answer.
+    fn question(&self, answer: &str, context: &ActionContext<'_>) -> Result<String, SourceError> {
         let Some(prompt) = &self.critic_prompt else {
             return Ok(CRITIC.to_owned());
         };
-        let mut names = scene.names.clone();
+        let mut names = context.names.clone();
         names.more.set("output", json!(answer));
         template::fill_text(prompt, &names)
     }
 }
 
-/// How many rounds a value means.
+/// Parses a number of rounds.
 fn count(part: &Part, value: &Value) -> Result<u32, SourceError> {
     let number = match value {
         Value::String(text) => text.trim().parse().ok(),
@@ -111,26 +112,30 @@ fn count(part: &Part, value: &Value) -> Result<u32, SourceError> {
 
 #[async_trait(?Send)]
 impl Action for SelfCorrect {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
-        let rounds = self.rounds(scene.names)?;
-        let task = Message::new(Role::User, template::fill_text(&self.task, scene.names)?);
-        let mut answer = self.generator.ask(vec![task.clone()], scene).await?.text;
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure> {
+        let rounds = self.rounds(context.names)?;
+        let task = Message::new(Role::User, template::fill_text(&self.task, context.names)?);
+        let mut answer = self
+            .generator
+            .call_model(vec![task.clone()], context)
+            .await?
+            .text;
         let mut history = Vec::new();
         for round in 1..=rounds {
-            // Who reads it sees the task and the answer, whatever the prompt shows of them.
+            // The critic sees the task and the answer, whatever the prompt contains.
             let so_far = [task.clone(), Message::new(Role::Assistant, answer.clone())];
             let mut asked = so_far.to_vec();
-            asked.push(Message::new(Role::User, self.question(&answer, scene)?));
-            let critique = self.critic.ask(asked, scene).await?.text;
+            asked.push(Message::new(Role::User, self.question(&answer, context)?));
+            let critique = self.critic.call_model(asked, context).await?.text;
             let mut asked = so_far.to_vec();
             asked.push(Message::new(
                 Role::User,
                 format!(
-                    "A critic says of your answer:\n\n{critique}\n\nWrite the whole answer again, mended where \
-                     the critic is right. Answer with it alone."
+                    "A critic reviewed your answer:\n\n{critique}\n\nRewrite the whole answer and fix what the \
+                     critic is right about. Reply with only the answer."
                 ),
             ));
-            let improved = self.generator.ask(asked, scene).await?.text;
+            let improved = self.generator.call_model(asked, context).await?.text;
             history.push(json!({
                 "round": round,
                 "output": answer,

@@ -1,32 +1,32 @@
-//! `state.set`: sets names of the state to what its parameters say.
+//! `state.set`: sets names of the state to the values of its parameters.
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::{Action, Call, Kind};
+use super::{Action, ActionCall, ActionKind};
 use crate::source::SourceError;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::template;
-use crate::workflow::world::Scene;
+use crate::workflow::world::ActionContext;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ActionKind = ActionKind {
     name: "state.set",
     aliases: &[],
-    // Whatever names the user likes.
+    // Accepts any name.
     keys: &[],
-    read: |call| Ok(Box::new(Set::read(call)?)),
+    read: |call| Ok(Box::new(SetState::read(call)?)),
 };
 
-struct Set(IndexMap<String, Part>);
+struct SetState(IndexMap<String, Part>);
 
-impl Set {
-    fn read(call: &Call) -> Result<Self, SourceError> {
+impl SetState {
+    fn read(call: &ActionCall) -> Result<Self, SourceError> {
         if call.params.is_empty() {
             return Err(call
                 .owner
-                .error("`state.set` sets nothing")
+                .error("`state.set` has no names to set")
                 .help("for example: with: {title: \"{{ state.topic | upper }}\"}"));
         }
         call.params.values().try_for_each(template::check)?;
@@ -35,11 +35,11 @@ impl Set {
 }
 
 #[async_trait(?Send)]
-impl Action for Set {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
+impl Action for SetState {
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure> {
         let mut set = Map::new();
         for (key, part) in &self.0 {
-            set.insert(key.clone(), template::fill_part(part, scene.names)?);
+            set.insert(key.clone(), template::fill_part(part, context.names)?);
         }
         Ok(Value::Object(set))
     }

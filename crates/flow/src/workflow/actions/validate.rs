@@ -1,18 +1,18 @@
-//! `validate.schema`: data against a JSON Schema.
+//! `validate.schema`: checks data against a JSON Schema.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::evaluate::data_of;
-use super::{Action, Call, Kind};
+use super::{Action, ActionCall, ActionKind};
 use crate::source::SourceError;
 use crate::workflow::evaluator::Evaluator;
 use crate::workflow::failure::Failure;
 use crate::workflow::part::Part;
 use crate::workflow::template;
-use crate::workflow::world::Scene;
+use crate::workflow::world::ActionContext;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ActionKind = ActionKind {
     name: "validate.schema",
     aliases: &["validation.schema"],
     keys: &["data", "schema", "coerce", "formats"],
@@ -25,9 +25,9 @@ struct Validate {
 }
 
 impl Validate {
-    fn read(call: &Call) -> Result<Self, SourceError> {
+    fn read(call: &ActionCall) -> Result<Self, SourceError> {
         if call.get("schema").is_none() {
-            let hint = "give the JSON Schema, or the path of its file";
+            let hint = "add the JSON Schema, or the path of its file";
             return Err(call.missing(KIND.name, "schema", hint));
         }
         let data = call.get("data").cloned();
@@ -41,9 +41,9 @@ impl Validate {
 
 #[async_trait(?Send)]
 impl Action for Validate {
-    async fn run(&self, scene: &Scene<'_>) -> Result<Value, Failure> {
-        let data = data_of(self.data.as_ref(), scene)?;
-        let judged = self.evaluator.judge(&data, scene, 0).await?;
+    async fn run(&self, context: &ActionContext<'_>) -> Result<Value, Failure> {
+        let data = data_of(self.data.as_ref(), context)?;
+        let judged = self.evaluator.judge(&data, context, 0).await?;
         Ok(json!({
             "valid": judged.valid,
             "errors": judged.errors,
