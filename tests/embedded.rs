@@ -464,3 +464,30 @@ async fn a_file_that_is_no_model_is_refused_in_words() {
         assert!(error.message.contains("x.gguf"), "{error}");
     }
 }
+
+/// The default model cannot judge: one line says so, nothing is spent on verdicts, and the draft is printed.
+#[tokio::test]
+async fn the_default_model_drafts_without_judging() {
+    let Some(weights) = weights().await else {
+        return;
+    };
+    let home = tempfile::tempdir().unwrap();
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_reflect"))
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .args(["draft", "Write a sentence about rivers.", "-c", "writing"])
+        .args(["--max-tokens", "24", "--seed", "1", "--format", "json"])
+        .arg("--model")
+        .arg(&weights)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(3), "{stderr}");
+    let warned =
+        "this model cannot judge, so drafts are evaluated by checks only; not evaluated: `clarity`";
+    assert!(stderr.contains(warned), "{stderr}");
+    let result: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert!(!result["output"].as_str().unwrap().is_empty());
+    assert_eq!(result["history"]["versions"].as_array().unwrap().len(), 1);
+}

@@ -124,7 +124,8 @@ pub(super) fn severe_issues(evaluation: &Evaluation) -> Option<String> {
 }
 
 /// Says what keeps a draft from meeting the criteria: the criteria below their floor, severe issues, and the score if it
-/// is too low. `None` if it meets them or was not evaluated.
+/// is too low. If only criteria without a judge keep it from passing, names these. `None` if it meets the criteria or was
+/// not evaluated.
 pub(super) fn unmet(version: &Version) -> Option<String> {
     let evaluation = version.evaluation.as_ref()?;
     if evaluation.satisfactory {
@@ -136,7 +137,19 @@ pub(super) fn unmet(version: &Version) -> Option<String> {
         .map(|result| format!("`{}`", result.name))
         .collect();
     parts.extend(severe_issues(evaluation));
-    (!parts.is_empty()).then(|| parts.join(", "))
+    if parts.is_empty() {
+        let names = unevaluated(evaluation);
+        return (!names.is_empty()).then(|| format!("{names} not evaluated"));
+    }
+    Some(parts.join(", "))
+}
+
+/// The names of the criteria that were skipped, comma-separated.
+fn unevaluated(evaluation: &Evaluation) -> String {
+    let skipped = evaluation.criteria.iter();
+    let skipped = skipped.filter(|result| result.status == Status::Skipped);
+    let names: Vec<String> = skipped.map(|result| format!("`{}`", result.name)).collect();
+    names.join(", ")
 }
 
 /// The issues of a draft, at most this many, the most severe first.

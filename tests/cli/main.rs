@@ -40,6 +40,7 @@ mod input;
 mod judge;
 mod memory;
 mod models;
+mod no_judge;
 mod ollama;
 mod output;
 #[cfg(unix)]

@@ -94,7 +94,8 @@ async fn suggest(
     let observer = Verbosity::of(global).observer("suggestions");
     let ask = async {
         match models::open_judge(plan, &Task::default(), &asked, global.quiet).await {
-            Ok(judge) => {
+            Ok(None) => Ok((None, Err("the model cannot judge".to_owned()))),
+            Ok(Some(judge)) => {
                 let said = advise(episode, assessment, &judge, &observer).await;
                 Ok((Some(judge.model.id().clone()), said))
             }

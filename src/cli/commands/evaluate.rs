@@ -59,21 +59,24 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     let (output, report) = args.output.open()?;
     let store = SharedStore::open(&plan, args.output.no_log)?;
     let cancel = interrupt::cancel_on_signal();
-    let judge = if plan.criteria.need_judge() {
+    let mut criteria = plan.criteria.clone();
+    let judge = if criteria.need_judge() {
         let longest = texts
             .iter()
             .map(|text| text.content.as_str())
             .max_by_key(|text| text.len())
             .unwrap_or_default();
         let opening = models::open_judge(&plan, &inputs.task, longest, global.quiet);
-        Some(JudgeModel {
-            cache: store::verdicts(&plan.criteria, store.as_ref()),
-            ..interrupt::unless_cancelled(&cancel, opening).await?
+        let judge = interrupt::unless_cancelled(&cancel, opening).await?;
+        criteria.judge_settings.enabled = Some(judge.is_some());
+        judge.map(|judge| JudgeModel {
+            cache: store::verdicts(&criteria, store.as_ref()),
+            ..judge
         })
     } else {
         None
     };
-    let critique = EvaluateOnce::new(Arc::new(plan.criteria), judge, &inputs.tools)
+    let critique = EvaluateOnce::new(Arc::new(criteria), judge, &inputs.tools)
         .map_err(CliError::usage)?
         .with_evidence(inputs.evidence)
         .with_prices(plan.config.prices().clone())

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::error::CliError;
 use super::settings::Plan;
 use super::{prices, printer};
-use crate::config::Settings;
+use crate::config::{Origin, Settings};
 use crate::engine::{Loop, LoopBuilder};
 use crate::evaluate::{JudgeModel, OtherModel, VerdictCache};
 use crate::model::{ChatModel, Exchange, HttpClient, Sampling, Think};
@@ -41,6 +41,8 @@ pub(super) struct Opened {
     pub(super) think: Think,
     pub(super) stronger: Option<Arc<dyn ChatModel>>,
     pub(super) judge: JudgeModel,
+    /// Whether drafts are evaluated by checks only, because the judge is a model that is known to be unable to judge.
+    checks_only: bool,
     /// Whether the writer is at the address that the user gives.
     pub(super) at_given_address: bool,
     /// Whether a server of the user's passes what the writer is asked on to another host.
@@ -74,12 +76,16 @@ impl Opened {
         prices: Prices,
         quiet: bool,
     ) -> Result<LoopBuilder, CliError> {
+        let mut criteria = plan.criteria.clone();
+        if self.checks_only {
+            criteria.judge_settings.enabled = Some(false);
+        }
         let max_cost = prices::limit(plan, &prices, self.asked(plan), quiet)?;
         let settings = LoopSettings {
             max_cost,
             ..plan.settings().loop_settings.clone()
         };
-        Ok(Loop::builder(self.writer, Arc::new(plan.criteria.clone()))
+        Ok(Loop::builder(self.writer, Arc::new(criteria))
             .sampling(self.writer_sampling)
             .think(self.think)
             .stronger(self.stronger)
@@ -154,8 +160,11 @@ async fn open_by(
             writer.about()
         ));
     }
-    let judge = match choose::judge(plan, &providers, &writer_name)? {
-        Some(name) if !name.is(&writer_name) && plan.judged => {
+    let judge_name = choose::judge(plan, &providers, &writer_name)?;
+    let checks_only =
+        plan.judged && is_checks_only(plan, judge_name.as_ref().unwrap_or(&writer_name), quiet);
+    let judge = match judge_name {
+        Some(name) if !name.is(&writer_name) && plan.judged && !checks_only => {
             let judge = providers.open_beside(&name, &window, quiet).await?;
             if !quiet {
                 printer::say(&format!("judge: {}{}", judge.model.id(), judge.about()));
@@ -189,19 +198,44 @@ async fn open_by(
             others,
             ..judge_model(judge, settings)
         },
+        checks_only,
         at_given_address,
         writer_in_cloud: writer.in_cloud,
     })
 }
 
+/// Returns whether drafts are evaluated by checks only, because this judge cannot judge and the user does not insist on
+/// it. Prints what that means before anything is spent.
+fn is_checks_only(plan: &Plan, judge: &name::ModelName, quiet: bool) -> bool {
+    let insisted = (plan.resolved.origin("judge.enabled"))
+        .is_some_and(|origin| !matches!(origin, Origin::BuiltIn));
+    if judge.can_judge() || insisted || !plan.criteria.need_judge() {
+        return false;
+    }
+    if !quiet {
+        let names: Vec<String> = plan
+            .criteria
+            .for_judge()
+            .map(|criterion| format!("`{}`", criterion.name))
+            .collect();
+        printer::say(&format!(
+            "warning: this model cannot judge, so drafts are evaluated by checks only; not evaluated: {}; \
+             name a judge with `--judge-model`",
+            names.join(", ")
+        ));
+    }
+    true
+}
+
 /// Chooses and opens the model that judges texts, and says on standard error which it is and why. `longest`
 /// is the longest of these texts.
+/// `None` if that model cannot judge.
 pub(super) async fn open_judge(
     plan: &Plan,
     task: &Task,
     longest: &str,
     quiet: bool,
-) -> Result<JudgeModel, CliError> {
+) -> Result<Option<JudgeModel>, CliError> {
     let settings = plan.settings();
     let mut providers = Providers::new(&plan.config, settings).quietly(quiet);
     let window = window::RunWindow::of_text(plan, task, longest);
@@ -213,16 +247,19 @@ pub(super) async fn open_judge(
         Some(name) => (name, String::new()),
         None => (chosen.name, format!(", {}", chosen.why)),
     };
+    if is_checks_only(plan, &name, quiet) {
+        return Ok(None);
+    }
     let others = other_judges(plan, &providers, &name, &window, quiet).await?;
     let judge = providers.open(&name, &window, quiet).await?;
     if !quiet {
         let id = judge.model.id();
         printer::say(&format!("judge: {id}{why}{}", judge.about()));
     }
-    Ok(JudgeModel {
+    Ok(Some(JudgeModel {
         others,
         ..judge_model(judge, settings)
-    })
+    }))
 }
 
 /// Chooses and opens the model that writes, for a question beside any run, and says on standard error which it is and

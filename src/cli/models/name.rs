@@ -31,6 +31,19 @@ impl ModelName {
     }
 }
 
+impl ModelName {
+    /// Whether the model may be able to judge. False only for models that are known not to.
+    pub(super) fn can_judge(&self) -> bool {
+        #[cfg(feature = "embedded")]
+        if self.provider == "embedded" {
+            use reflect_embedded::weights::{DEFAULT_MODEL, ModelSpec};
+            let name = self.model.as_deref().unwrap_or(DEFAULT_MODEL);
+            return !matches!(name.parse::<ModelSpec>(), Ok(spec) if !spec.can_judge());
+        }
+        true
+    }
+}
+
 impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let model = self.model.as_deref().unwrap_or_default();

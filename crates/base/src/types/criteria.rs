@@ -53,11 +53,16 @@ impl Criteria {
         }
     }
 
-    /// Whether at least one criterion needs a model as its judge.
+    /// Whether a judge evaluates drafts: at least one criterion needs one, and the judge is enabled.
     pub fn need_judge(&self) -> bool {
+        self.judge_settings.enabled() && self.for_judge().next().is_some()
+    }
+
+    /// The criteria that need a model as their judge.
+    pub fn for_judge(&self) -> impl Iterator<Item = &Criterion> {
         self.criteria
             .iter()
-            .any(|criterion| !criterion.evaluator.is_hard())
+            .filter(|criterion| !criterion.evaluator.is_hard())
     }
 }
 

@@ -55,9 +55,12 @@ impl Rank {
 }
 
 impl Evaluation {
-    /// The draft's rank; `None` if a criterion has no verdict.
+    /// The draft's rank; `None` if a criterion has no verdict. The score counts as 0 if all criteria were skipped.
     pub fn rank(&self) -> Option<Rank> {
-        let score = self.overall_score.filter(|_| self.status == Status::Ok)?;
+        let skipped = |result: &CriterionResult| result.status == Status::Skipped;
+        let unevaluated = !self.criteria.is_empty() && self.criteria.iter().all(skipped);
+        let score = self.overall_score.or(unevaluated.then_some(0.0));
+        let score = score.filter(|_| self.status == Status::Ok)?;
         Some(Rank {
             clean: self.flaw.is_none(),
             satisfactory: self.satisfactory,

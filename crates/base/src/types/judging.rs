@@ -16,6 +16,11 @@ settings! {
 /// sets only some; the accessors return the default where no layer sets a value.
 #[command(next_help_heading = "Judge")]
 pub struct JudgeSettings {
+    /// Whether a judge evaluates drafts. Without one, only checks do: criteria for a judge stay unevaluated, so a
+    /// draft cannot meet them. Default: true, but false for models that are known to be unable to judge.
+    #[arg(long = "no-judge", action = ArgAction::SetTrue, value_parser = switch(false), hide_short_help = true)]
+    #[arg(help = "Evaluate with checks only; criteria that need a judge are not met")]
+    pub enabled: Switch<bool> = true,
     /// One call for all criteria, or one for each. Default: joint.
     #[arg(long = "judge-mode", value_name = "MODE", hide = true)]
     #[arg(value_parser = word::<JudgeMode>(&["joint", "separate"]))]

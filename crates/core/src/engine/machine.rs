@@ -698,6 +698,10 @@ impl State {
         if satisfactory {
             return Effect::Stop(ConvergenceReason::QualityMet);
         }
+        // Without a judge, nothing can rank another draft above this one.
+        if !self.abilities.judge && best.verdict.passes_all_checks(settings.threshold()) {
+            return Effect::Stop(ConvergenceReason::Plateau);
+        }
         // A convergence rule is a better reason than the limit.
         let Some(reason) = converged(&self.trail, settings) else {
             return if more {

@@ -117,6 +117,23 @@ fn revises_the_best_version_never_a_worse_one() {
     assert_eq!(state.incumbent(), Some(3));
 }
 
+/// The criteria that a judge would evaluate stay open, so such a draft is not satisfactory.
+#[test]
+fn without_a_judge_a_draft_that_passes_all_checks_is_the_last() {
+    let no_judge = Abilities::default();
+    let verdict = |score, met| Verdict::scored(score, false).meeting(&[("short", met)]);
+    let verdicts = [verdict(0.0, false), verdict(1.0, true), verdict(1.0, true)];
+    let run = play_verdicts(verdicts, &[], no_judge, &settings(5, 4));
+    assert_eq!(
+        (run.reason, run.state.judged.len()),
+        (ConvergenceReason::Plateau, 2)
+    );
+    // No criterion was evaluated at all.
+    let unevaluated = [Verdict::scored(0.0, false), Verdict::scored(0.0, false)];
+    let run = play_verdicts(unevaluated, &[], no_judge, &settings(5, 4));
+    assert_eq!(run.state.judged.len(), 1);
+}
+
 #[test]
 fn a_plateau_ends_the_run() {
     let (_, reason, state) = play(&[0.5, 0.6, 0.6, 0.55], 0.8, &settings(9, 2));

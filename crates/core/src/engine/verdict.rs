@@ -38,6 +38,13 @@ impl Verdict {
         })
     }
 
+    /// Whether no evaluated criterion leaves anything to improve. True if none was evaluated.
+    pub(super) fn passes_all_checks(&self, threshold: f64) -> bool {
+        let met = self.met.values().all(|met| *met);
+        let reached = self.met.is_empty() || self.rank.score >= threshold;
+        self.rank.clean && self.open.is_empty() && met && reached
+    }
+
     /// The criteria that `best` meets and this version does not.
     pub(super) fn newly_failing<'a>(&'a self, best: &Self) -> Vec<&'a str> {
         self.met

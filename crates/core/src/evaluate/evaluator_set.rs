@@ -68,6 +68,11 @@ impl Check {
                     min: *min,
                 }))
             }
+            Evaluator::Compare(CompareConfig::Pairwise { .. })
+                if !criteria.judge_settings.enabled() =>
+            {
+                Self::Judged
+            }
             Evaluator::Compare(CompareConfig::Pairwise { to }) => {
                 let judge = judge.ok_or(EvaluatorError::NoJudge)?;
                 Self::Preference(PreferenceCheck::new(to.clone(), judge.clone()))
@@ -117,7 +122,6 @@ impl EvaluatorSet {
     /// # Errors
     /// If a criterion's configuration is invalid (criteria read from a file are already checked),
     /// if a model is needed and none is given, or if code must run and `tools` does not permit it.
-    /// already), if a model is needed and there is none, or if code is to run and `tools` do not allow it.
     pub fn new(
         criteria: Arc<Criteria>,
         judge: Option<JudgeModel>,
@@ -128,7 +132,7 @@ impl EvaluatorSet {
             .iter()
             .map(|criterion| Check::of(criterion, &criteria, judge.as_ref(), tools))
             .collect::<Result<_, EvaluatorError>>()?;
-        let judge = match judge {
+        let judge = match judge.filter(|_| criteria.judge_settings.enabled()) {
             Some(judge) => Judge::for_criteria(&criteria, &judge)?,
             None if criteria.need_judge() => return Err(EvaluatorError::NoJudge),
             None => None,
@@ -179,7 +183,10 @@ impl EvaluatorSet {
         let (mut issues, mut confidence) = (Vec::new(), Some(1.0));
         if findings.iter().any(Option::is_none) {
             match self.why_not_to_ask(&findings) {
-                Some(reason) if !self.criteria.judge_settings.always() => {
+                Some(reason)
+                    if !self.criteria.judge_settings.always()
+                        || !self.criteria.judge_settings.enabled() =>
+                {
                     let skipped = Finding::none(Status::Skipped, reason);
                     for slot in findings.iter_mut().filter(|slot| slot.is_none()) {
                         *slot = Some(skipped.clone());
@@ -262,6 +269,9 @@ impl EvaluatorSet {
 
     /// Returns the reason for skipping the judge after these hard checks, if there is one.
     fn why_not_to_ask(&self, findings: &[Option<Finding>]) -> Option<String> {
+        if !self.criteria.judge_settings.enabled() {
+            return Some("not evaluated: there is no judge".to_owned());
+        }
         let found = || {
             let criteria = self.criteria.criteria.iter();
             criteria

@@ -74,6 +74,16 @@ impl ModelSpec {
         }
     }
 
+    /// Whether the model may be able to judge texts. False for the default model: 7 of 8 of its verdicts are
+    /// unparseable, and the rest do not separate good texts from bad ones (`docs/judge.md`).
+    pub fn can_judge(&self) -> bool {
+        match self {
+            Self::Default => false,
+            Self::Path(path) => path.file_name() != Some(PINNED.file.as_ref()),
+            Self::Hub { file, .. } => file != PINNED.file,
+        }
+    }
+
     /// The local path, if the file exists.
     pub fn find_local(&self, models_dir: &Path) -> Option<PathBuf> {
         let path = self.path(models_dir);
