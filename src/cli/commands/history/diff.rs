@@ -1,4 +1,4 @@
-//! `reflect history diff`: what differs between two drafts.
+//! `reflect history diff`: shows how two drafts differ.
 
 use std::io::IsTerminal as _;
 
@@ -10,8 +10,8 @@ use crate::report;
 use crate::store::{Store, short_id};
 use crate::types::{RunRecord, Version};
 
-/// The difference between two drafts, as it is printed. Without another one, the run's first draft is laid
-/// against the one that is named.
+/// Formats the difference between two drafts. Without `other`, compares the first draft of the run with
+/// `one`.
 pub(super) fn diff(
     store: &Store,
     (one, other): (&str, Option<&str>),
@@ -36,11 +36,11 @@ pub(super) fn diff(
     Ok(render(&found, (&names.0, &names.1), layout, colours))
 }
 
-/// A run, and which of its drafts is meant.
+/// A run and one of its drafts, as named on the command line.
 struct Chosen {
     wanted: String,
     record: RunRecord,
-    /// `None` for its answer.
+    /// `None` for the answer of the run.
     number: Option<u32>,
 }
 
@@ -64,20 +64,24 @@ impl Chosen {
         })
     }
 
-    /// The draft that is meant: the answer, or, of a run that has none, the best.
+    /// Returns the draft with this number. Without a number, returns the answer, or the best draft if there
+    /// is none.
     fn draft(&self) -> Result<&Version, CliError> {
         let found = match self.number {
             Some(number) => self.record.version(number),
             None => self.record.selected().or_else(|| self.record.best()),
         };
-        found.ok_or_else(|| self.lacking())
+        found.ok_or_else(|| self.missing_draft())
     }
 
     fn first(&self) -> Result<&Version, CliError> {
-        self.record.versions.first().ok_or_else(|| self.lacking())
+        self.record
+            .versions
+            .first()
+            .ok_or_else(|| self.missing_draft())
     }
 
-    fn lacking(&self) -> CliError {
+    fn missing_draft(&self) -> CliError {
         let numbers: Vec<String> = self
             .record
             .versions
